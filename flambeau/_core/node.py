@@ -59,6 +59,9 @@ class Node:
         """The name of the operation's derivative, as PyTorch calls it."""
         return self.prefix + type(self).__name__
 
+    def spell_out(self, even_now: bool = False) -> None:
+        """Become the nodes that PyTorch has, where this one stands for several: somebody looks."""
+
     @property
     def metadata(self) -> dict[str, Any]:
         """A dictionary for the user's own notes on this node."""
@@ -69,6 +72,7 @@ class Node:
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """The nodes that receive this node's results, each with an output number."""
+        self.spell_out()
         return tuple((None, 0) if edge is None else (as_node(edge[0]), edge[1]) for edge in self.edges)
 
     @property
@@ -80,6 +84,7 @@ class Node:
 
     def register_hook(self, fn: Callable[[Any, Any], Any]) -> RemovableHandle:
         """Call `fn(grad_inputs, grad_outputs)` after this node ran; a returned tuple replaces `grad_inputs`."""
+        self.spell_out()
         return RemovableHandle(self.hooks.post, fn)
 
     def register_prehook(self, fn: Callable[[Any], Any]) -> RemovableHandle:
@@ -93,6 +98,7 @@ class Node:
         return f"<{type(self).__name__} object at {id(self):#x}>"
 
     def __call__(self, *grads: Any) -> Any:
+        self.spell_out()
         results = self.apply(list(grads))
         return results[0] if len(results) == 1 else tuple(results)
 
@@ -248,6 +254,7 @@ class SavedTensor:
         return tensor
 
     def _complain_of_change(self, owner: Node) -> None:
+        owner.spell_out(even_now=True)
         tensor = self._rebuild(owner)
         made_by = tensor._grad_fn
         origin = f", which is output {self.output_nr} of {made_by.name()}," if made_by is not None else ""
@@ -339,6 +346,12 @@ class OpNode(Node):
     fusions: ClassVar[dict[Any, Any]]
     """The derivatives in one pass that were made of the formulas so far."""
 
+    def spell_out(self, even_now: bool = False) -> None:
+        # A backward pass that is running has counted the edges as they are: they stay, unless it ends in an error.
+        spelled_out = getattr(self.op, "spelled_out", None)
+        if spelled_out is not None and (even_now or THREAD.modes.backward_pass is None):
+            spelled_out(self)
+
     def saved(self) -> dict[str, Any]:
         """The saved values by name, tensors unpacked and checked."""
         return {name: self._value(name) for name in self.saved_names}
@@ -411,6 +424,8 @@ class OpNode(Node):
                 setattr(self, name, FREED_NUMBER)  # the number in x * 2 counts as a saved tensor
 
     def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith(("_saved_", "_raw_saved_")):
+            self.spell_out()
         if attribute.startswith("_saved_") and (name := attribute[7:]) in self.saved_names:
             value = getattr(self, name)
             if type(value) is list:

@@ -156,7 +156,7 @@ class Tensor(TensorMethods):
         array = self._array
         item = array.itemsize
         if array.size or any(array.strides):
-            strides = _in_elements(array.strides, item)
+            strides = in_elements(array.strides, item)
         else:  # the array library does not keep the strides of arrays without elements
             strides = contiguous_strides(array.shape)
         if dim is None:
@@ -536,7 +536,8 @@ def wrap(array: Any, place: device) -> Tensor:
 
 
 @functools.lru_cache(maxsize=1024)
-def _in_elements(strides: tuple[int, ...], item: int) -> tuple[int, ...]:
+def in_elements(strides: tuple[int, ...], item: int) -> tuple[int, ...]:
+    """Strides that count bytes, in elements of so many."""
     return tuple([step // item for step in strides])
 
 

@@ -50,6 +50,8 @@ class Op:
     """Whether the result is a Python value: the host looks at elements."""
     decomposition: Callable[..., Any] | None = None
     """The op in other ops, if it is made of some."""
+    spelled_out: Callable[[Any], None] | None = None
+    """Where the op does what several do in PyTorch: makes of its node, in place, the nodes of these."""
     shape: Callable[..., Any] | None = None
     """The results for arrays without data, where the kernel itself cannot be asked."""
 

@@ -10,7 +10,8 @@ from ..._core.kind import Kind, kind_of
 from ..._core.modes import THREAD
 from ..._core.tensor import PLAIN_TYPES, Tensor
 
-_KINDS = (kind_of(float32, CPU), kind_of(float64, CPU))
+IN_FULL = (kind_of(float32, CPU), kind_of(float64, CPU))
+"""The kinds of single and double precision on the host."""
 
 
 def unrecorded(*values: Any) -> bool:
@@ -31,7 +32,7 @@ class _Taken(dict[Kind, bool]):
     """Whether functions on arrays of a kind round as ops do: in single and double precision, and on devices."""
 
     def __missing__(self, kind: Kind) -> bool:
-        taken = self[kind] = kind in _KINDS or (
+        taken = self[kind] = kind in IN_FULL or (
             kind.backend.costs_per_call and kind.differentiable and not kind.indirect
         )
         return taken

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..._core.node import OpNode, new_node, next_sequence_number, save, save_plainly
 from ..._core.process.caller import GENERATED, IS_INTERNAL, place_of
-from ..._core.tensor import Tensor, edges_of, new
+from ..._core.tensor import Tensor, edges_of, in_elements, new
 
 if TYPE_CHECKING:
     from types import FunctionType
@@ -30,7 +30,7 @@ PROPERTIES: dict[str, str] = {
     "_sym_numel": "{}._array.size",
     "_sym_argsize_0": "{}._array.shape[0]",
     "_dtype": "{}._kind.dtype",
-    "_sym_strides": "{}.stride()",
+    "_sym_strides": "(in_elements({0}._array.strides, {0}._array.itemsize) if {0}._array.size else {0}.stride())",
     "_offset": "{}.storage_offset()",
 }
 """What a formula may ask for in place of a tensor, by the end of the parameter's name."""
@@ -40,6 +40,7 @@ NAMES: Mapping[str, Any] = {
     "Tensor": Tensor,
     "edges_of": edges_of,
     "getframe": sys._getframe,
+    "in_elements": in_elements,
     "IS_INTERNAL": IS_INTERNAL,
     "place_of": place_of,
     "new": new,

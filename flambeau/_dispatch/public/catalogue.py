@@ -1018,7 +1018,7 @@ FUNCTIONS: dict[str, dict[str, str]] = {
         "layer_norm": "nn.layer_norm",
         "leaky_relu": "pointwise.activation",
         "leaky_relu_": "pointwise.activation",
-        "linear": "linalg.addmm",
+        "linear": "linalg.linear",
         "linear_cross_entropy": "nn.loss.linear_loss",
         "local_response_norm": "nn.normalization",
         "log_softmax": "reduce.softmax",

@@ -1,4 +1,4 @@
-"""A product of matrices or vectors added to a tensor: addmm, addmv, addr, baddbmm, addbmm; and linear layers."""
+"""A product of matrices or vectors added to a tensor: addmm, addmv, addr, baddbmm, addbmm; and of three tensors."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import numpy as np
 
 from ..._core.backend import as_array
 from ..._core.dtype import LEGACY_NAMES
-from ..._core.modes import THREAD
-from ..._core.tensor import PLAIN_TYPES, Tensor
+from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, fresh, primitive
 from ..._dispatch.gradients.array_derivatives import unrecorded
 from ..._dispatch.public.registry import public
@@ -27,12 +26,10 @@ from .matmul import (
     element_name,
     expand_error,
     hermitian,
-    matmul,
     mv,
     outer,
     product,
     scalar_factor,
-    write_product,
 )  # fmt: skip
 from .products import array_dot
 
@@ -283,56 +280,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alph
     return _addbmm(input, batch1, batch2, scalar_factor(beta, input), scalar_factor(alpha, input))
 
 
-# ----- layers -------------------------------------------------------------------------------------------------------
-
-
-def _unrecorded_product(input: Tensor, weight: Tensor) -> Tensor | None:
-    """`input @ weight.T` on a device that waits for its next call, where nobody looks on; None: by way of a view."""
-    kind, modes = input._kind, THREAD.modes
-    if not kind.backend.costs_per_call or not modes.plain or weight._kind is not kind or kind.indirect:
-        return None
-    if type(input) not in PLAIN_TYPES or type(weight) not in PLAIN_TYPES:
-        return None
-    if modes.grad and (input.requires_grad or weight.requires_grad):
-        return None
-    left, right = input._array, weight._array
-    shape, own = left.shape, right.shape
-    if len(shape) < 2 or len(own) != 2 or shape[-1] != own[1]:
-        return None
-    done = kind.backend.array_functions("products").by_rows(left, right)
-    return None if done is None else Tensor._from_parts((done, kind, None if modes.inference else [0, None]))
-
-
-@public("nn.functional.linear", function=False, method=False, out=write_product)
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """`input @ weight.T + bias`."""
-    dims, weight_dims = input._array.ndim, weight._array.ndim
-    if dims == 0 or weight_dims == 0:
-        raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {dims}D and {weight_dims}D")
-    if weight_dims > 2:
-        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {weight_dims}D")
-    if bias is None:
-        unrecorded_product = _unrecorded_product(input, weight)
-        return matmul(input, _t(weight)) if unrecorded_product is None else unrecorded_product
-    if not isinstance(bias, Tensor):
-        raise TypeError(f"linear(): argument 'bias' (position 3) must be Tensor, not {type(bias).__name__}")
-    if weight_dims == 1:
-        raise RuntimeError(f"mat2 must be a matrix, got {weight_dims}-D tensor")
-    if dims == 2:
-        factor, kind = _t(weight), input._kind
-        outputs, inputs = weight._array.shape
-        fits = input._array.shape[1] == inputs and bias._array.shape == (outputs,)
-        if not (fits and weight._kind is kind and bias._kind is kind):
-            _check_addmm(bias, input, factor)
-        return _addmm(bias, input, factor, 1, 1)
-    if bias._array.ndim == 1 and bias._array.flags.c_contiguous and input._array.flags.c_contiguous:
-        shape = input._array.shape
-        rows = math.prod(shape[:-1])
-        matrix, factor = reshaped(input, (rows, shape[-1])), _t(weight)
-        _check_addmm(bias, matrix, factor)
-        flat = _addmm(bias, matrix, factor, 1, 1)
-        return reshaped(flat, (*shape[:-1], weight._array.shape[0]))
-    return add(matmul(input, _t(weight)), bias)
+# ----- products of three --------------------------------------------------------------------------------------------
 
 
 @primitive(

@@ -9,7 +9,7 @@ from typing import Any
 from ..._core.dtype import BOOL, FLOAT
 from ..._core.tensor import Tensor
 from ..._dispatch.public.registry import by_rule, public
-from ..linalg.addmm import linear
+from ..linalg.linear import linear
 from ..linalg.matmul import bmm
 from ..random.dropout import dropout
 from ..shape.join import cat

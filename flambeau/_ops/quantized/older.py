@@ -10,7 +10,7 @@ from ..._core.process.caller import warn_user_once
 from ..._core.quantized import QINT8, per_tensor, quantize_array, quantized_tensor
 from ..._core.tensor import Tensor
 from ..._dispatch.public.registry import function_named, public
-from ..linalg.addmm import linear as float_linear
+from ..linalg.linear import linear as float_linear
 from ..pointwise.activation import relu
 from ..pointwise.unary import tanh
 from ..shape.join import cat, stack

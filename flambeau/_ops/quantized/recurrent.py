@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..._core.quantized import QuantizedTensor
-from ..linalg.addmm import linear as float_linear
+from ..linalg.linear import linear as float_linear
 from ..pointwise.unary import sigmoid, tanh
 from ..random.dropout import dropout
 from ..shape.join import cat, stack

@@ -16,7 +16,7 @@ from ...._dispatch.arguments.precision import in_single
 from ...._dispatch.dispatch import Array, primitive, several
 from ...._dispatch.host_read import check
 from ...._dispatch.public.registry import by_rule, public
-from ...linalg.addmm import linear
+from ...linalg.linear import linear
 from .common import cross_entropy, reduction_number
 
 _linear = by_rule("nn.functional.linear", linear)

@@ -1,0 +1,134 @@
+"""Linear layers: `input @ weight.T + bias`.
+
+PyTorch records two nodes for a layer: that of `weight.t()` and that of `addmm`. A small layer would spend much of its
+time on the first. Here an ordinary call is one op, whose node leads to the weight itself; it becomes the two nodes when
+somebody looks at the graph behind it (`_spelled_out`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..._core.modes import THREAD
+from ..._core.node import SavedTensor, initialise, new_node, next_sequence_number
+from ..._core.tensor import PLAIN_TYPES, Tensor
+from ..._dispatch.dispatch import Array, fresh, primitive
+from ..._dispatch.gradients.array_derivatives import IN_FULL, unrecorded
+from ..._dispatch.public.registry import public
+from ..pointwise.binary import add
+from ..shape.view import _t, reshaped
+from .addmm import _addmm, _addmm_left, _addmm_right, _check_addmm, _scaled
+from .matmul import _is_column_major, matmul, write_product
+from .products import array_dot
+
+
+def _input_gradient(grad: Tensor, mat2: Tensor, mat1_sym_sizes: Any, mat1_sym_strides: Any, alpha: Any) -> Any:
+    if unrecorded(grad, mat2) and not _is_column_major(mat1_sym_sizes, mat1_sym_strides):
+        return fresh(array_dot(grad._array, mat2._array), grad)
+    return _addmm_left(grad, _t(mat2), mat1_sym_sizes, mat1_sym_strides, alpha)
+
+
+def _weight_gradient(grad: Tensor, mat1: Tensor, mat2_sym_sizes: Any, mat2_sym_strides: Any, alpha: Any) -> Any:
+    if unrecorded(grad, mat1):
+        return fresh(array_dot(grad._array.T, mat1._array), grad)
+    return _t(_addmm_right(grad, mat1, mat2_sym_sizes[::-1], mat2_sym_strides[::-1], alpha))
+
+
+@primitive(
+    "AddmmBackward0",
+    op_name="addmm_of_transposed",
+    fuses=False,
+    self=lambda grad, beta: _scaled(grad, beta),
+    mat1=_input_gradient,
+    mat2=_weight_gradient,
+)
+def _addmm_of_transposed(self: Array, mat1: Array, mat2: Array, beta: Any, alpha: Any) -> Array:
+    """`addmm(self, mat1, mat2.t())`, of row-major weights in full precision, with no factors."""
+    result = array_dot(mat1, mat2.T)
+    result += self
+    return result
+
+
+def _spelled_out(node: Any) -> None:
+    """Make the node of such a call that of `addmm`, behind which the one of the transpose stands."""
+    weight, place = node.edges[2], node.place
+    transposed: Any = None
+    if weight is not None:
+        node.mat2_sym_sizes = node.mat2_sym_sizes[::-1]
+        node.mat2_sym_strides = node.mat2_sym_strides[::-1]
+        transposed = new_node(_t.node_class)
+        initialise(transposed, (weight,), ((node.mat2_sym_sizes, node.outputs[0][1]),))
+        transposed.sequence, transposed.place = node.sequence - 1, place  # the number that `linear` has left for it
+        node.edges = (*node.edges[:2], (transposed, 0))
+    saved = node.mat2
+    if type(saved) is SavedTensor and saved.tensor is not None:
+        array, kind, counter = saved.tensor if saved.grad_fn is not None else saved.tensor._parts()
+        parts = array.T, kind, counter
+        saved.tensor = Tensor._from_parts(parts) if transposed is None else parts
+        saved.grad_fn, saved.output_nr = transposed, 0
+    node.__class__ = _addmm.node_class
+
+
+_addmm_of_transposed.spelled_out = _spelled_out
+
+
+def _unrecorded_product(input: Tensor, weight: Tensor) -> Tensor | None:
+    """`input @ weight.T` on a device that waits for its next call, where nobody looks on; None: by way of a view."""
+    kind, modes = input._kind, THREAD.modes
+    if not kind.backend.costs_per_call or not modes.plain or weight._kind is not kind or kind.indirect:
+        return None
+    if type(input) not in PLAIN_TYPES or type(weight) not in PLAIN_TYPES:
+        return None
+    if modes.grad and (input.requires_grad or weight.requires_grad):
+        return None
+    left, right = input._array, weight._array
+    shape, own = left.shape, right.shape
+    if len(shape) < 2 or len(own) != 2 or shape[-1] != own[1]:
+        return None
+    done = kind.backend.array_functions("products").by_rows(left, right)
+    return None if done is None else Tensor._from_parts((done, kind, None if modes.inference else [0, None]))
+
+
+def _of_matrix(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """The layer on the rows of a matrix."""
+    kind, array = input._kind, weight._array
+    outputs, inputs = array.shape
+    if (
+        weight._kind is kind
+        and bias._kind is kind
+        and input._array.shape[1] == inputs
+        and bias._array.shape == (outputs,)
+    ):
+        ordinary = type(input) in PLAIN_TYPES and type(weight) in PLAIN_TYPES and type(bias) in PLAIN_TYPES
+        if ordinary and kind in IN_FULL and THREAD.modes.plain and array.flags.c_contiguous:
+            next_sequence_number()  # for the node of the transpose, should anybody ask for it
+            return _addmm_of_transposed(bias, input, weight, 1, 1)
+        return _addmm(bias, input, _t(weight), 1, 1)
+    factor = _t(weight)
+    _check_addmm(bias, input, factor)
+    return _addmm(bias, input, factor, 1, 1)
+
+
+@public("nn.functional.linear", function=False, method=False, out=write_product)
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """`input @ weight.T + bias`."""
+    dims, weight_dims = input._array.ndim, weight._array.ndim
+    if dims == 0 or weight_dims == 0:
+        raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {dims}D and {weight_dims}D")
+    if weight_dims > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {weight_dims}D")
+    if bias is None:
+        unrecorded_product = _unrecorded_product(input, weight)
+        return matmul(input, _t(weight)) if unrecorded_product is None else unrecorded_product
+    if not isinstance(bias, Tensor):
+        raise TypeError(f"linear(): argument 'bias' (position 3) must be Tensor, not {type(bias).__name__}")
+    if weight_dims == 1:
+        raise RuntimeError(f"mat2 must be a matrix, got {weight_dims}-D tensor")
+    if dims == 2:
+        return _of_matrix(input, weight, bias)
+    if bias._array.ndim == 1 and bias._array.flags.c_contiguous and input._array.flags.c_contiguous:
+        shape = input._array.shape
+        flat = _of_matrix(reshaped(input, (math.prod(shape[:-1]), shape[-1])), weight, bias)
+        return reshaped(flat, (*shape[:-1], weight._array.shape[0]))
+    return add(matmul(input, _t(weight)), bias)

@@ -1,0 +1,102 @@
+"""Linear layers: one node until somebody looks at the graph, and PyTorch's nodes from then on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import flambeau
+from tests.support.differential import differential, outcome
+
+SHAPES = [(4,), (1, 4), (3, 4), (2, 3, 4)]
+NEEDED = [(True, False, False), (False, True, False), (False, False, True), (True, False, True)]
+DTYPES = ["float32", "float64", "bfloat16", "complex64"]
+
+
+def _layer(T: Any, shape: tuple[int, ...], dtype: str, *needed: bool) -> tuple[Any, list[Any]]:
+    T.manual_seed(0)
+    tensors = [T.randn(*sizes).to(getattr(T, dtype)) for sizes in (shape, (5, 4), (5,))]
+    for tensor, needs in zip(tensors, needed or (True, True, True), strict=True):
+        tensor.requires_grad_(needs)
+    return T.nn.functional.linear(*tensors), tensors
+
+
+def _names(node: Any) -> Any:
+    return None if node is None else (node.name(), [_names(following) for following, _ in node.next_functions])
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", DTYPES)
+@differential(tolerance=1e-5)
+def test_graph_and_gradients(T: Any, shape: tuple[int, ...], dtype: str) -> object:
+    y, tensors = _layer(T, shape, dtype)
+    first = T.autograd.grad((y * y).abs().sum(), tensors, create_graph=True)
+    before = [_names(each.grad_fn) for each in first]
+    looked_at, tensors = _layer(T, shape, dtype)
+    graph = _names(looked_at.grad_fn)
+    (looked_at * looked_at).abs().sum().backward()
+    return first, before, graph, [each.grad for each in tensors], _names(looked_at.grad_fn), _names(y.grad_fn)
+
+
+@pytest.mark.parametrize("needed", NEEDED)
+@differential
+def test_only_what_is_needed(T: Any, needed: tuple[bool, ...]) -> object:
+    y, tensors = _layer(T, (3, 4), "float32", *needed)
+    y.sum().backward()
+    again, _ = _layer(T, (3, 4), "float32", *needed)
+    node = again.grad_fn
+    sizes = (node._saved_mat2_sym_sizes, node._saved_mat2_sym_strides) if needed[1] else ()
+    return [each.grad for each in tensors], node._saved_mat1, node._saved_mat2, sizes, _names(node)
+
+
+@differential
+def test_hooks_on_both_nodes(T: Any) -> object:
+    y, tensors = _layer(T, (3, 4), "float32")
+    seen: list[Any] = []
+    y.grad_fn.register_hook(lambda inputs, outputs: seen.append(inputs[2]))
+    y.grad_fn.next_functions[2][0].register_hook(lambda inputs, outputs: seen.append((inputs, outputs)))
+    y.grad_fn.next_functions[2][0].register_prehook(lambda outputs: (outputs[0] * 2,))
+    y.sum().backward()
+    called = _layer(T, (3, 4), "float32")[0].grad_fn(T.ones(3, 5))
+    return seen, [each.grad for each in tensors], called
+
+
+@differential
+def test_weights_that_change(T: Any) -> object:
+    y, (_, weight, _) = _layer(T, (3, 4), "float32")
+    with T.no_grad():
+        weight.add_(1)
+    changed = outcome(lambda: y.sum().backward(), "modified by an inplace operation: [torch.FloatTensor [4, 5]]")
+    twice, _ = _layer(T, (3, 4), "float32")
+    twice.sum().backward()
+    return changed, outcome(lambda: twice.sum().backward(), "second time"), _names(twice.grad_fn)
+
+
+@differential
+def test_weights_that_are_computed(T: Any) -> object:
+    x, weight, bias = T.ones(2, 4), T.ones(5, 4, requires_grad=True), T.ones(5)
+    y = T.nn.functional.linear(x, weight * 2, bias)
+    z = T.nn.functional.linear(x, T.ones(4, 5, requires_grad=True).t(), bias)
+    y.relu_()
+    (y.sum() + z.sum()).backward()
+    return weight.grad, _names(y.grad_fn), _names(z.grad_fn)
+
+
+def test_the_order_of_nodes_is_that_of_the_calls() -> None:
+    y, _ = _layer(flambeau, (3, 4), "float32")
+    node = y.grad_fn
+    assert node.next_functions[2][0]._sequence_nr() == node._sequence_nr() - 1
+
+
+@pytest.mark.parametrize("looking", [False, True])
+def test_bits_do_not_depend_on_who_looks(looking: bool) -> None:
+    flambeau.manual_seed(3)
+    layer, x = flambeau.nn.Linear(37, 11), flambeau.randn(9, 37, requires_grad=True)
+    plain, spelled = layer(x), layer(x)
+    assert spelled.grad_fn.next_functions[2][0].name() == "TBackward0"
+    expected = flambeau.autograd.grad(spelled.square().sum(), [x, layer.weight, layer.bias], create_graph=looking)
+    found = flambeau.autograd.grad(plain.square().sum(), [x, layer.weight, layer.bias], create_graph=looking)
+    for one, other in zip(found, expected, strict=True):
+        assert one.equal(other)
+        assert one.stride() == other.stride()

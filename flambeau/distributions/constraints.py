@@ -11,6 +11,8 @@ from typing import Any, TypeGuard
 import flambeau
 from flambeau import Tensor
 
+from .._core.dtype import INTEGER
+
 __all__ = [
     "Constraint",
     "MixtureSameFamilyConstraint",
@@ -219,25 +221,30 @@ class _Boolean(Constraint):
         return (value == 0) | (value == 1)
 
 
+def _if_whole(value: Tensor, result: Tensor) -> Tensor:
+    """`result` where numbers are whole, which integers need not be asked."""
+    return result if value._kind.dtype.category == INTEGER else (value % 1 == 0) & result
+
+
 class _IntegerInterval(_BoundedBothWays):
     is_discrete = True
 
     def check(self, value: Tensor) -> Tensor:
-        return (value % 1 == 0) & (self.lower_bound <= value) & (value <= self.upper_bound)
+        return _if_whole(value, (value >= self.lower_bound) & (value <= self.upper_bound))
 
 
 class _IntegerLessThan(_BoundedAbove):
     is_discrete = True
 
     def check(self, value: Tensor) -> Tensor:
-        return (value % 1 == 0) & (value <= self.upper_bound)
+        return _if_whole(value, value <= self.upper_bound)
 
 
 class _IntegerGreaterThan(_BoundedBelow):
     is_discrete = True
 
     def check(self, value: Tensor) -> Tensor:
-        return (value % 1 == 0) & (value >= self.lower_bound)
+        return _if_whole(value, value >= self.lower_bound)
 
 
 class _GreaterThan(_BoundedBelow):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar, TypeVar
@@ -9,6 +10,7 @@ from typing import Any, ClassVar, TypeVar
 import flambeau
 from flambeau import Size, Tensor
 
+from .._core.modes import recording
 from . import constraints
 from .utils import lazy_property
 
@@ -24,6 +26,12 @@ class _Undefined:
         if instance is None:
             return self
         raise NotImplementedError
+
+
+@functools.lru_cache(maxsize=1024)
+def _is_lazy(cls: type, name: str) -> bool:
+    """Whether a class computes an attribute when it is first asked for."""
+    return isinstance(getattr(cls, name, None), lazy_property)
 
 
 class Distribution:
@@ -72,7 +80,9 @@ class Distribution:
             if constraints.is_dependent(constraint) or self._is_yet_to_compute(name):
                 continue
             value = getattr(self, name)
-            if not constraint.check(value).all():
+            with recording(False):
+                valid = bool(constraint.check(value).all())
+            if not valid:
                 raise ValueError(
                     f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of "
                     f"distribution {self!r} to satisfy the constraint {constraint!r}, but found invalid values:\n"
@@ -80,7 +90,7 @@ class Distribution:
                 )
 
     def _is_yet_to_compute(self, name: str) -> bool:
-        return name not in vars(self) and isinstance(getattr(type(self), name, None), lazy_property)
+        return name not in vars(self) and _is_lazy(type(self), name)
 
     # Shapes -----------------------------------------------------------------------------------------------------------
 
@@ -218,7 +228,7 @@ class Distribution:
             )
         expected = self._extended_shape()
         sizes = zip(reversed(value.shape), reversed(expected), strict=False)
-        if any(1 not in pair and pair[0] != pair[1] for pair in sizes):
+        if value.shape != expected and any(1 not in pair and pair[0] != pair[1] for pair in sizes):
             raise ValueError(f"Value is not broadcastable with batch_shape+event_shape: {value.shape} vs {expected}.")
         try:
             support = self.support

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import update_wrapper
+from functools import cache, update_wrapper
 from numbers import Real
 from typing import Any, Generic, TypeVar, overload
 
@@ -68,9 +68,14 @@ def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
     return flambeau.sigmoid(logits) if is_binary else flambeau.softmax(logits, -1)
 
 
+@cache
+def _smallest_step(dtype: flambeau.dtype) -> float:
+    return float(flambeau.finfo(dtype).eps)
+
+
 def clamp_probs(probs: Tensor) -> Tensor:
     """Probabilities moved into the open interval (0, 1), by the dtype's smallest step."""
-    eps = flambeau.finfo(probs.dtype).eps
+    eps = _smallest_step(probs.dtype)
     return probs.clamp(min=eps, max=1 - eps)
 
 

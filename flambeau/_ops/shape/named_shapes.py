@@ -18,7 +18,7 @@ from ..._dispatch.gradients.variants import variant
 from ..._dispatch.public.registry import export, export_method, public
 from . import view as views
 from .conjugate import conj
-from .view import as_shape, distinct_dims, infer_size, reshaped, strided_arguments, wrap_dim
+from .view import _expand, _permute, as_shape, distinct_dims, infer_size, reshaped, strided_arguments, wrap_dim
 
 
 @public(function=False)
@@ -255,7 +255,7 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """All `tensors` stretched to their common shape."""
     given = tensor_list(tensors)
     shape = common_shape(given)
-    return tuple([each.expand(shape) for each in given])
+    return tuple([_expand(each, shape) for each in given])
 
 
 def _grow_1d(tensor: Tensor) -> Tensor:
@@ -316,7 +316,7 @@ def _reversed(tensor: Tensor) -> Tensor:
             "throw an error in a future release. Write x.mT to transpose matrices, or x.permute(...) to reverse "
             "dimensions."
         )
-    return tensor.permute(tuple(range(ndim - 1, -1, -1)))
+    return _permute(tensor, tuple(range(ndim - 1, -1, -1)))
 
 
 def _warn(message: str, depth: int = 1) -> None:

@@ -48,7 +48,7 @@ def reduced_array(losses: Array, reduction: int) -> Array:
 
 def mean_per_element(grad: Tensor, reduction: int, count: int) -> Tensor:
     """The gradient of one element's loss."""
-    return grad / count if reduction == MEAN else grad
+    return grad / count if reduction == MEAN and count != 1 else grad
 
 
 def reduce_losses(losses: Tensor, reduction: int) -> Tensor:
@@ -148,7 +148,8 @@ def l1_loss(
 
 
 def _smooth_l1_gradient(grad: Tensor, self: Tensor, target: Tensor, beta: float, reduction: int) -> Tensor:
-    slope = ((self - target) / beta).clamp(-1, 1)
+    distance = self - target
+    slope = (distance if beta == 1 else distance / beta).clamp(-1, 1)
     return mean_per_element(grad, reduction, _count(self, target)) * slope
 
 

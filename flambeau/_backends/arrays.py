@@ -134,7 +134,8 @@ def library_product(left: Array, right: Array) -> Array | None:
 def reduced(kind: str, array: Array, dims: tuple[int, ...] | None, dtype: np.dtype[Any]) -> Array | None:
     """`array` reduced by the ufunc called `kind` to `dtype`, without the reduced dimensions; sums are in float64.
 
-    Of the kinds "square" and "present" are sums too: of squares, and of the elements that are not NaN.
+    Of the kinds "square" and "present" are sums too: of squares, and of the elements that are not NaN. "norm" is the
+    root of a sum of squares.
     """
     kernels = _kernels("reduce", array)
     return None if kernels is None else kernels.reduced(kind, array, dims, dtype)

@@ -703,7 +703,10 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
                 )
                 and (target.requires_grad or other.requires_grad)
             )
-            and (array.base is None or (0 not in array.strides and are_apart(array, other._array)))
+            and (
+                (array.base is None and other._array.base is None)
+                or (0 not in array.strides and are_apart(array, other._array))
+            )
         )
         operand = other._array
     else:

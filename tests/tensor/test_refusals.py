@@ -81,6 +81,10 @@ REFUSED: Refused = {
         lambda T: T.ones(1, 3).expand(3, 3).index_reduce_(0, T.tensor([0, 1]), T.ones(2, 3), "prod"),
         "more than one element of the written-to tensor refers to a single memory location",
     ),
+    "a matrix changed by its own transpose": (
+        lambda T: (lambda x: x.add_(x.t()))(T.eye(3)),
+        "some elements of the input tensor and the written-to tensor refer to a single memory location",
+    ),
     "hypot with a number": (lambda T: T.hypot(T.ones(2), 2), "must be Tensor, not int"),
     "hypot_ with a number": (lambda T: T.ones(2).hypot_(2), "must be Tensor, not int"),
     "addcmul of bools": (lambda T: T.addcmul(*[T.ones(2, dtype=T.bool)] * 3), "not implemented for 'Bool'"),

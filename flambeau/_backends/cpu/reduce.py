@@ -20,39 +20,68 @@ _DOUBLE = np.dtype(np.float64)
 
 
 _INTEGERS = {np.dtype(name): name for name, scalar in SCALARS.items() if not scalar.is_float and name != "bool"}
-_computed: dict[tuple[str, np.dtype[Any], np.dtype[Any]], np.dtype[Any] | None] = {}
 
 
 def reduced(kind: str, array: Any, dims: tuple[int, ...] | None, dtype: np.dtype[Any], bench: Bench = DIRECT) -> Any:
     """`array` reduced by the ufunc called `kind` to `dtype`; None: NumPy has to do it.
 
-    The reduced dimensions are gone from the result. Sums and products of floats are computed in float64. There are two
-    kinds more: the sums of the squares and of the elements that are "present", which NaN is not.
+    The reduced dimensions are gone from the result. Sums and products of floats are computed in float64. There are
+    three kinds more: the sums of the squares and of the elements that are "present", which NaN is not, and the "norm".
     """
-    key = kind, array.dtype, dtype
-    if key not in _computed:
-        _computed[key] = _type_to_compute_in(*key)
-    computed = _computed[key]
-    if computed is None:
-        return None
-    first, last = (0, array.ndim - 1) if dims is None else (min(dims, default=0), max(dims, default=-1))
-    neighbours = last >= first and (dims is None or len(dims) == last - first + 1)
-    if neighbours and array.size and array.flags.c_contiguous:
-        passes, shape = _passes(kind, array.shape, first, last, array.dtype, computed)
-        if bench is DIRECT and len(passes) == 1:
-            kernel, _, numbers = passes[0]
-            done = kernel(np.empty(shape, computed), array, *numbers, array)
-            return done if computed is dtype else done.astype(dtype)
-        return _reduced_run(kind, array, first, last, computed, bench).astype(dtype, copy=False)
-    laid = _laid_out(array, dims)
-    if laid is None:
+    if bench is DIRECT and array.flags.c_contiguous:
+        key = kind, array.shape, dims, array.dtype.num, dtype.num
+        try:
+            known = _KNOWN[key]
+        except KeyError:
+            if len(_KNOWN) >= _MOST_KNOWN:
+                _KNOWN.clear()
+            known = _KNOWN[key] = _known(kind, array, dims, dtype)
+        if known is not None:
+            passes, is_final = known
+            done = array
+            for kernel, shape, made, numbers in passes:
+                done = kernel(np.empty(shape, made), done, *numbers, array)
+            return done if is_final else _finished(kind, done, dtype)
+    summed = _SUMMED.get(kind, kind)
+    computed = _type_to_compute_in(summed, array.dtype, dtype)
+    laid = None if computed is None else _laid_out(array, dims)
+    if computed is None or laid is None:
         return None
     array, _, runs, back = laid
     for first, last in runs:
-        array = _reduced_run(kind, array, first, last, computed, bench)
-        kind = REDUCTIONS[kind].join  # of what elements stand for
-    turned = array.transpose(back)
-    return turned.astype(dtype, copy=False) if turned.flags.c_contiguous else np.asarray(turned, dtype, order="C")
+        array = _reduced_run(summed, array, first, last, computed, bench)
+        summed = REDUCTIONS[summed].join  # of what elements stand for
+    turned = _finished(kind, array.transpose(back), dtype)
+    return turned if turned.flags.c_contiguous else np.asarray(turned, order="C")
+
+
+_SUMMED = {"norm": "square"}
+_MOST_KNOWN = 1024
+_KNOWN: dict[Any, tuple[list[tuple[Any, Any, np.dtype[Any], tuple[int, ...]]], bool] | None] = {}
+"""How arrays without gaps are reduced: by which kernels, the shape and the dtype that each makes, numbers for it; and
+whether that is all."""
+
+
+def _known(kind: str, array: Any, dims: tuple[int, ...] | None, dtype: np.dtype[Any]) -> Any:
+    """How such an array is reduced; None: not along neighbouring dimensions."""
+    summed = _SUMMED.get(kind, kind)
+    computed = _type_to_compute_in(summed, array.dtype, dtype)
+    first, last = (0, array.ndim - 1) if dims is None else (min(dims, default=0), max(dims, default=-1))
+    neighbours = last >= first and (dims is None or len(dims) == last - first + 1)
+    if computed is None or not neighbours or not array.size:
+        return None
+    passes, shape = _passes(summed, array.shape, first, last, array.dtype, computed)
+    known = [(kernel, size, computed, numbers) for kernel, size, numbers in passes]
+    kernel, _, _, numbers = known.pop()
+    if math.prod(array.shape[last + 1 :]) == 1:  # rows: what is wanted is stored at once
+        given, result, stored = _name(computed if known else array.dtype), _name(computed), _name(dtype)
+        kernel = reduce_rows(REDUCTIONS[summed].join if known else summed, given, result, stored, kind in _SUMMED)
+        return [*known, (kernel, shape, dtype, numbers)], True
+    return [*known, (kernel, shape, computed, numbers)], computed is dtype and kind not in _SUMMED
+
+
+def _finished(kind: str, sums: Any, dtype: np.dtype[Any]) -> Any:
+    return (np.sqrt(sums) if kind in _SUMMED else sums).astype(dtype, copy=False)
 
 
 def _type_to_compute_in(kind: str, given: np.dtype[Any], wanted: np.dtype[Any]) -> np.dtype[Any] | None:
@@ -157,7 +186,7 @@ def _passes(
         chunk = COLUMN_CHUNK if inner > 1 else ROW_CHUNK if length > 2 * ROW_CHUNK else length
         chunks = -(-length // chunk)
         if inner == 1:
-            passes.append((reduce_rows(kind, given, name), outer * chunks, (outer, length, chunk)))
+            passes.append((reduce_rows(kind, given, name, name, False), outer * chunks, (outer, length, chunk)))
         else:
             kernel = reduce_columns(kind, given, name)
             passes.append((kernel, outer * chunks * inner, (outer, length, inner, chunk)))

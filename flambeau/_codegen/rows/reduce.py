@@ -43,12 +43,13 @@ def _summand(c: Builder, kind: str, scalar: Scalar, value: Value, centre: Value 
 
 
 @kernel
-def reduce_rows(b: Builder, arguments: Arguments, kind: str, given: str, result: str) -> None:
+def reduce_rows(b: Builder, arguments: Arguments, kind: str, given: str, result: str, stored: str, root: bool) -> None:
     """(out, x, rows, length, chunk, centres): chunks of rows that are contiguous; out has a column for each chunk.
 
-    The kind "deviation" sums squares of distances to the row's centre; other kinds do not look at `centres`.
+    The kind "deviation" sums squares of distances to the row's centre; other kinds do not look at `centres`. What was
+    computed as `result`, or its `root`, is `stored` as another dtype.
     """
-    source, target = SCALARS[given], SCALARS[result]
+    source, target, final = SCALARS[given], SCALARS[result], SCALARS[stored]
     out, x, centres = arguments.array(0).data, arguments.array(1).data, arguments.array(5).data
     rows, length, chunk = (arguments.integer(number) for number in (2, 3, 4))
     chunks = (length + chunk - 1) // chunk
@@ -70,10 +71,10 @@ def reduce_rows(b: Builder, arguments: Arguments, kind: str, given: str, result:
             for position, lanes in c.lanes(first, last, width):
                 value = c.convert(c.load(place, source, position, lanes), target.compute, target.is_signed)
                 value = _summand(c, kind, target, value, centre)
-                total = wide if lanes > 1 else single
-                total.value = combine(total.value, value)
-            folded = c.fold(wide.value, combine)
-            c.store(out_, target, task, combine(folded, single.value))
+                part = wide if lanes > 1 else single
+                part.value = combine(part.value, value)
+            total = combine(c.fold(wide.value, combine), single.value)
+            c.store(out_, final, task, c.convert(c.sqrt(total) if root else total, final.compute))
 
 
 @kernel

@@ -48,11 +48,14 @@ def _pair_gradient(grad: Tensor, x1: Any, x2: Any, result: Tensor, p: float) -> 
     return grad.unsqueeze(-1) * _direction(difference, result.unsqueeze(-1), p)
 
 
-@primitive(
-    "CdistBackward0",
-    x1=lambda grad, x1, x2, p, result: _pair_gradient(grad, x1, x2, result, p).sum(-2),
-    x2=lambda grad, x1, x2, p, result: -_pair_gradient(grad, x1, x2, result, p).sum(-3),
-)
+def _cdist_gradients(grads: Any, needs: Any, x1: Any, x2: Any, result: Tensor, p: float) -> list[Any]:
+    if grads[0] is None:
+        return [None, None]
+    pairs = _pair_gradient(grads[0], x1, x2, result, p)
+    return [pairs.sum(-2) if needs[0] else None, -pairs.sum(-3) if needs[1] else None]
+
+
+@primitive("CdistBackward0", joint=_cdist_gradients)
 def _cdist(x1: Array, x2: Array, p: float) -> Array:
     difference = x1[..., :, None, :] - x2[..., None, :, :]
     return contiguous_array(_norm_of(difference, p, (difference.ndim - 1,), False))

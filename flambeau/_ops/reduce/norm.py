@@ -58,15 +58,11 @@ def _norm_tangent(
     return (product.real if product.dtype.is_complex else product).sum(dim, keepdim)
 
 
-_DOUBLE = np.dtype(np.float64)
-
-
 def _norm_of(self: Array, ord: float, dim: tuple[int, ...], keepdim: bool) -> Array:
     """The `ord`-norm along `dim`, summed up in float64 where there is much to sum."""
     if ord == 2 and self.size >= LARGE:
-        done = arrays.reduced("square", self, dim, _DOUBLE)
-        if done is not None:
-            norms = as_array(np.sqrt(done)).astype(self.dtype)
+        norms = arrays.reduced("norm", self, dim, self.dtype)
+        if norms is not None:
             return norms.reshape(kept_shape(self.shape, dim)) if keepdim else norms
     wide = in_single(self)
     if ord == 2 and wide.dtype.kind == "f":

@@ -109,8 +109,8 @@ _add: Any = np.add.reduce
 
 def _total(array: Any, dim: tuple[int, ...] | None, keepdim: bool) -> Any:
     """The sum; in blocks where NumPy would add up a long dimension one by one, and rounding errors with it."""
-    if array.size >= LARGE and (done := _reduced_at_once(np.add, array, dim, keepdim, None)) is not None:
-        return done
+    if array.size >= LARGE and (done := arrays.reduced("add", array, dim, array.dtype)) is not None:
+        return done.reshape(kept_shape(array.shape, dim)) if keepdim else done
     if dim is not None and len(dim) == 1 and array.ndim > 1 and array.shape[dim[0]] > 8 * _BLOCK:
         axis = dim[0]
         size = array.shape[axis]

@@ -17,7 +17,7 @@ from ..._dispatch.public.registry import public
 from ..create.constants import as_dtype
 from ..pointwise.binary import conj
 from ..shape.view import wrap_dim
-from .reductions import Dims, expand_reduced, reduced, reduced_dims
+from .reductions import Dims, reduced, reduced_dims, restore_dims
 
 
 def _softmax_gradient(grad: Tensor, output: Tensor, dim: int) -> Tensor:
@@ -153,8 +153,7 @@ _functional("softmin", softmax, negated=True)
 
 
 def _logsumexp_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:
-    shape = self._array.shape
-    whole, spread = (expand_reduced(each, shape, dim, keepdim) for each in (result, grad))
+    whole, spread = (restore_dims(each, self._array.ndim, dim, keepdim) for each in (result, grad))
     return spread * conj((self - whole).exp())
 
 

@@ -26,6 +26,10 @@ def _data(T: Any) -> Any:
     return T.utils.data
 
 
+def _by_its_transpose(x: Any) -> Any:
+    return x.add_(x.t())
+
+
 REFUSED: Refused = {
     "a text where a number is unused": (
         lambda T: T.poisson_nll_loss(T.ones(2), T.ones(2), True, False, "a", 1),
@@ -82,7 +86,7 @@ REFUSED: Refused = {
         "more than one element of the written-to tensor refers to a single memory location",
     ),
     "a matrix changed by its own transpose": (
-        lambda T: (lambda x: x.add_(x.t()))(T.eye(3)),
+        lambda T: _by_its_transpose(T.eye(3)),
         "some elements of the input tensor and the written-to tensor refer to a single memory location",
     ),
     "hypot with a number": (lambda T: T.hypot(T.ones(2), 2), "must be Tensor, not int"),

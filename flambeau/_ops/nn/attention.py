@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
 import numpy as np
 
-from ..._core.backend import backend_of_array, is_array
-from ..._core.dtype import C_NAMES, FLOAT, bool_, float32
+from ..._core.backend import LARGE, backend_of_array, is_array
+from ..._core.device import CPU
+from ..._core.dtype import C_NAMES, FLOAT, bool_, float32, float64
 from ..._core.geometry.layout import element_strides, empty_array, preserved_strides
+from ..._core.kind import kind_of
 from ..._core.modes import THREAD
-from ..._core.tensor import Tensor
+from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._dispatch.arguments.precision import in_single
 from ..._dispatch.composite import derivative
 from ..._dispatch.dispatch import Array, primitive, several
-from ..._dispatch.public.registry import public
-from ..random.dropout import dropout
+from ..._dispatch.public.registry import CASTING, public
+from ..random.dropout import dropout, kept_factors
 from ..reduce.moments import widened, widened_tensor
 from ..reduce.softmax import _prepared, _softmax, _softmax_backward
-from ..shape.view import wrap_dim
+from ..shape.view import _unsafe_view, wrap_dim
 
 _LOWEST = -math.inf
 
@@ -190,18 +193,124 @@ def _fits_one_op(query: Tensor, key: Any, value: Any, attn_mask: Any, dropout_p:
     )
 
 
+# ----- attention of few elements, whose weights are kept -----------------------------------------------------------
+
+
+def _roots(scale: float | None, width: int) -> tuple[float, float]:
+    """By what queries and keys are scaled: by the root of the factor on either side, so that neither overflows."""
+    factor = _factor(scale, width)
+    root = math.sqrt(abs(factor))
+    return math.copysign(root, factor), root
+
+
+@derivative("small_attention_backward")
+def _small_gradients(
+    grads: list[Any],
+    needed: tuple[bool, ...],
+    query: Any,
+    key: Any,
+    value: Any,
+    factors: Any,
+    scale: float | None,
+    weights: Any,
+) -> list[Any]:
+    grad, of_weights = grads
+    of_query = of_key = of_value = None
+    if grad is not None:
+        seen = weights if factors is None else weights * factors
+        of_value = seen.swapaxes(-2, -1) @ grad if needed[2] else None
+        of_seen = grad @ value.swapaxes(-2, -1)
+        through = of_seen if factors is None else of_seen * factors
+        of_weights = through if of_weights is None else of_weights + through
+    if of_weights is not None and (needed[0] or needed[1]):
+        on_query, on_key = _roots(scale, query.shape[-1])
+        of_scores = (of_weights - (of_weights * weights).sum(axis=-1, keepdims=True)) * weights
+        if needed[0]:
+            of_query = of_scores @ (key * on_key) * on_query
+        if needed[1]:
+            of_key = ((query * on_query).swapaxes(-2, -1) @ of_scores).swapaxes(-2, -1) * on_key
+    return [of_query, of_key, of_value]
+
+
+@functools.lru_cache(maxsize=32)
+def _later_keys(rows: int, columns: int) -> Any:
+    """Where a key comes after a query."""
+    return ~np.tri(rows, columns, dtype=np.bool_)
+
+
+@several(
+    "ScaledDotProductAttentionMathBackward0",
+    joint=_small_gradients,
+    results=("output", "weights"),
+    differentiable=("query", "key", "value"),
+)
+def _small_attention(
+    query: Array,
+    key: Array,
+    value: Array,
+    attn_mask: Array | None,
+    factors: Array | None,
+    is_causal: bool,
+    scale: float | None,
+) -> tuple[Array, Array]:
+    """Attention, and its weights before they are multiplied by the `factors` of dropout: the steps of `_in_parts`."""
+    on_query, on_key = _roots(scale, query.shape[-1])
+    scores = np.matmul(query * on_query, key.swapaxes(-2, -1) * on_key)
+    if is_causal:
+        np.copyto(scores, _LOWEST, where=_later_keys(*scores.shape[-2:]))
+    if attn_mask is not None:
+        scores += attn_mask
+    weights = _safe_softmax_kernel.kernel(scores, -1)
+    return np.matmul(weights if factors is None else weights * factors, value), weights
+
+
+def _is_small(query: Tensor, key: Tensor, value: Tensor, attn_mask: Any) -> bool:
+    """Whether the calls take longer than what they compute, and one op can take the place of a dozen.
+
+    Who looks at single ops sees the dozen, which every interpreter knows.
+    """
+    modes, kind = THREAD.modes, query._kind
+    if not (modes.plain or modes.watcher is not None) or CASTING or kind not in _SINGLE_AND_DOUBLE:
+        return False
+    for each in (query, key, value, attn_mask):
+        if each is not None and (type(each) not in PLAIN_TYPES or each._kind is not kind):
+            return False
+    first, second, third = (each._array.shape for each in (query, key, value))
+    batch, scores = first[:-2], (*first[:-1], second[-2])
+    if not (batch and batch == second[:-2] == third[:-2] and first[-1] == second[-1] and second[-2] == third[-2]):
+        return False
+    if not 0 < math.prod(scores) < LARGE or 0 in (first[-1], third[-1]):
+        return False
+    if attn_mask is None:
+        return True
+    given = attn_mask._array.shape
+    fits = len(given) <= len(scores) and all(
+        size in (1, full) for size, full in zip(given[::-1], scores[::-1], strict=False)
+    )
+    return fits and not (attn_mask.requires_grad and modes.grad)
+
+
+_SINGLE_AND_DOUBLE = (kind_of(float32, CPU), kind_of(float64, CPU))
+
+
 # ----- attention in parts ------------------------------------------------------------------------------------------
 
 
 def _in_parts(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Any, dropout_p: float, is_causal: bool, scale: float | None
 ) -> Tensor:
+    if 0 <= dropout_p < 1 and _is_small(query, key, value, attn_mask):
+        factors = None
+        if dropout_p:
+            shape = (*query._array.shape[:-1], key._array.shape[-2])
+            factors = kept_factors(query, shape, dropout_p)
+        output = _small_attention(query, key, value, attn_mask, factors, is_causal, scale)[0]
+        return _unsafe_view(output, output._array.shape)  # the step with which a product of batches ends
     half = query.dtype if query.dtype.itemsize == 2 else None
     if half is not None:
         query, key, value, attn_mask = (widened_tensor(each) for each in (query, key, value, attn_mask))
-    factor = _factor(scale, query._array.shape[-1])
-    root = math.sqrt(abs(factor))  # on either side, so that neither overflows
-    scores = (query * math.copysign(root, factor)) @ (key.transpose(-2, -1) * root)
+    on_query, on_key = _roots(scale, query._array.shape[-1])
+    scores = (query * on_query) @ (key.transpose(-2, -1) * on_key)
     if is_causal:
         scores = scores + _causal_mask(scores)
     if attn_mask is not None:

@@ -92,6 +92,15 @@ def _projected_together(source: Any, weight: Any, bias: Any, parts: int) -> tupl
     return _unbind(apart if apart._array.flags.c_contiguous else _contiguous_clone(apart), 0)
 
 
+def _projected_by_head(source: Any, weight: Any, bias: Any, heads: int) -> tuple[Any, ...]:
+    """Queries, keys and values of one tensor, each (batch, heads, length, width of a head)."""
+    length, batch, width = source._array.shape
+    together: Any = _linear(source, weight, bias)
+    apart = _permute(reshaped(together, (length, batch, 3, heads, width // heads)), (2, 0, 1, 3, 4))
+    apart = apart if apart._array.flags.c_contiguous else _contiguous_clone(apart)
+    return _unbind(_permute(apart, (0, 2, 3, 1, 4)), 0)
+
+
 def _project(query: Any, key: Any, value: Any, weight: Any, bias: Any) -> tuple[Any, Any, Any]:
     """The three projections, with the weights of all in one tensor."""
     if key._array.shape != value._array.shape:
@@ -198,17 +207,14 @@ def _by_head(projected: Any, heads: int, width: int) -> Any:
     return _transpose(reshaped(projected, (projected._array.shape[0], heads, width)), 0, 1)
 
 
-def _attend(q: Any, k: Any, v: Any, mask: Any, dropout_p: float, is_causal: bool, batch: int) -> Any:
-    """Attention without its weights, in one op; (length, batch, width) again."""
-    heads, targets, width = q._array.shape
-    sources = k._array.shape[1]
-    by_head = (batch, heads // batch)
+def _attend(q: Any, k: Any, v: Any, mask: Any, dropout_p: float, is_causal: bool) -> Any:
+    """Attention without its weights, of (batch, heads, length, width), in one op; (length * batch, width of all)."""
+    batch, heads, targets, width = q._array.shape
     if mask is not None:
-        mask = mask.unsqueeze(0) if mask._array.shape[0] == 1 else mask.reshape(*by_head, -1, sources)
-    q = reshaped(q, (*by_head, targets, width))
-    k, v = reshaped(k, (*by_head, sources, width)), reshaped(v, (*by_head, v._array.shape[1], width))
+        by_sample = (1, 1) if mask._array.shape[0] == 1 else (batch, heads)
+        mask = reshaped(mask, (*by_sample, *mask._array.shape[1:]))
     attended = scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal)
-    return reshaped(_permute(attended, (2, 0, 1, 3)), (targets * batch, heads // batch * width))
+    return reshaped(_permute(attended, (2, 0, 1, 3)), (targets * batch, heads * width))
 
 
 @public("nn.functional.multi_head_attention_forward", function=False, method=False)
@@ -261,31 +267,38 @@ def multi_head_attention_forward(
     hidden, mask, is_causal = _prepared_masks(q, hidden, mask, need_weights, is_causal)
     _require(width == embed_dim_to_check, f"was expecting embedding dimension of {embed_dim_to_check}, but got {width}")
     _require(head_width * num_heads == width, f"embed_dim {width} not divisible by num_heads {num_heads}")
-    if use_separate_proj_weight:
-        projected = _project_separately(q, k, v, (q_proj_weight, k_proj_weight, v_proj_weight), in_proj_bias)
-    else:
-        projected = _project(q, k, v, in_proj_weight, in_proj_bias)
-    mask = _check_attn_mask(mask, heads, targets, k._array.shape[0])
-    q, k, v = projected
-    if bias_k is not None or bias_v is not None:
-        k, v = _with_bias_keys(k, v, bias_k, bias_v, static_k, static_v)
-        mask, hidden = _with_column(mask), _with_column(hidden)
-    q, k, v = [_by_head(each, heads, head_width) for each in (q, k, v)]
-    k = k if static_k is None else _static("static_k", static_k, heads, head_width)
-    v = v if static_v is None else _static("static_v", static_v, heads, head_width)
-    if add_zero_attn:
-        k, v = (cat([each, each.new_zeros((heads, 1, head_width))], 1) for each in (k, v))
-        mask, hidden = _with_column(mask), _with_column(hidden)
-    mask = _merged(mask, hidden, batch, num_heads, k._array.shape[1])
     chance = dropout_p if training else 0.0
+    added = add_zero_attn or not bias_k is bias_v is static_k is static_v is None
     weights: Any = None
-    if need_weights:
-        attended, weights = _attend_with_weights(q, k, v, mask, chance)
-        attended = reshaped(_transpose(attended, 0, 1), (targets * batch, width))
-        weights = reshaped(weights, (batch, num_heads, targets, k._array.shape[1]))
-        weights = weights.mean(1) if average_attn_weights else weights
+    if q is k is v and in_proj_weight is not None and not (use_separate_proj_weight or need_weights or added):
+        mask = _merged(_check_attn_mask(mask, heads, targets, targets), hidden, batch, num_heads, targets)
+        projected = _projected_by_head(q, in_proj_weight, in_proj_bias, num_heads)
+        attended = _attend(*projected, mask, chance, is_causal)
     else:
-        attended = _attend(q, k, v, mask, chance, is_causal, batch)
+        if use_separate_proj_weight:
+            projected = _project_separately(q, k, v, (q_proj_weight, k_proj_weight, v_proj_weight), in_proj_bias)
+        else:
+            projected = _project(q, k, v, in_proj_weight, in_proj_bias)
+        mask = _check_attn_mask(mask, heads, targets, k._array.shape[0])
+        q, k, v = projected
+        if bias_k is not None or bias_v is not None:
+            k, v = _with_bias_keys(k, v, bias_k, bias_v, static_k, static_v)
+            mask, hidden = _with_column(mask), _with_column(hidden)
+        q, k, v = [_by_head(each, heads, head_width) for each in (q, k, v)]
+        k = k if static_k is None else _static("static_k", static_k, heads, head_width)
+        v = v if static_v is None else _static("static_v", static_v, heads, head_width)
+        if add_zero_attn:
+            k, v = (cat([each, each.new_zeros((heads, 1, head_width))], 1) for each in (k, v))
+            mask, hidden = _with_column(mask), _with_column(hidden)
+        mask = _merged(mask, hidden, batch, num_heads, k._array.shape[1])
+        if need_weights:
+            attended, weights = _attend_with_weights(q, k, v, mask, chance)
+            attended = reshaped(_transpose(attended, 0, 1), (targets * batch, width))
+            weights = reshaped(weights, (batch, num_heads, targets, k._array.shape[1]))
+            weights = weights.mean(1) if average_attn_weights else weights
+        else:
+            q, k, v = [reshaped(each, (batch, num_heads, *each._array.shape[1:])) for each in (q, k, v)]
+            attended = _attend(q, k, v, mask, chance, is_causal)
     result: Any = _linear(attended, out_proj_weight, out_proj_bias)
     result = reshaped(result, (targets, batch, result._array.shape[1]))
     if batched:

@@ -36,6 +36,12 @@ def _noise(input: Any, p: float, features: bool) -> Tensor:
     return noise.bernoulli_(1 - p)
 
 
+def kept_factors(like: Any, shape: tuple[int, ...], p: float) -> Tensor:
+    """What `dropout` multiplies a tensor of `shape` by: zeros with probability `p` < 1, else what keeps the mean."""
+    factors: Tensor = like.new_empty(shape).bernoulli_(1 - p).div_(1 - p)
+    return factors
+
+
 def _dropped(input: Tensor, p: float, features: bool, alpha: bool) -> Tensor:
     if p == 1:
         return input * input.new_zeros(())

@@ -27,6 +27,10 @@ def _listed(tensors: Tensors) -> list[Any]:
     return [tensors] if isinstance(tensors, Tensor) else list(tensors)
 
 
+def _gradients(parameters: Tensors) -> list[Any]:
+    return [gradient for each in _listed(parameters) if (gradient := each.grad) is not None]
+
+
 def _check_foreach(tensors: list[Any], foreach: bool | None) -> None:
     """`foreach` asks for ops on whole lists, which every dense tensor allows; it changes no result."""
     if foreach:
@@ -56,7 +60,9 @@ def get_total_norm(
             total = _norm_of_parts(found, norm_type)
         else:
             norms = list_norms(found) if norm_type == 2 else [linalg.vector_norm(each, norm_type) for each in found]
-            total = linalg.vector_norm(stack([each.to(found[0].device) for each in norms]), norm_type)
+            place = norms[0]._kind.device
+            together = [each if each._kind.device is place else each.to(norms[0].device) for each in norms]
+            total = linalg.vector_norm(stack(together), norm_type)
         if error_if_nonfinite and not total.isfinite().item():
             raise RuntimeError(
                 f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
@@ -84,7 +90,7 @@ def clip_grads_with_norm_(
     """Scale the gradients of `parameters`, in place, by `max_norm / total_norm` if that is below one."""
     limit = float(max_norm)
     with no_grad():
-        gradients = [each.grad for each in _listed(parameters) if each.grad is not None]
+        gradients = _gradients(parameters)
         if not gradients:
             return
         _check_foreach(gradients, foreach)
@@ -116,9 +122,7 @@ def clip_grad_norm_(
     found = _listed(parameters)
     if not found and isinstance(parameters, Generator):  # most likely it was read to its end before
         warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2)
-    total = get_total_norm(
-        [each.grad for each in found if each.grad is not None], norm_type, error_if_nonfinite, foreach
-    )
+    total = get_total_norm(_gradients(found), norm_type, error_if_nonfinite, foreach)
     clip_grads_with_norm_(found, max_norm, total, foreach)
     return total
 
@@ -143,7 +147,7 @@ def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | Non
     """Bring every element of the gradients of `parameters`, in place, between `-clip_value` and `clip_value`."""
     clip_value = float(clip_value)
     with no_grad():
-        gradients = [each.grad for each in _listed(parameters) if each.grad is not None]
+        gradients = _gradients(parameters)
         _check_foreach(gradients, foreach)
         bounds = {"min": -clip_value, "max": clip_value}
         if gradients and not change_at_once("clamp_", gradients, [((), bounds)] * len(gradients)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
@@ -215,3 +216,39 @@ def test_errors_of_multi_head_attention(T: Any) -> Any:
             "Support for mismatched key_padding_mask and attn_mask is deprecated",
         ),
     )
+
+
+@pytest.mark.parametrize("batch", [(2,), (2, 3)])
+@pytest.mark.parametrize("masked", [False, True])
+@differential
+def test_few_elements_with_dropout(T: Any, batch: tuple[int, ...], masked: bool) -> Any:
+    T.manual_seed(4)
+    query, key, value = (T.randn(*batch, length, 5, dtype=T.float64).requires_grad_() for length in (4, 6, 6))
+    mask = None
+    if masked:
+        mask = T.randn(4, 6, dtype=T.float64)
+        mask[1] = -INF  # a query that sees nothing
+    options = {"scale": -0.3, "dropout_p": 0.4}
+    result = T.nn.functional.scaled_dot_product_attention(query, key, value, mask, is_causal=not masked, **options)
+    first = T.autograd.grad(result.sin().sum(), (query, key, value), create_graph=True)
+    second = T.autograd.grad(sum((each * each).sum() for each in first), (query, key, value))
+    return result, [each.detach() for each in first], second
+
+
+def test_few_elements_in_parts_and_at_once() -> None:
+    """The same bits, whether or not somebody looks at the parts."""
+
+    def run(watch: contextlib.AbstractContextManager[Any]) -> list[Any]:
+        flambeau.manual_seed(0)
+        query, key, value = (flambeau.randn(2, 3, 4, 5, dtype=flambeau.float64, requires_grad=True) for _ in range(3))
+        with watch:
+            result = flambeau.nn.functional.scaled_dot_product_attention(query, key, value, None, 0.4, True)
+        result.sin().sum().backward()
+        return [result, query.grad, key.grad, value.grad]
+
+    def unchanged(tensor: Any) -> Any:
+        return tensor
+
+    at_once = run(contextlib.nullcontext())
+    in_parts = run(flambeau.autograd.graph.saved_tensors_hooks(unchanged, unchanged))
+    assert all(map(flambeau.equal, at_once, in_parts))

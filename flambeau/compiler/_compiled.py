@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .._backends.tiers import wanted
+from .._backends.tiers import generated, wanted
 from .._core.dtype import DEFAULTS
 from .._core.modes import THREAD
 from .._core.process import defaults
@@ -81,9 +81,12 @@ class Compiled:
         fullgraph: bool = False,
         definition: Definition | None = None,
         dynamic: bool | None = None,
+        tunes: bool = False,
     ) -> None:
         self.function = function
         self.fullgraph = fullgraph
+        self.tunes = tunes
+        """Whether ways to do the same are timed while a program is planned."""
         self.dynamic = dynamic
         """Whether sizes are variables: True at once, False never, None after some programs."""
         self._definition = definition
@@ -219,11 +222,14 @@ class Compiled:
         """The program of a recorded call; None: one that is there has it now."""
         if self.dynamic or (self.dynamic is None and len(self.programs) >= _OF_ONE_SIZE):
             return _built_for_sizes(recording, self._families)
-        return _built(recording)
+        if not self.tunes or (choices := generated("choices")) is None:
+            return _built(recording)
+        with choices.tuning():
+            return _built(recording)
 
     def _part(self, function: Callable[..., Any], definition: Definition | None) -> Compiled:
         """A part of the function, or something that it calls, compiled by itself."""
-        return Compiled(function, definition=definition, dynamic=self.dynamic)
+        return Compiled(function, definition=definition, dynamic=self.dynamic, tunes=self.tunes)
 
     def _unsteady(self, items: Sequence[Item]) -> tuple[str | None, int | None]:
         """Why reads are no checks after all: they have found something else too often."""

@@ -73,7 +73,8 @@ def compile(
             f"Invalid backend: {backend!r}, see `torch._dynamo.list_backends()` for available backends."
         )
     _check_choices(mode, options)
-    run = model if backend == "eager" else _compiled(model, fullgraph, dynamic, backend)
+    tunes = mode in _TUNING_MODES or bool((options or {}).get("max_autotune"))
+    run = model if backend == "eager" else _compiled(model, fullgraph, dynamic, backend, tunes)
     if (module := SLOTS.compiled_module(model, run)) is not None:
         return module
 
@@ -97,7 +98,8 @@ def _compiled_ahead(function: Any, example_inputs: tuple[tuple[Any, ...], dict[s
 BACKENDS = (None, "inductor", "eager", "verify")
 """What can be asked for by name; the second is PyTorch's name for its own."""
 
-_MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
+_TUNING_MODES = ("max-autotune-no-cudagraphs", "max-autotune")
+_MODES = ("default", "lite", "reduce-overhead", *_TUNING_MODES)
 
 
 def _check_choices(mode: str | None, options: dict[str, Any] | None) -> None:
@@ -118,7 +120,7 @@ def _check_choices(mode: str | None, options: dict[str, Any] | None) -> None:
             )
 
 
-def _compiled(model: Any, fullgraph: bool, dynamic: bool | None, backend: Any) -> Any:
+def _compiled(model: Any, fullgraph: bool, dynamic: bool | None, backend: Any, tunes: bool) -> Any:
     from ._compiled import Compiled
 
     made: Any
@@ -131,7 +133,7 @@ def _compiled(model: Any, fullgraph: bool, dynamic: bool | None, backend: Any) -
 
         made = Verified(model, fullgraph, dynamic=False)
     else:
-        made = Compiled(model, fullgraph, dynamic=dynamic)
+        made = Compiled(model, fullgraph, dynamic=dynamic, tunes=tunes)
     COMPILED.add(made)
     return made
 

@@ -156,8 +156,7 @@ def test_large_memory_of_a_tape_is_there_while_it_runs() -> None:
     x = torch.rand(200, 200)
     made, _ = compiled(products, x)
     program: Any = made.programs[0]
-    (tape,) = program.__globals__["tapes"]
-    assert tape.scratch >= 2 * 200 * 200 * 4
+    assert max([each.scratch for each in program.__globals__["tapes"]]) >= 2 * 200 * 200 * 4
     pool = importlib.import_module("flambeau._backends.cpu.allocator").allocator()
     if pool is None:
         pytest.skip("there is no pool")

@@ -18,6 +18,7 @@ from ..._codegen.machine.engine import engine
 from ..._core.geometry.moving_windows import Geometry, Shape
 from ..._core.process.threads import num_threads
 from .bench import Bench
+from .choices import Way, is_tuning, quickest
 
 Array = Any
 Vendor = Callable[[Array, Array, "Array | None", Geometry], Array]
@@ -36,6 +37,8 @@ _MANY_ZEROS = (4, 3)
 """From that ratio on of channels, with and without zeros, the zeros take longer than less regular reads."""
 _OF_COLOURS = 3
 """So few channels of an image are not filled up."""
+_OWN = "blocks"
+"""The name of generated code among the ways to convolve."""
 
 
 class _Plan(NamedTuple):
@@ -51,25 +54,42 @@ def correlate(
     arrays = (input, weight) if bias is None else (input, weight, bias)
     if geometry != _PLAIN or not all(each.dtype == np.float32 and each.flags.c_contiguous for each in arrays):
         return None
-    plan = _plan(input.shape, weight.shape, bias is not None, num_threads(), vendor)
+    plan = _plan(input.shape, weight.shape, bias is not None, num_threads(), vendor, is_tuning())
     if plan is None:
         return None
     return bench.run(plan.run, bench.empty(plan.shape, input.dtype), input, weight, plan.sizes, *arrays[2:])
 
 
 @functools.lru_cache(maxsize=256)
-def _plan(shape: Shape, weight_shape: Shape, biased: bool, threads: int, vendor: Vendor) -> _Plan | None:
+def _plan(shape: Shape, weight_shape: Shape, biased: bool, threads: int, vendor: Vendor, timed: bool) -> _Plan | None:
+    """Images and weights of these shapes; None: they are left to the vendor. `timed`: which is quicker is tried out."""
     (batch, channels, height, width), (outputs, _, taps_down, taps) = shape, weight_shape
     rows, columns = height - taps_down + 1, width - taps + 1
     work = batch * outputs * channels * taps_down * taps * rows * columns
     parts = 1 if batch >= threads else min(-(-threads // batch), max(work // batch // _SHARE, 1))
     sizes = Sizes(batch, parts, channels, height, width, outputs, taps_down, taps, rows, columns)
     tile = _tile(outputs, rows * columns)
-    if tile is None or sizes.panel > _MOST_PANEL or not _pays_off(sizes, work) or "+avx512f" not in engine().features:
+    if tile is None or sizes.panel > _MOST_PANEL or "+avx512f" not in engine().features:
+        return None
+    if not timed and not _pays_off(sizes, work):
         return None
     lanes = 1 << (min(columns, BLOCK).bit_length() - 1)
     plan = _Plan(correlate_blocks(*tile, lanes, biased), np.array(sizes, np.int64), (batch, outputs, rows, columns))
-    return plan if _has_the_same_bits(plan, shape, weight_shape, biased, vendor) else None
+    example = [_example(each) for each in (shape, weight_shape, weight_shape[:1])]
+    if not _has_the_same_bits(plan, example, biased, vendor):
+        return None
+    if timed and quickest("convolution", (shape, weight_shape, biased, threads), _ways(plan, example, vendor)) != _OWN:
+        return None
+    return plan
+
+
+def _ways(plan: _Plan, example: list[Array], vendor: Vendor) -> dict[str, Way]:
+    out, geometry = np.empty(plan.shape, np.float32), Geometry(*_PLAIN)
+    input, weight, bias = example
+    return {
+        _OWN: lambda: lambda: plan.run(out, input, weight, plan.sizes, bias),
+        "library": lambda: lambda: vendor(input, weight, bias, geometry),
+    }
 
 
 def _pays_off(sizes: Sizes, work: int) -> bool:
@@ -94,9 +114,9 @@ def _tile(outputs: int, positions: int) -> Tile | None:
     return min(fitting, key=steps, default=None)
 
 
-def _has_the_same_bits(plan: _Plan, shape: Shape, weight_shape: Shape, biased: bool, vendor: Vendor) -> bool:
+def _has_the_same_bits(plan: _Plan, example: list[Array], biased: bool, vendor: Vendor) -> bool:
     """Whether an example comes out the same."""
-    input, weight, bias = (_example(each) for each in (shape, weight_shape, weight_shape[:1]))
+    input, weight, bias = example
     result = plan.run(np.empty(plan.shape, np.float32), input, weight, plan.sizes, bias)
     expected = vendor(input, weight, bias if biased else None, Geometry(*_PLAIN))
     return expected is not None and np.array_equal(result.view(np.int32), expected.view(np.int32))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,9 @@ from .._program import Call, Item, Value, uses, values_in
 from .draft import Draft
 from .fuse import fused
 from .memory import arranged
-from .sheet import Array, Buffer, Place
+from .sheet import Array, Buffer, Launch, Place
 
-_MOST_TOGETHER = 1 << 20
+_MOST_TOGETHER = 1 << 19
 """Bytes that the ops of one tape may make: what they are given, and what is needed later, is there until it ends."""
 
 _LEAST_CALLS = 2
@@ -81,6 +82,8 @@ class _Plan:
     """A draft with everything but memory."""
 
     draft: Draft
+    launches: Sequence[Launch]
+    """Its launches, some of which may be one."""
     inputs: list[int]
     outputs: list[Output]
     windows: list[Call]
@@ -111,6 +114,7 @@ def _run_by_tape(plan: _Plan, arena: Any) -> Segment:
 
 
 def _planned(draft: Draft, wanted: list[int]) -> _Plan:
+    """The plan of a draft with elementwise launches fused, unless somebody has them timed, and they are slower so."""
     windows: list[int] = []
     by_buffer: dict[Buffer, list[tuple[int, Place]]] = {}
     for number in wanted:
@@ -119,9 +123,21 @@ def _planned(draft: Draft, wanted: list[int]) -> _Plan:
             windows.append(number)
         else:
             by_buffer.setdefault(place.buffer, []).append((number, place))
-    draft.sheet.launches = fused(draft.sheet.launches, {*by_buffer, *draft.sheet.changed}, generated("pointwise"))
+    split = draft.sheet.launches
+    together = fused(split, {*by_buffer, *draft.sheet.changed}, generated("pointwise"))
+    plan = _with_launches(draft, together, windows, by_buffer)
+    choices = generated("choices")
+    if not choices.is_tuning() or len(together) == len(split):
+        return plan
+    apart = _with_launches(draft, split, windows, by_buffer)
+    ways = {"fused": partial(_on_example, plan), "apart": partial(_on_example, apart)}
+    return plan if choices.quickest("tape", _facts(split), ways) == "fused" else apart
+
+
+def _with_launches(
+    draft: Draft, launches: Sequence[Launch], windows: list[int], by_buffer: dict[Buffer, list[tuple[int, Place]]]
+) -> _Plan:
     outputs = [Output(_base(buffer, values), values) for buffer, values in by_buffer.items()]
-    launches = draft.sheet.launches
     touched = {place.buffer.given for launch in launches for place in (*launch.reads, *launch.writes)}
     inputs = [number for number in draft.given if number in touched]
     arguments: dict[Buffer, int] = {}
@@ -130,7 +146,44 @@ def _planned(draft: Draft, wanted: list[int]) -> _Plan:
             arguments[place.buffer] = inputs.index(place.buffer.given)
     arguments.update({buffer: number for number, buffer in enumerate(by_buffer, len(inputs))})
     starts, size = arranged(launches, draft.sheet.refusals, arguments)
-    return _Plan(draft, inputs, outputs, _leading_to(windows, draft.items), arguments, starts, size)
+    return _Plan(draft, launches, inputs, outputs, _leading_to(windows, draft.items), arguments, starts, size)
+
+
+def _on_example(plan: _Plan) -> Callable[[], bool]:
+    """A call of a tape on arrays of its own, whose elements are such that all of its kernels take them."""
+    tape = _tape(plan, generated("tape").Arena(plan.size))
+    arrays = [_example_like(plan.draft.given[number]) for number in plan.inputs]
+    arrays += [np.empty_like(each.like) for each in plan.outputs]
+
+    def run() -> bool:  # it holds the tape, which holds what its table names by address
+        done: bool = tape.run(tape.table, True, False, *arrays)
+        return done
+
+    return run
+
+
+def _example_like(array: Array) -> Array:
+    """An array with the same strides: of ones, or of integers that may be positions anywhere."""
+    low, high = extent_of(array)
+    made: Array = np.ndarray(array.shape, array.dtype, np.zeros(high - low, np.uint8), -low, array.strides)
+    if array.dtype.kind == "f":
+        made.fill(1)
+    return made
+
+
+def _facts(launches: Sequence[Launch]) -> list[Any]:
+    """What launches do, and on which arrays."""
+
+    def described(arg: Any) -> Any:
+        if type(arg) is Place:
+            return arg.header.shape, arg.header.strides, arg.header.dtype.str
+        return [described(each) for each in arg] if type(arg) is tuple else type(arg).__name__
+
+    return [
+        (launch.step, getattr(function, "__name__", ""), described(args))
+        for launch in launches
+        for function, args, _ in launch.calls
+    ]
 
 
 def _base(buffer: Buffer, values: list[tuple[int, Place]]) -> Array:
@@ -156,7 +209,7 @@ def _tape(plan: _Plan, arena: Any) -> Any:
     """The calls, with arrays in the place of places, and memory for what lies between."""
     family, draft = generated("tape"), plan.draft
     lent = plan.size if plan.size >= family.LENT else 0
-    launches = draft.sheet.launches
+    launches = plan.launches
     headers: dict[int, Array] = {}
     windows: list[tuple[int, Array, int]] = []
     touched = [place for launch in launches for place in (*launch.reads, *launch.writes)]

@@ -21,10 +21,11 @@ RUNTIME_DEPENDENCIES = {"numpy", "ml_dtypes", "llvmlite", "onednn_cpu_gomp"}
 OLDEST_PYTHON = (3, 10)
 
 VENDOR = re.compile(
-    r"llvm|onednn|\b(?:lib)?dnnl|\bcupy|cudnn(?!_(?:enabled?|attention)\b|RnnBackward0\b)|\bnccl|\bmpi(?:4py)?\b",
+    r"llvm|onednn(?!_backend_config\b| import get_)|\b(?:lib)?dnnl|\bcupy|"
+    r"cudnn(?!_(?:enabled?|attention)\b|RnnBackward0\b)|\bnccl|\bmpi(?:4py)?\b",
     re.IGNORECASE,
 )
-FULL_OF_PYTORCHS_NAMES = {"parameter_types.py", "qconfig.py", "collect_env.py"}
+FULL_OF_PYTORCHS_NAMES = {"parameter_types.py", "qconfig.py", "collect_env.py", "onednn.py"}
 """Lists of PyTorch's operators, of its names of quantized engines, and of what its report on a machine has."""
 FOLDERS_ABOUT_VENDORS = {"_codegen", "_backends", "backends", "cuda", "distributed"}
 MACHINE_PATH = re.compile(r"(?<![\w.~/-])/(?:work|root|home|Users|tmp|opt)/[\w.-]+")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,8 @@ def load_library(path: str | os.PathLike[str]) -> None:
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "quantized":
+        return importlib.import_module(f"{__name__}.quantized")
     if name in OPERATORS:
         return Namespace(name)
     raise AttributeError(

@@ -133,9 +133,11 @@ def _observe(
     """Move the ends of the running range towards those of the input."""
     dims = tuple(each for each in range(input.dim()) if each != axis % max(input.dim(), 1)) if per_row else None
     values = input.detach()
-    low, high = (
-        (values.amin().reshape(1), values.amax().reshape(1)) if dims is None else (values.amin(dims), values.amax(dims))
-    )
+    if dims is None:
+        shape = running_min.shape if running_min.numel() == 1 else (1,)
+        low, high = values.amin().reshape(shape), values.amax().reshape(shape)
+    else:
+        low, high = values.amin(dims), values.amax(dims)
     for running, seen in ((running_min, low), (running_max, high)):
         if running.shape != seen.shape:
             running.resize_(seen.shape).fill_(
@@ -184,6 +186,8 @@ def fused_moving_avg_obs_fake_quant(
             target.copy_(target.new_tensor(numbers))
     if not fake_quant_on.item():
         return input.clone() if not input.requires_grad else input * 1
+    # What the derivative needs must not change when the same observer sees another tensor.
+    scale, zero_point = scale.clone(), zero_point.clone()
     if per_row_fake_quant:
         return _fake_per_channel(input, scale, zero_point, ch_axis, quant_min, quant_max)
     enabled = fake_quant_on if fake_quant_on.dim() else fake_quant_on.reshape(1)

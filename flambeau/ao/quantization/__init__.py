@@ -50,7 +50,7 @@ _HOMES = {
 
 _table = (
     Table(__name__)
-    .submodules("quantization_mappings fuser_method_mappings quantize_fx quantize_jit utils")
+    .submodules("backend_config fx quantization_mappings fuser_method_mappings quantize_fx quantize_jit utils")
     .elsewhere("default_eval_fn", "ao.quantization.quantize")
     .elsewhere("quantize_weights_", "ao.quantization._layers")
     .elsewhere(

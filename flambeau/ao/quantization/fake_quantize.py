@@ -130,11 +130,13 @@ class FakeQuantize(FakeQuantizeBase):
                 buffer.copy_(chosen)
         if self.fake_quant_enabled[0] != 1:
             return X
+        # What the derivative needs must not change when this sees another tensor.
+        scale, zero_point = self.scale.clone(), self.zero_point.clone()
         if self.is_per_channel:
             return torch.fake_quantize_per_channel_affine(
-                X, self.scale, self.zero_point, self.ch_axis, watch.quant_min, watch.quant_max
+                X, scale, zero_point, self.ch_axis, watch.quant_min, watch.quant_max
             )
-        return torch.fake_quantize_per_tensor_affine(X, self.scale, self.zero_point, watch.quant_min, watch.quant_max)
+        return torch.fake_quantize_per_tensor_affine(X, scale, zero_point, watch.quant_min, watch.quant_max)
 
     def extra_repr(self) -> str:
         """What is switched on, and the codes."""

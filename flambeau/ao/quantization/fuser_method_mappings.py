@@ -76,15 +76,16 @@ def fuse_convtranspose_bn(is_qat: bool, convt: Any, bn: Any) -> Any:
     return fusion.fuse_conv_bn_eval(convt, bn, transpose=True)
 
 
-def _in_a_row(sequential: type) -> Callable[..., Any]:
+def fuse_in_a_row(sequential: type) -> Callable[..., Any]:
+    """What puts modules into a class that runs them in a row."""
     return lambda is_qat, *modules: sequential(*modules)
 
 
 _METHODS: dict[tuple[type, ...], Callable[..., Any]] = {
     (nn.Linear, nn.BatchNorm1d): fuse_linear_bn,
-    (nn.Linear, nn.ReLU): _in_a_row(nni.LinearReLU),
-    (nn.BatchNorm2d, nn.ReLU): _in_a_row(nni.BNReLU2d),
-    (nn.BatchNorm3d, nn.ReLU): _in_a_row(nni.BNReLU3d),
+    (nn.Linear, nn.ReLU): fuse_in_a_row(nni.LinearReLU),
+    (nn.BatchNorm2d, nn.ReLU): fuse_in_a_row(nni.BNReLU2d),
+    (nn.BatchNorm3d, nn.ReLU): fuse_in_a_row(nni.BNReLU3d),
 }
 for _conv, _transposed, _bn, _row in (
     (nn.Conv1d, nn.ConvTranspose1d, nn.BatchNorm1d, nni.ConvReLU1d),
@@ -93,7 +94,7 @@ for _conv, _transposed, _bn, _row in (
 ):
     _METHODS[_conv, _bn] = fuse_conv_bn
     _METHODS[_conv, _bn, nn.ReLU] = fuse_conv_bn_relu
-    _METHODS[_conv, nn.ReLU] = _in_a_row(_row)
+    _METHODS[_conv, nn.ReLU] = fuse_in_a_row(_row)
     _METHODS[_transposed, _bn] = fuse_convtranspose_bn
 
 

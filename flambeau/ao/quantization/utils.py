@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from typing import Any
 
 import flambeau as torch
@@ -26,8 +27,8 @@ class MatchAllNode:
 __getattr__, __dir__ = (
     Table(__name__)
     .absent(
-        "models are quantized module by module here, and not as graphs",
-        functions="check_node get_fqn_to_example_inputs",
+        "which functions codes pass through is said by the tables of backends",
+        functions="check_node",
     )
     .parts()
 )
@@ -282,6 +283,25 @@ def get_swapped_custom_module_class(custom_module: Any, custom_module_class_mapp
 def getattr_from_fqn(obj: Any, fqn: str) -> Any:
     """An attribute of attributes: "encoder.layer.weight"."""
     return functools.reduce(getattr, fqn.split("."), obj)
+
+
+def get_fqn_to_example_inputs(model: Any, example_inputs: tuple[Any, ...]) -> dict[str, tuple[Any, ...]]:
+    """The arguments that each part of a model gets, by its name; those given by name, and defaults, in their places."""
+    names = {module: name for name, module in model.named_modules()}
+    found: dict[str, tuple[Any, ...]] = {}
+
+    def note(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        bound = inspect.signature(module.forward).bind(*args, **kwargs)
+        bound.apply_defaults()
+        found[names[module]] = tuple(bound.arguments.values())
+
+    handles = [module.register_forward_pre_hook(note, with_kwargs=True) for module in names]
+    try:
+        model(*example_inputs)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return found
 
 
 def has_no_children_ignoring_parametrizations(module: Any) -> bool:

@@ -150,9 +150,10 @@ class _ConvNd(WeightedQuantizedModule):
     @classmethod
     def from_reference(cls, ref_qconv: Any, output_scale: Any, output_zero_point: Any) -> Any:
         """The same from a layer that computes with floats."""
-        made = cls._of_layer(ref_qconv)
-        bias = None if ref_qconv.bias is None else ref_qconv.bias.detach().float()
-        made.set_weight_bias(ref_qconv.get_quantized_weight(), bias)
+        layer = ref_qconv[0] if isinstance(ref_qconv, nn.Sequential) else ref_qconv
+        made = cls._of_layer(layer)
+        bias = None if layer.bias is None else layer.bias.detach().float()
+        made.set_weight_bias(layer.get_quantized_weight(), bias)
         made.scale, made.zero_point = float(output_scale), int(output_zero_point)
         return made
 

@@ -115,6 +115,13 @@ class Embedding(nn.Module):
         return made
 
     @classmethod
+    def from_reference(cls, ref_embedding: Any) -> Any:
+        """The same from a table that computes with floats."""
+        made = cls._of(ref_embedding, ref_embedding.weight_dtype)
+        made.set_weight(ref_embedding.get_quantized_weight())
+        return made
+
+    @classmethod
     def _of(cls, mod: Any, dtype: Any) -> Any:
         return cls(mod.num_embeddings, mod.embedding_dim, dtype=dtype)
 

@@ -6,6 +6,7 @@ the statistics known so far; the result is scaled back before the norm sees it.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import flambeau as torch
@@ -46,10 +47,14 @@ class _ConvBn(conv._ConvNd):
         qconfig: Any = None,
     ) -> None:
         super().__init__(
-            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bool(bias), padding_mode, qconfig
+            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, False, padding_mode, qconfig
         )
         self.freeze_bn = freeze_bn if self.training else True
         self.bn = self._NORM(out_channels, eps, momentum, True, True)
+        self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
+        self.reset_bn_parameters()
+        own: Any = self
+        self.weight_fake_quant = own._modules.pop("weight_fake_quant")  # behind the norm in the state
         if self.training and freeze_bn:
             self.freeze_bn_stats()
         elif self.training:
@@ -66,6 +71,15 @@ class _ConvBn(conv._ConvNd):
         self.freeze_bn = True
         self.bn.training = False
         return self
+
+    def reset_bn_parameters(self) -> None:
+        """Random numbers for the norm's weight and for the bias."""
+        self.bn.reset_running_stats()
+        nn.init.uniform_(self.bn.weight)
+        nn.init.zeros_(self.bn.bias)
+        if self.bias is not None:
+            bound = 1 / math.sqrt(self.weight[0].numel())
+            nn.init.uniform_(self.bias, -bound, bound)
 
     def reset_running_stats(self) -> None:
         """Forget the statistics."""
@@ -127,7 +141,10 @@ class _ConvBn(conv._ConvNd):
             self.bn.weight,
             self.bn.bias,
         )
-        return nn.Sequential(made, nn.ReLU()) if self._relu else made
+        if not self._relu:
+            return made
+        row: Any = getattr(fused, f"ConvReLU{self.weight.dim() - 2}d")
+        return row(made, nn.ReLU())
 
 
 class ConvBn1d(_ConvBn, nn.Conv1d):

@@ -28,12 +28,15 @@ class LinearBn1d(nn.Linear):
         freeze_bn: bool = False,
         qconfig: Any = None,
     ) -> None:
-        super().__init__(in_features, out_features, bias)
+        super().__init__(in_features, out_features, False)
         if not qconfig:
             raise AssertionError("qconfig must be provided for QAT module")
         self.qconfig = qconfig
         self.freeze_bn = freeze_bn if self.training else True
         self.bn: Any = nn.BatchNorm1d(out_features, eps, momentum, True, True)
+        own: Any = self
+        own.bias = nn.Parameter(torch.empty(out_features)) if bias else None
+        nn.init.uniform_(self.bn.weight)  # as PyTorch draws them: what follows draws the same numbers
         self.weight_fake_quant = qconfig.weight()
         self.bn.training = self.training and not freeze_bn
 

@@ -68,5 +68,7 @@ class Linear(linear.Linear):
     def from_reference(cls, ref_qlinear: Any, *further: Any) -> Any:
         """The same from a layer that computes with floats."""
         made = cls(ref_qlinear.in_features, ref_qlinear.out_features, dtype=ref_qlinear.weight_dtype)
-        made.set_weight_bias(ref_qlinear.get_quantized_weight(), linear._plain(ref_qlinear.bias))
+        half = ref_qlinear.weight_dtype is torch.float16
+        weight = ref_qlinear.weight.detach().half().float() if half else ref_qlinear.get_quantized_weight()
+        made.set_weight_bias(weight, linear._plain(ref_qlinear.bias))
         return made

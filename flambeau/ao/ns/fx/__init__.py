@@ -1,0 +1,1 @@
+"""Comparing graphs with their quantized forms."""

@@ -1,0 +1,1 @@
+"""Quantization of graphs: fusing, watching, and putting functions and modules of codes in place."""

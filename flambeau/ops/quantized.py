@@ -1,0 +1,246 @@
+"""Functions of quantized tensors under the names of `torch.ops.quantized`: what a quantized graph calls.
+
+A layer's weight and bias come as one object, `PackedWeight`, which the functions called `..._prepack` make.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import flambeau as torch
+
+from .._ops.quantized.layers import dynamic_layer, quantized_layer
+from ..nn import functional as F
+
+
+@dataclasses.dataclass
+class PackedWeight:
+    """A weight and a bias with the options of their layer."""
+
+    weight: Any
+    bias: Any = None
+    options: tuple[Any, ...] = ()
+
+    def unpack(self) -> tuple[Any, Any]:
+        """The weight and the bias."""
+        return self.weight, self.bias
+
+
+def _finish(numbers: Any, like: Any, scale: Any, zero_point: Any, relu: bool = False) -> Any:
+    numbers = numbers.clamp(min=0) if relu else numbers
+    return torch.quantize_per_tensor(numbers, float(scale), int(zero_point), like.dtype)
+
+
+def _shifted(x: Any, y: float) -> Any:
+    from ..ao.nn.quantized import QFunctional
+
+    return QFunctional().add_scalar(x, y)
+
+
+def _stretched(x: Any, y: float) -> Any:
+    from ..ao.nn.quantized import QFunctional
+
+    return QFunctional().mul_scalar(x, y)
+
+
+def _rectified(x: Any) -> Any:
+    return torch.relu(x)
+
+
+def _publish(name: str, function: Callable[..., Any], text: str) -> None:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = text
+    globals()[name] = function
+
+
+def _product(qa: Any, b: Any, scale: Any = None, zero_point: Any = None, relu: bool = False) -> Any:
+    """Codes are multiplied exactly, and scaled with one rounding."""
+    if not isinstance(b, torch.Tensor):
+        return _rectified(_stretched(qa, b)) if relu else _stretched(qa, b)
+    centred = [each.int_repr().to(torch.int32) - each.q_zero_point() for each in (qa, b)]
+    factor = qa.q_scale() * b.q_scale() * (1.0 / float(scale))
+    own_zero_point = int(zero_point)
+    low, high = (0, 255) if qa.dtype is torch.quint8 else (-128, 127)
+    codes = torch.round((centred[0] * centred[1]).float() * factor) + own_zero_point
+    codes = codes.clamp(own_zero_point if relu else low, high).to(qa.int_repr().dtype)
+    return torch._make_per_tensor_quantized_tensor(codes, float(scale), own_zero_point)
+
+
+def mul(qa: Any, b: Any, scale: Any = None, zero_point: Any = None) -> Any:
+    """The product of two tensors of codes, or of one and a number."""
+    return _product(qa, b, scale, zero_point)
+
+
+def mul_relu(qa: Any, b: Any, scale: Any = None, zero_point: Any = None) -> Any:
+    """The same, and no negative numbers."""
+    return _product(qa, b, scale, zero_point, relu=True)
+
+
+def _sum(qa: Any, b: Any, scale: Any, zero_point: Any, relu: bool) -> Any:
+    if isinstance(b, torch.Tensor):
+        return _finish(qa.dequantize() + b.dequantize(), qa, scale, zero_point, relu)
+    return _rectified(_shifted(qa, b)) if relu else _shifted(qa, b)
+
+
+def add(qa: Any, b: Any, scale: Any = None, zero_point: Any = None) -> Any:
+    """The sum of two tensors of codes, or of one and a number."""
+    return _sum(qa, b, scale, zero_point, relu=False)
+
+
+def add_relu(qa: Any, b: Any, scale: Any = None, zero_point: Any = None) -> Any:
+    """The same, and no negative numbers."""
+    return _sum(qa, b, scale, zero_point, relu=True)
+
+
+def matmul(qa: Any, qb: Any, scale: Any, zero_point: Any) -> Any:
+    """The product of two matrices of codes, or of stacks of them."""
+    return _finish(torch.matmul(qa.dequantize(), qb.dequantize()), qa, scale, zero_point)
+
+
+def cat(tensors: Any, dim: int, scale: Any = None, zero_point: Any = None) -> Any:
+    """Tensors of codes end to end; the scale is that of the first where none is given."""
+    first = tensors[0]
+    scale = first.q_scale() if scale is None else scale
+    zero_point = first.q_zero_point() if zero_point is None else zero_point
+    return _finish(torch.cat([each.dequantize() for each in tensors], dim), first, scale, zero_point)
+
+
+# ----- activations and norms: a scale of the result ------------------------------------------------------------------
+
+
+def hardswish(input: Any, output_scale: Any, output_zero_point: Any) -> Any:
+    """`nn.functional.hardswish` of codes."""
+    return _finish(F.hardswish(input.dequantize()), input, output_scale, output_zero_point)
+
+
+def elu(self: Any, output_scale: Any, output_zero_point: Any, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Any:  # noqa: E501  # fmt: skip
+    """`nn.functional.elu` of codes."""
+    return _finish(F.elu(self.dequantize(), alpha), self, output_scale, output_zero_point)
+
+
+def celu(self: Any, output_scale: Any, output_zero_point: Any, alpha: Any = 1) -> Any:
+    """`nn.functional.celu` of codes."""
+    return _finish(F.celu(self.dequantize(), alpha), self, output_scale, output_zero_point)
+
+
+def leaky_relu(qx: Any, negative_slope: Any, inplace: bool, output_scale: Any, output_zero_point: Any) -> Any:
+    """`nn.functional.leaky_relu` of codes."""
+    return _finish(F.leaky_relu(qx.dequantize(), negative_slope), qx, output_scale, output_zero_point)
+
+
+def dropout(self: Any, output_scale: Any, output_zero_point: Any, p: float = 0.5, training: bool = False) -> Any:
+    """`nn.functional.dropout` of codes."""
+    return F.dropout(self, p, training)
+
+
+def layer_norm(
+    input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float, output_scale: Any, output_zero_point: Any
+) -> Any:
+    """`nn.functional.layer_norm` of codes."""
+    numbers = F.layer_norm(input.dequantize(), normalized_shape, weight, bias, eps)
+    return _finish(numbers, input, output_scale, output_zero_point)
+
+
+def group_norm(
+    qx: Any, num_groups: int, weight: Any, bias: Any, eps: float, output_scale: Any, output_zero_point: Any
+) -> Any:
+    """`nn.functional.group_norm` of codes."""
+    numbers = F.group_norm(qx.dequantize(), num_groups, weight, bias, eps)
+    return _finish(numbers, qx, output_scale, output_zero_point)
+
+
+def instance_norm(input: Any, weight: Any, bias: Any, eps: float, output_scale: Any, output_zero_point: Any) -> Any:
+    """`nn.functional.instance_norm` of codes, by their own statistics."""
+    numbers = F.instance_norm(input.dequantize(), weight=weight, bias=bias, eps=eps)
+    return _finish(numbers, input, output_scale, output_zero_point)
+
+
+# ----- linear maps ---------------------------------------------------------------------------------------------------
+
+
+def linear_prepack(W: Any, B: Any = None) -> PackedWeight:
+    """A quantized weight and a bias."""
+    return PackedWeight(W, None if B is None else B.detach().float())
+
+
+def linear_prepack_fp16(W: Any, B: Any = None) -> PackedWeight:
+    """A weight that is rounded to 16 bits, and a bias."""
+    return PackedWeight(W.detach().half().float(), B)
+
+
+def linear_unpack(W_prepack: PackedWeight) -> tuple[Any, Any]:
+    """The weight and the bias."""
+    return W_prepack.unpack()
+
+
+def linear(X: Any, W_prepack: PackedWeight, Y_scale_i: Any, Y_zero_point_i: Any) -> Any:
+    """`nn.functional.linear` of codes."""
+    return _linear(X, W_prepack, Y_scale_i, Y_zero_point_i, relu=False)
+
+
+def linear_relu(X: Any, W_prepack: PackedWeight, Y_scale_i: Any, Y_zero_point_i: Any) -> Any:
+    """The same, and no negative numbers."""
+    return _linear(X, W_prepack, Y_scale_i, Y_zero_point_i, relu=True)
+
+
+def _linear(X: Any, packed: PackedWeight, scale: Any, zero_point: Any, relu: bool) -> Any:
+    own = (float(scale), int(zero_point))
+    return quantized_layer(F.linear, X, packed.weight, packed.bias, *own, channel=-1, relu=relu)
+
+
+def linear_dynamic(X: Any, W_prepack: PackedWeight, reduce_range: bool = False) -> Any:
+    """The same of floats, which are quantized by their own range."""
+    return dynamic_layer(F.linear, X, W_prepack.weight, W_prepack.bias, channel=-1, reduce_range=reduce_range)
+
+
+def linear_relu_dynamic(X: Any, W_prepack: PackedWeight, reduce_range: bool = False) -> Any:
+    """The same, and no negative numbers."""
+    weight, bias = W_prepack.unpack()
+    return dynamic_layer(F.linear, X, weight, bias, channel=-1, relu=True, reduce_range=reduce_range)
+
+
+def linear_dynamic_fp16(X: Any, W_prepack: PackedWeight) -> Any:
+    """A linear map of floats with a weight of 16 bits."""
+    return F.linear(X, *W_prepack.unpack())
+
+
+def linear_relu_dynamic_fp16(X: Any, W_prepack: PackedWeight) -> Any:
+    """The same, and no negative numbers."""
+    return F.relu(linear_dynamic_fp16(X, W_prepack))
+
+
+# ----- convolutions --------------------------------------------------------------------------------------------------
+
+
+def _convolution(number: int, transposed: bool) -> None:
+    """The functions of convolutions in so many dimensions: packing, running, and running with a rectifier."""
+    name = f"conv_transpose{number}d" if transposed else f"conv{number}d"
+    run = getattr(F, name)
+
+    def prepack(weight: Any, bias: Any, stride: Any, padding: Any, *further: Any) -> PackedWeight:
+        if transposed:  # here the options stand as in PyTorch's schema, dilation before groups
+            output_padding, dilation, groups = further
+            further = (output_padding, groups, dilation)
+        return PackedWeight(weight, None if bias is None else bias.detach().float(), (stride, padding, *further))
+
+    def convolve(relu: bool) -> Callable[..., Any]:
+        def function(qx: Any, packed_weight: PackedWeight, output_scale: Any, output_zero_point: Any) -> Any:
+            weight, bias = packed_weight.unpack()
+            return quantized_layer(
+                lambda x, w: run(x, w, None, *packed_weight.options), qx, weight, bias,
+                float(output_scale), int(output_zero_point), channel=1, relu=relu,
+            )  # fmt: skip
+
+        return function
+
+    _publish(f"{name}_prepack", prepack, "A quantized weight, a bias and the options of a convolution.")
+    _publish(name, convolve(False), f"`nn.functional.{name}` of codes.")
+    if not transposed:
+        _publish(f"{name}_relu", convolve(True), "The same, and no negative numbers.")
+
+
+for _number in (1, 2, 3):
+    _convolution(_number, transposed=False)
+    _convolution(_number, transposed=True)

@@ -17,7 +17,7 @@ def compiled_sources(sources: Sequence[tuple[str, str]]) -> Sequence[CodeType]:
     """The code of texts, each behind the name of the file that it is said to be; they are kept together."""
     if sum([len(text) for _, text in sources]) < _LEAST:
         return _compiled(sources)
-    name = cache.digest(("source", importlib.util.MAGIC_NUMBER.hex(), *[part for each in sources for part in each]))
+    name = cache.digest(("sources", importlib.util.MAGIC_NUMBER.hex(), *[part for each in sources for part in each]))
     found = cache.load(name)
     if found is not None:
         kept: tuple[CodeType, ...] = marshal.loads(found)

@@ -17,6 +17,8 @@ from ..._codegen.products import few_rows
 from .bench import DIRECT, Bench
 from .gemm import Product, plan
 
+_MOST_BY_ROWS, _MOST_BY_COLUMNS = 16, 8
+"""More rows than these are better multiplied tile by tile."""
 _NARROW = 16
 """Fewer columns leave most of a vector empty."""
 _FLOATS = {np.dtype(np.float32): "float32", np.dtype(np.float64): "float64"}
@@ -57,11 +59,16 @@ def product(left: Any, right: Any, bench: Bench = DIRECT) -> Any:
 
 
 def product_of_few_rows(left: Any, right: Any, bench: Bench = DIRECT) -> Any:
-    """The product of a few rows and a matrix whose columns lie one after another; None: this is none."""
+    """The product of a few rows and a matrix without gaps; None: this is none."""
     name = _FLOATS.get(left.dtype)
-    if name is None or right.dtype is not left.dtype or not left.flags.c_contiguous or not right.flags.f_contiguous:
+    if name is None or right.dtype is not left.dtype or not left.flags.c_contiguous or not right.flags.forc:
+        return None
+    by_rows = right.flags.c_contiguous
+    if left.shape[0] > (_MOST_BY_ROWS if by_rows else _MOST_BY_COLUMNS):
         return None
     out = bench.empty((left.shape[0], right.shape[1]), left.dtype)
+    if by_rows:
+        return bench.run(few_rows.product_by_rows(name), out, left, right)
     return bench.run(few_rows.product(name), out, left, right.T)
 
 

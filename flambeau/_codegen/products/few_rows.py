@@ -1,14 +1,15 @@
-"""Products of a few rows with a large matrix whose columns lie one after another: floats, or packed integers.
+"""Products of a few rows with a large matrix, of floats or of packed integers, which is read once.
 
 Such a product takes as long as reading the matrix, of which 8-bit and 4-bit integers have a quarter and an eighth of
-the bytes of floats. A block of columns runs past all rows before the next is read: it comes from memory once. Within
-it, sums of some rows by some columns stay in registers, so that a number that was read, or made of bits, is multiplied
-several times.
+the bytes of floats. Where columns lie one after another, a block of them runs past all rows before the next is read;
+where rows do, some of them are multiplied and added to a result that stays in a cache. Either way a number that was
+read, or made of bits, is multiplied several times.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from ..arrays import Arguments
 from ..build import Builder, Operand, Value
@@ -22,6 +23,8 @@ BLOCK = 32
 
 _FLOAT, _UINT8 = SCALARS["float32"], SCALARS["uint8"]
 _ROWS = (4, 2, 1)
+_DEPTH = 16
+"""So many products are added up before they join a result."""
 _STEP = 16
 """So many bytes of a column are loaded at a time, if not more: one register of any processor."""
 
@@ -51,6 +54,33 @@ def product(b: Builder, arguments: Arguments, matrix: str) -> None:
             for row, totals in zip(block.rows, sums.totals(), strict=True):
                 for number, (column, total) in enumerate(zip(block.columns, totals, strict=True)):
                     c.store(out_, scalar, row * columns_ + column, total * factors[number] if factors else total)
+
+
+@kernel
+def product_by_rows(b: Builder, arguments: Arguments, dtype: str) -> None:
+    """(out, x, weight): out[m, n] = sum over k of x[m, k] * weight[k, n], in floats of one type."""
+    out, x, weight = (arguments.array(number) for number in range(3))
+    scalar = SCALARS[dtype]
+    length, columns = weight.size(0), weight.size(1)
+    shares = b.parallel(
+        columns, rows_per_share(b, length), out.data, x.data, weight.data, x.size(0), columns, length, unlock=True
+    )
+    with shares as (c, begin, end, (out_, x_, weight_, rows_, columns_, length_)):
+        whole = length_ // _DEPTH * _DEPTH
+        for depth, first, last in ((_DEPTH, c.integer(0), whole), (1, whole, length_)):
+            with c.loop(first, last, depth) as start:
+                for column, lanes in c.lanes(begin, end, 2 * _register(scalar)):
+                    for rows in _row_blocks(c, rows_):
+                        sums = [c.splat(c.constant(scalar.compute, 0.0), lanes) for _ in rows]
+                        for step in range(depth):
+                            line = c.load(weight_, scalar, (start + step) * columns_ + column, lanes)
+                            for number, row in enumerate(rows):
+                                factor = c.splat(c.load(x_, scalar, row * length_ + start + step), lanes)
+                                sums[number] = c.fma(line, factor, sums[number])
+                        for row, total in zip(rows, sums, strict=True):
+                            place = row * columns_ + column
+                            before = c.load(out_, scalar, place, lanes)
+                            c.store(out_, scalar, place, c.select(start > 0, before + total, total))
 
 
 @kernel
@@ -91,12 +121,11 @@ def int4_product(b: Builder, arguments: Arguments) -> None:
                     c.store(out_, _FLOAT, row * columns_ + column, total)
 
 
-class _Block:
+class _Block(NamedTuple):
     """Some rows by some columns of a result."""
 
-    def __init__(self, row: Value, rows: int, column: Value, columns: int) -> None:
-        self.rows = [row + number for number in range(rows)]
-        self.columns = [column + number for number in range(columns)]
+    rows: list[Value]
+    columns: list[Value]
 
 
 class _Sums:
@@ -133,12 +162,18 @@ def _blocks(c: Builder, rows: Value, begin: Value, end: Value) -> Iterator[_Bloc
     whole = begin + (end - begin) // together * together
     for columns, first, last in ((together, begin, whole), (1, whole, end)):
         with c.loop(first, last, columns) as column:
-            row: Operand = 0
-            for count in _ROWS:
-                covered = rows // count * count
-                with c.loop(row, covered, count) as number:
-                    yield _Block(number, count, column, columns)
-                row = covered
+            for block in _row_blocks(c, rows):
+                yield _Block(block, [column + number for number in range(columns)])
+
+
+def _row_blocks(c: Builder, rows: Value) -> Iterator[list[Value]]:
+    """Loops over some rows at a time."""
+    row: Operand = 0
+    for count in _ROWS:
+        covered = rows // count * count
+        with c.loop(row, covered, count) as first:
+            yield [first + number for number in range(count)]
+        row = covered
 
 
 def _columns_together() -> int:
@@ -152,6 +187,10 @@ def _widest(block: _Block, scalar: Scalar) -> int:
 
     It does not depend on the columns: which of them stand together depends on the threads, and sums must not.
     """
+    return _register(scalar) * (_ROWS[0] // len(block.rows))
+
+
+def _register(scalar: Scalar) -> int:
+    """How many numbers one register holds."""
     features = engine().features
-    register = (64 if "+avx512f" in features else 32 if "+fma" in features else 16) // scalar.size
-    return register * (_ROWS[0] // len(block.rows))
+    return (64 if "+avx512f" in features else 32 if "+fma" in features else 16) // scalar.size

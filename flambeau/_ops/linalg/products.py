@@ -15,14 +15,16 @@ _SINGLE = np.dtype(np.float32)
 
 _LEAST, _MOST = 64**3, 512**3
 """Between so many multiplications, a generated kernel may do it: see `_backends/cpu/matmul.py`."""
-_FEW_ROWS = 8
-"""So many rows are multiplied with a matrix while it is read."""
+_FEW_ROWS = 16
+"""So many rows may be multiplied with a matrix while it is read."""
 _LEAST_ALONE = 100**3
 """From so many on the vendor's library is quicker than both. Its threads wait for each other by spinning, as NumPy's
 do, so that up to `_MOST` this holds for one thread only."""
 _LONG, _PIECE, _SMALL = 1024, 256, 100**3
 _FEW_LONG = 256**3
 """It adds up long rows in pieces (`_backends/cpu/library.py`): up to so many multiplications NumPy is quicker."""
+_MUCH_TO_COPY = 2**20
+"""A right matrix whose rows lie one after another is copied by the vendor's library, and so many numbers slowly."""
 
 
 def array_dot(left: Any, right: Any) -> Any:
@@ -44,7 +46,8 @@ def _quick_product(left: Any, right: Any) -> Any:
     done = arrays.product_of_few_rows(left, right) if left.shape[0] <= _FEW_ROWS else None
     if done is not None or (left.shape[1] > _LONG and count <= _FEW_LONG and num_threads() == 1):
         return done
-    if (count > _MOST or (count > _LEAST_ALONE and num_threads() == 1)) and left.dtype == right.dtype == _SINGLE:
+    pays = count > _MOST or (count > _LEAST_ALONE and num_threads() == 1)
+    if pays and left.dtype == right.dtype == _SINGLE and (right.size <= _MUCH_TO_COPY or right.flags.f_contiguous):
         done = arrays.library_product(left, right)
     return arrays.product(left, right) if done is None and count <= _MOST else done
 

@@ -90,13 +90,12 @@ def test_linear_layers_agree_with_numpy_and_with_any_number_of_threads(rows: int
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("layout", ["rows", "columns"])
 @pytest.mark.parametrize("rows", [1, 2, 3, 5, 8])
 @pytest.mark.parametrize(("length", "columns"), [(1, 1), (37, 6), (400, 133)])
-def test_few_rows(dtype: str, rows: int, length: int, columns: int) -> None:
+def test_few_rows(dtype: str, rows: int, layout: str, length: int, columns: int) -> None:
     """Blocks of every size, with what is left over at the end of rows and of columns."""
-    generator = np.random.default_rng(rows)
-    left = generator.standard_normal((rows, length)).astype(dtype)
-    right = generator.standard_normal((columns, length)).astype(dtype).T
+    left, right = matrix(rows, length, "rows", dtype), matrix(length, columns, layout, dtype)
     found = product_of_few_rows(left, right)
     expected = left.astype(np.longdouble) @ right.astype(np.longdouble)
     bound = np.finfo(dtype).eps * np.abs(left).astype(np.longdouble) @ np.abs(right).astype(np.longdouble) * 2
@@ -106,6 +105,14 @@ def test_few_rows(dtype: str, rows: int, length: int, columns: int) -> None:
 
 def test_few_rows_of_other_layouts_are_none() -> None:
     left, right = np.ones((4, 8), np.float32), np.ones((8, 8), np.float32)
-    assert product_of_few_rows(left, right) is None
-    assert product_of_few_rows(left[:, ::2], right.T[:4]) is None
-    assert product_of_few_rows(left.astype(np.float16), right.T.astype(np.float16)) is None
+    assert product_of_few_rows(left[:, ::2], right[:4]) is None
+    assert product_of_few_rows(left, np.ones((8, 16), np.float32)[:, ::2]) is None
+    assert product_of_few_rows(left.astype(np.float16), right.astype(np.float16)) is None
+    assert product_of_few_rows(np.ones((17, 8), np.float32), right) is None
+
+
+def test_a_row_that_is_not_a_number_stays_alone() -> None:
+    left, right = matrix(3, 40, "rows", "float32"), matrix(40, 50, "rows", "float32")
+    left[1, 7] = np.nan
+    for each in (right, np.asfortranarray(right)):
+        assert np.isnan(product_of_few_rows(left, each)).any(1).tolist() == [False, True, False]

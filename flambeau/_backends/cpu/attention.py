@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ..._codegen.products.attention import attention_backward, attention_forward
+from ..._codegen.products.attention import attention_backward, attention_forward, attention_of_few_queries
 from ..._core.geometry.layout import element_strides, preserved_strides
 from .bench import DIRECT, Bench
 from .dtypes import only_gradient, wide
 
+_FEW = 4
+"""So many queries are quicker one by one than together."""
 _NAMES = {np.dtype(np.float32): "float32", np.dtype(np.float64): "float64"}
 
 
@@ -62,7 +64,8 @@ def attention(
     output = bench.arranged(query.shape, preserved_strides(query.shape, element_strides(query)), query.dtype)
     direct = output if output.dtype == q.dtype else bench.empty(q.shape, q.dtype)
     sums = bench.empty(q.shape[:3], q.dtype)
-    kernel = attention_forward(_NAMES[q.dtype], is_causal, mask is not None)
+    family = attention_of_few_queries if q.shape[2] <= _FEW else attention_forward
+    kernel = family(_NAMES[q.dtype], is_causal, mask is not None)
     bench.run(kernel, direct, sums, q, k, v, _mask_for(mask, q, k), _factor(scale, q.shape[-1]))
     if direct is not output:
         output[...] = direct

@@ -3,6 +3,8 @@
 Scores stand with the keys in rows and the queries in columns: maxima and sums over keys are then sums of vectors, and
 no matrix but the block of queries has to be turned. What the blocks of keys contribute is rescaled when a larger score
 appears. The derivative computes the scores again from the logarithms of their sums.
+
+A few queries, as there are when text is generated, would leave most columns empty: each has a row of scores instead.
 """
 
 from __future__ import annotations
@@ -187,6 +189,84 @@ def attention_forward(b: Builder, arguments: Arguments, dtype: str, causal: bool
                     )
                 c.store(sums, scalar, line * rows + first + row, c.load(largest, scalar, row) + log(c, sum_))
         free_scratch(c, room)
+
+
+@kernel
+def attention_of_few_queries(b: Builder, arguments: Arguments, dtype: str, causal: bool, masked: bool) -> None:
+    """(output, logsumexp, query, key, value, mask, scale), query by query. logsumexp is without gaps."""
+    scalar = SCALARS[dtype]
+    arrays = [arguments.array(number) for number in (0, 2, 3, 4, 5)]
+    scale = b.convert(arguments.float64(6), scalar.compute)
+    batches, number_of_heads, rows, value_width = (arrays[0].size(dimension) for dimension in range(4))
+    given = [value for array in arrays for value in _Heads(array, scalar).values]
+    captured = (
+        arguments.array(1).data,
+        scale,
+        number_of_heads,
+        rows,
+        value_width,
+        arrays[1].size(3),
+        arrays[2].size(2),
+    )
+    with b.parallel(batches * number_of_heads * rows, 1, *captured, *given, unlock=True) as (c, begin, end, inside):
+        sums, scale, number_of_heads, rows, value_width, width, keys, *given = inside
+        scores = scratch(c, scalar.compute, keys)
+        with c.loop(begin, end) as task:
+            line = task // rows
+            number = task - line * rows
+            batch = line // number_of_heads
+            head = line - batch * number_of_heads
+            output, query, key, value, mask = (_Heads.matrix(given[at : at + 4], batch, head) for at in range(0, 20, 4))
+            seen = c.smaller(keys, number + 1) if causal else keys
+            line_of_query = query.row(c, scalar, number)
+            for together, first, last in ((4, c.integer(0), seen // 4 * 4), (1, seen // 4 * 4, seen)):
+                with c.loop(first, last, together) as start:
+                    lines = [key.row(c, scalar, start + step) for step in range(together)]
+                    for step, total in enumerate(_inner_products(c, scalar, line_of_query, lines, width)):
+                        score = total * scale
+                        if masked:
+                            score = score + c.load(mask.row(c, scalar, number), scalar, start + step)
+                        c.store(scores, scalar, start + step, score)
+            largest, total = _exponentials(c, scalar, scores, seen)
+            inverse = c.select(total == 0.0, c.constant(scalar.compute, 0.0), 1.0 / total)
+            target = output.row(c, scalar, number)
+            for column, lanes in c.lanes(0, value_width, 64 // scalar.size):
+                sum_ = c.variable(scalar.compute, 0.0, lanes)
+                with c.loop(0, seen) as index:
+                    weight = c.splat(c.load(scores, scalar, index), lanes)
+                    sum_.value = c.fma(weight, c.load(value.row(c, scalar, index), scalar, column, lanes), sum_.value)
+                c.store(target, scalar, column, sum_.value * c.splat(inverse, lanes))
+            c.store(sums, scalar, task, largest + log(c, total))
+        free_scratch(c, scores)
+
+
+def _inner_products(c: Builder, scalar: Scalar, line: Value, lines: list[Value], width: Value) -> list[Value]:
+    """Of a row with some others."""
+    most = 64 // scalar.size
+    wide, single = ([c.variable(scalar.compute, 0.0, lanes) for _ in lines] for lanes in (most, 1))
+    for column, lanes in c.lanes(0, width, most):
+        values = c.load(line, scalar, column, lanes)
+        for other, total in zip(lines, wide if lanes > 1 else single, strict=True):
+            total.value = c.fma(values, c.load(other, scalar, column, lanes), total.value)
+    return [c.total(many.value) + one.value for many, one in zip(wide, single, strict=True)]
+
+
+def _exponentials(c: Builder, scalar: Scalar, scores: Value, count: Value) -> tuple[Value, Value]:
+    """Turn a row of scores into exponentials of their distances to the largest; that one, and the sum."""
+    most = 64 // scalar.size
+    highest, alone = (c.variable(scalar.compute, _LOWEST, lanes) for lanes in (most, 1))
+    for place, lanes in c.lanes(0, count, most):
+        kept = highest if lanes > 1 else alone
+        kept.value = c.maximum(kept.value, c.load(scores, scalar, place, lanes))
+    largest = c.maximum(c.fold(highest.value, c.maximum), alone.value)
+    # A query that sees no key: nothing is subtracted from its scores, which are -inf.
+    safe = c.select(largest == _LOWEST, c.constant(scalar.compute, 0.0), largest)
+    wide, single = (c.variable(scalar.compute, 0.0, lanes) for lanes in (most, 1))
+    for place, lanes in c.lanes(0, count, most):
+        weight = exp(c, c.load(scores, scalar, place, lanes) - c.splat(safe, lanes))
+        c.store(scores, scalar, place, weight)
+        (wide if lanes > 1 else single).add(weight)
+    return largest, c.total(wide.value) + single.value
 
 
 def _absorb(

@@ -23,6 +23,9 @@ CASES: list[tuple[tuple[int, int, int, int], int, dict[str, Any], str]] = [
     ((1, 2, 300, 5), 7, {"is_causal": True}, ""),
     ((2, 2, 40, 16), 40, {}, "truth"),
     ((2, 2, 40, 16), 40, {"scale": -1.0}, "row"),
+    ((2, 2, 4, 37), 70, {}, "truth"),
+    ((1, 2, 3, 16), 2, {"is_causal": True}, ""),
+    ((2, 2, 1, 20), 33, {"scale": -1.0}, "row"),
 ]
 
 

@@ -76,7 +76,7 @@ def test_wide_rows_with_gaps(dtype: str) -> None:
     left, dense_left = _random(3, (60, 50), 400, kind)
     right = flambeau.arange(50 * 203).reshape(50, 203).remainder(17).to(kind)
     for dense in (right[:, :200], right[:, 1:202], right[:, ::2], right.t().contiguous().t()):
-        given = dense.detach().requires_grad_()
+        given: Any = dense.detach().requires_grad_()
         product = flambeau.sparse.mm(left, given)
         product.backward(product.detach())
         expected = dense_left @ dense

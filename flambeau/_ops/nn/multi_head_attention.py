@@ -272,8 +272,8 @@ def multi_head_attention_forward(
     weights: Any = None
     if q is k is v and in_proj_weight is not None and not (use_separate_proj_weight or need_weights or added):
         mask = _merged(_check_attn_mask(mask, heads, targets, targets), hidden, batch, num_heads, targets)
-        projected = _projected_by_head(q, in_proj_weight, in_proj_bias, num_heads)
-        attended = _attend(*projected, mask, chance, is_causal)
+        q, k, v = _projected_by_head(q, in_proj_weight, in_proj_bias, num_heads)
+        attended = _attend(q, k, v, mask, chance, is_causal)
     else:
         if use_separate_proj_weight:
             projected = _project_separately(q, k, v, (q_proj_weight, k_proj_weight, v_proj_weight), in_proj_bias)

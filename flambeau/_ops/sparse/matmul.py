@@ -116,10 +116,14 @@ def _product_right(grad: Tensor, self: Tensor) -> Any:
     return _adjoint_product(self, as_dense(grad))
 
 
+def _adjoint_product_right(grad: Tensor, self: Tensor) -> Any:
+    return _masked_product(self, as_dense(grad))
+
+
 @sparse_primitive(
     "SparseAddmmBackward0",
     self=lambda grad, self, mat2: _sampled_product(self, mat2, hermitian(as_dense(grad))),
-    mat2=lambda grad, self: _masked_product(self, as_dense(grad)),
+    mat2=_adjoint_product_right,
 )
 def _adjoint_product(self: Array, mat2: Array) -> Array:
     """The adjoint of a sparse matrix times a dense one."""

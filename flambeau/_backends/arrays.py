@@ -158,6 +158,12 @@ def squared_deviations(array: Array, dims: tuple[int, ...], centres: Array) -> A
     return None if kernels is None else kernels.squared_deviations(array, dims, centres)
 
 
+def safe_softmax(array: Array, dim: int) -> Array | None:
+    """`softmax` along `dim`, but zeros where all elements are -inf."""
+    kernels = _kernels("rows", array)
+    return None if kernels is None else kernels.safe_softmax(array, dim)
+
+
 def running(kind: str, array: Array, dim: int, fade: Array | None = None) -> Array | None:
     """`array` summed up ("add", "multiply", "logaddexp", "fading") along `dim`."""
     kernels = _kernels("scan", array)

@@ -16,6 +16,7 @@ _GENERATED = {
     "int8pack_mm": "packed_weights.int8pack_mm",
     "int4pack_mm": "packed_weights.int4pack_mm",
     "softmax": "rows.softmax",
+    "safe_softmax": "rows.safe_softmax",
     "softmax_backward": "rows.softmax_backward",
     "log_softmax": "rows.log_softmax",
     "log_softmax_backward": "rows.log_softmax_backward",

@@ -78,3 +78,11 @@ softmax, log_softmax = _forward(False), _forward(True)
 """(x, dim): exponentials divided by their sum along a dimension, and the logarithm of that."""
 softmax_backward, log_softmax_backward = _backward(False), _backward(True)
 """(grad, result, dim): the gradient of their input."""
+
+
+def safe_softmax(x: Array, dim: int) -> Array | None:
+    """`softmax`, but zeros where all elements along `dim` are -inf: of such rows it makes NaN."""
+    result = softmax(x, dim)
+    if result is not None and np.isnan(np.add.reduce(result, None)):
+        np.copyto(result, 0, where=np.maximum.reduce(x, axis=dim, keepdims=True) == -math.inf)
+    return result

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.backend import LARGE, backend_of_array, is_array
+from ..._backends import arrays as array_functions
+from ..._core.backend import backend_of_array, is_array
 from ..._core.device import CPU
 from ..._core.dtype import C_NAMES, FLOAT, bool_, float32, float64
 from ..._core.geometry.layout import element_strides, empty_array, preserved_strides
@@ -260,7 +261,9 @@ def _small_attention(
         np.copyto(scores, _LOWEST, where=_later_keys(*scores.shape[-2:]))
     if attn_mask is not None:
         scores += attn_mask
-    weights = _safe_softmax_kernel.kernel(scores, -1)
+    weights = array_functions.safe_softmax(scores, scores.ndim - 1)
+    if weights is None:
+        weights = _safe_softmax_kernel.kernel(scores, -1)
     return np.matmul(weights if factors is None else weights * factors, value), weights
 
 
@@ -279,7 +282,7 @@ def _is_small(query: Tensor, key: Tensor, value: Tensor, attn_mask: Any) -> bool
     batch, scores = first[:-2], (*first[:-1], second[-2])
     if not (batch and batch == second[:-2] == third[:-2] and first[-1] == second[-1] and second[-2] == third[-2]):
         return False
-    if not 0 < math.prod(scores) < LARGE or 0 in (first[-1], third[-1]):
+    if not 0 < math.prod(scores) < _MANY_SCORES or 0 in (first[-1], third[-1]):
         return False
     if attn_mask is None:
         return True
@@ -290,6 +293,8 @@ def _is_small(query: Tensor, key: Tensor, value: Tensor, attn_mask: Any) -> bool
     return fits and not (attn_mask.requires_grad and modes.grad)
 
 
+_MANY_SCORES = 1 << 16
+"""From so many on, threads that share the elements of each part are worth more than fewer calls."""
 _SINGLE_AND_DOUBLE = (kind_of(float32, CPU), kind_of(float64, CPU))
 
 

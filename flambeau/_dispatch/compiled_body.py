@@ -57,7 +57,7 @@ class LargeBody:
         if count == 1:
             return compiled.unary(operands[0])
         first, second = operands
-        if type(first) not in ARRAY_CLASSES or type(second) not in ARRAY_CLASSES:
+        if type(first) is not type(second) or type(first) not in ARRAY_CLASSES:
             if self.given.kind in "iub" or _is_huge(first) or _is_huge(second):
                 return self.plain(*operands)  # integers that do not fit are NumPy's to refuse
             if self._rounded is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import importlib
 import threading
+from array import array
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
@@ -130,10 +131,13 @@ _HEAD = bytes.__basicsize__ - 1
 class _Parameters(threading.local):
     """The list of a kernel's parameters, of which there is one: its address is what a launch takes."""
 
+    list: tuple[array[int], int]
+
     def __init__(self, runtime: Any) -> None:
         runtime.setDevice(0)  # a thread that only launches would have no context
-        self.list = np.zeros(1, np.uint64)
-        self.address = _address(self.list)
+        found = array("Q", (0,))
+        self.list = found, found.buffer_info()[0]
+        """It, and its address."""
 
 
 class CupyDriver:
@@ -205,8 +209,9 @@ class CupyDriver:
         )
 
         def launch(blocks: int, threads: int, fields: bytes) -> None:
-            parameters.list[0] = id(fields) + _HEAD  # the driver copies the fields before it returns
-            launch_kernel(handle, blocks, 1, 1, threads, 1, 1, 0, current_stream().ptr, parameters.address, 0)
+            places, address = parameters.list
+            places[0] = id(fields) + _HEAD  # the driver copies the fields before it returns
+            launch_kernel(handle, blocks, 1, 1, threads, 1, 1, 0, current_stream().ptr, address, 0)
 
         vars(launch)["module"] = module
         return launch

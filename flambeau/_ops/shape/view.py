@@ -119,14 +119,17 @@ def infer_size(shape: tuple[int, ...], numel: int, given: tuple[int, ...] | None
     return tuple([numel // known if size == -1 else size for size in shape])
 
 
+_INTEGERS = frozenset((int,))
+
+
 def _fits(sizes: tuple[Any, ...], numel: int) -> bool:
     """Whether sizes are those of a shape of so many elements, with nothing to convert or to infer."""
-    total = 1
-    for size in sizes:
-        if type(size) is not int or size <= 0:
-            return False
-        total *= size
-    return total == numel and len(sizes) <= _MOST_DIMS
+    return (
+        _INTEGERS.issuperset(map(type, sizes))
+        and math.prod(sizes) == numel
+        and min(sizes) > 0
+        and len(sizes) <= _MOST_DIMS
+    )
 
 
 def viewed(array: Any, shape: tuple[int, ...]) -> Any:

@@ -22,6 +22,7 @@ from .block import KEPT, UNIT, USED, Block, PooledMemory, Shelf, neighbours, seg
 from .statistics import LONGEST, SMALL, Statistics
 
 _new = object.__new__
+_REST, _WHOLE = UNIT - 1, -UNIT
 COMMON = 0
 """The pool of everybody."""
 
@@ -119,7 +120,7 @@ class Pool:
 
     def allocate(self, nbytes: int) -> PooledMemory:
         """Memory, uninitialised; it comes back when nothing refers to it."""
-        size = (nbytes + UNIT - 1) & -UNIT or UNIT
+        size = (nbytes + _REST) & _WHOLE or UNIT
         shelves = self._here.shelves or self.stream_changed()
         journal = self._journal
         if self._special or len(journal) > LONGEST:

@@ -98,9 +98,16 @@ def _addmm_right(grad: Tensor, mat1: Tensor, mat2_sym_sizes: Any, mat2_sym_strid
     return _scaled(_mm(conj(_t(mat1)), grad), alpha)
 
 
-@primitive(
-    "AddmmBackward0", self=lambda grad, beta: _scaled(grad, beta), mat1=_addmm_left, mat2=_addmm_right, fuses=False
-)
+def _addmm_added(grad: Tensor, self_sym_sizes: Any, beta: Any) -> Any:
+    array = grad._array
+    if beta == 1 and not grad._kind.is_cpu and self_sym_sizes == array.shape[1:] and unrecorded(grad):
+        summed = grad._kind.backend.array_functions("products").summed_rows(array)  # of a row it is the sum of all
+        if summed is not None:
+            return fresh(summed, grad)
+    return _scaled(grad, beta)
+
+
+@primitive("AddmmBackward0", self=_addmm_added, mat1=_addmm_left, mat2=_addmm_right, fuses=False)
 def _addmm(self: Array, mat1: Array, mat2: Array, beta: Any, alpha: Any) -> Array:
     if beta == 1 and alpha == 1 and mat1.dtype.num in _NUMBERS:
         result = array_dot(mat1, mat2)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._backends import arrays
-from ..._core.backend import is_of_host
+from ..._core.backend import faster_for, is_of_host
 from ..._core.process.processor import ON_X86_64
 from ..._core.process.threads import num_threads
 
@@ -29,13 +29,16 @@ _MUCH_TO_COPY = 2**20
 
 def array_dot(left: Any, right: Any) -> Any:
     """`np.dot`."""
+    if type(left) is not np.ndarray and not is_of_host(type(left)):
+        functions = faster_for(left, "products") if left.ndim == 2 == right.ndim else None
+        done = None if functions is None else functions.product(left, right)
+        return np.dot(left, right) if done is None else done
     if left.ndim == 2 == right.ndim:
-        host = type(left) is np.ndarray or is_of_host(type(left))
-        if not host or left.size * right.shape[1] > _LEAST:
-            done = (_quick_product if host else arrays.library_product)(left, right)
+        if left.size * right.shape[1] > _LEAST:
+            done = _quick_product(left, right)
             if done is not None:
                 return done
-        if ON_X86_64 and host and left.shape[1] >= _LONG:
+        if ON_X86_64 and left.shape[1] >= _LONG:
             return matrix_product(left, right)
     return left.dot(right) if type(left) is np.ndarray is type(right) else np.dot(left, right)
 

@@ -20,9 +20,8 @@ _ALIGNED = 15
 
 def addmm(self: DeviceArray, mat1: DeviceArray, mat2: DeviceArray, beta: Any, alpha: Any) -> DeviceArray | None:
     """`beta * self + alpha * mat1 @ mat2`, added up in float32 and rounded once."""
-    one, two, row = mat1.form, mat2.form, self.form
-    call = one.shape, one.strides, one.dtype, two.shape, two.strides, two.dtype, row.shape, row.strides, row.dtype
-    known = _calls.get((*call, CHOICES.shortened_products)) if alpha == 1 == beta else None
+    call = _key(mat1.form, mat2.form, self.form)
+    known = _calls.get(call) if alpha == 1 == beta else None
     if known is not None and not (mat1.pointer | mat2.pointer | self.pointer) & _ALIGNED:
         prepared, form = known
         result = of_form(form)
@@ -52,8 +51,39 @@ def addmm(self: DeviceArray, mat1: DeviceArray, mat2: DeviceArray, beta: Any, al
     if biased and left is mat1 and right is mat2:
         if len(_calls) >= _MOST_CALLS:
             _calls.clear()
-        _calls[(*call, CHOICES.shortened_products)] = plan, result.form
+        _calls[call] = plan, result.form
     return result
+
+
+_calls_of_transposed: dict[Any, tuple[Product, Any]] = {}
+
+
+def addmm_of_transposed(
+    self: DeviceArray, mat1: DeviceArray, mat2: DeviceArray, beta: int, alpha: int
+) -> DeviceArray | None:
+    """`self + mat1 @ mat2.T`: a linear layer."""
+    key = _key(mat1.form, mat2.form, self.form)
+    known = _calls_of_transposed.get(key)
+    if known is None or (mat1.pointer | mat2.pointer | self.pointer) & _ALIGNED:
+        made = addmm(self, mat1, mat2.T, beta, alpha)
+        prepared = _calls.get(_key(mat1.form, mat2.form.T, self.form))
+        if prepared is not None:
+            if len(_calls_of_transposed) >= _MOST_CALLS:
+                _calls_of_transposed.clear()
+            _calls_of_transposed[key] = prepared
+        return made
+    plan, form = known
+    result = of_form(form)
+    plan(result, mat1, mat2, self.pointer, 1, 0.0)
+    return result
+
+
+def _key(one: Any, two: Any, row: Any) -> tuple[Any, ...]:
+    """What tells the forms of two matrices and of what is added from others, and how products are computed."""
+    return (
+        one.shape, one.strides, one.dtype, two.shape, two.strides, two.dtype, row.shape, row.strides, row.dtype,
+        CHOICES.shortened_products,
+    )  # fmt: skip
 
 
 def _planned(*options: Any) -> Product | None:

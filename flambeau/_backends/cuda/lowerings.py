@@ -45,6 +45,7 @@ _PLACES = {
     "index_select": "gather.index_select",
     "gather": "gather.gather",
     "addmm": "linear.addmm",
+    "addmm_of_transposed": "linear.addmm_of_transposed",
     "cat": "join.cat",
     "mm": "products.product",
     "convolution": "conv.convolution",

@@ -10,8 +10,7 @@ from ..._core.kind import Kind, kind_of
 from ..._core.modes import THREAD
 from ..._core.tensor import PLAIN_TYPES, Tensor
 
-IN_FULL = (kind_of(float32, CPU), kind_of(float64, CPU))
-"""The kinds of single and double precision on the host."""
+_IN_FULL = (kind_of(float32, CPU), kind_of(float64, CPU))
 
 
 def unrecorded(*values: Any) -> bool:
@@ -21,7 +20,7 @@ def unrecorded(*values: Any) -> bool:
         return False
     for each in values:
         if type(each) in PLAIN_TYPES:
-            if not _TAKEN[each._kind]:
+            if not TAKEN[each._kind]:
                 return False
         elif isinstance(each, Tensor):
             return False
@@ -29,13 +28,11 @@ def unrecorded(*values: Any) -> bool:
 
 
 class _Taken(dict[Kind, bool]):
-    """Whether functions on arrays of a kind round as ops do: in single and double precision, and on devices."""
-
     def __missing__(self, kind: Kind) -> bool:
-        taken = self[kind] = kind in IN_FULL or (
-            kind.backend.costs_per_call and kind.differentiable and not kind.indirect
-        )
+        real = kind.dtype.is_floating_point and not kind.indirect  # conjugates are the ops' affair
+        taken = self[kind] = real and (kind in _IN_FULL or kind.backend.costs_per_call)
         return taken
 
 
-_TAKEN = _Taken()
+TAKEN = _Taken()
+"""Whether functions on arrays of a kind round as ops do: in single and double precision, and on devices."""

@@ -14,12 +14,12 @@ from ..._core.modes import THREAD
 from ..._core.node import SavedTensor, initialise, new_node, next_sequence_number
 from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._dispatch.dispatch import Array, fresh, primitive
-from ..._dispatch.gradients.array_derivatives import IN_FULL, unrecorded
+from ..._dispatch.gradients.array_derivatives import TAKEN, unrecorded
 from ..._dispatch.public.registry import public
 from ..pointwise.binary import add
 from ..shape.view import _t, reshaped
-from .addmm import _addmm, _addmm_left, _addmm_right, _check_addmm, _scaled
-from .matmul import _is_column_major, matmul, write_product
+from .addmm import _addmm, _addmm_added, _addmm_left, _addmm_right, _check_addmm, _combined
+from .matmul import _NUMBERS, _is_column_major, matmul, write_product
 from .products import array_dot
 
 
@@ -39,12 +39,14 @@ def _weight_gradient(grad: Tensor, mat1: Tensor, mat2_sym_sizes: Any, mat2_sym_s
     "AddmmBackward0",
     op_name="addmm_of_transposed",
     fuses=False,
-    self=lambda grad, beta: _scaled(grad, beta),
+    self=_addmm_added,
     mat1=_input_gradient,
     mat2=_weight_gradient,
 )
 def _addmm_of_transposed(self: Array, mat1: Array, mat2: Array, beta: Any, alpha: Any) -> Array:
-    """`addmm(self, mat1, mat2.t())`, of row-major weights in full precision, with no factors."""
+    """`addmm(self, mat1, mat2.t())`, of row-major weights, with no factors."""
+    if mat1.dtype.num not in _NUMBERS:
+        return _combined(self, mat1, mat2.T, array_dot, "addmm_impl_cpu_", beta, alpha)
     result = array_dot(mat1, mat2.T)
     result += self
     return result
@@ -101,7 +103,7 @@ def _of_matrix(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         and bias._array.shape == (outputs,)
     ):
         ordinary = type(input) in PLAIN_TYPES and type(weight) in PLAIN_TYPES and type(bias) in PLAIN_TYPES
-        if ordinary and kind in IN_FULL and THREAD.modes.plain and array.flags.c_contiguous:
+        if ordinary and TAKEN[kind] and THREAD.modes.plain and array.flags.c_contiguous:
             next_sequence_number()  # for the node of the transpose, should anybody ask for it
             return _addmm_of_transposed(bias, input, weight, 1, 1)
         return _addmm(bias, input, _t(weight), 1, 1)

@@ -151,6 +151,13 @@ SCENARIOS: dict[str, Callable[[str], Tensors]] = {
     ),
     "linear": _differentiated(F.linear, (6, 5, 20), (7, 20), (7,)),
     "linear in half precision": _differentiated(F.linear, (6, 5, 20), (7, 20), (7,), **_HALF),
+    "linear of a matrix": _differentiated(F.linear, (6, 16), (24, 16), (24,), **_HALF),
+    "linear of complex numbers": _differentiated(
+        lambda x, w, b: F.linear(*[torch.complex(each, each.flip(-1)) for each in (x, w, b)]).abs(),
+        (6, 20),
+        (7, 20),
+        (7,),
+    ),
     "batches of products": _differentiated(lambda x, y: x @ y.transpose(-1, -2), (2, 3, 4, 5), (3, 6, 5)),
     "cross_entropy": _differentiated(lambda x: F.cross_entropy(x, _labels(x)), (8, 5)),
     "cross_entropy of places": _differentiated(
@@ -161,6 +168,9 @@ SCENARIOS: dict[str, Callable[[str], Tensors]] = {
     ),
     "embedding": _differentiated(
         lambda w: F.embedding(torch.tensor([[1, 2, 1], [0, 4, 2]], device=w.device), w, padding_idx=2), (5, 7)
+    ),
+    "embedding of many": _differentiated(
+        lambda w: F.embedding(torch.arange(700, device=w.device) * 37 % 11, w), (12, 5)
     ),
     "embedding of even rows": _differentiated(
         lambda w: F.embedding(torch.tensor([3, 1, 1], dtype=torch.int32, device=w.device), w), (5, 16), **_HALF

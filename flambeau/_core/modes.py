@@ -64,6 +64,14 @@ class Modes:
         self.plain = not (stack or others)
         self.watcher: Any = stack[0] if len(stack) == 1 and stack[0].only_watches and not others else None
 
+    def run_as_plain(self) -> bool:
+        """Whether ops run as in plain modes, with somebody who looks on, or who writes them down to run them again."""
+        if self.plain or self.watcher is not None:
+            return True
+        stack = self.interpreters
+        others = self.functions or self.anomaly or self.saved_hooks or self.cast or self.forward_level >= 0
+        return len(stack) == 1 and stack[0].sees_checks and not others
+
 
 ANOMALY = [False, True]
 """Anomaly detection is the one mode that holds for all threads: whether it is on, whether it looks for NaN."""

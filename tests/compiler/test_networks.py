@@ -72,3 +72,26 @@ def test_compiled_steps_give_the_same_bits(name: str, monkeypatch: pytest.Monkey
         assert IN_PARTS[name] in compiled[0].reasons[-1]
     else:
         assert compiled[0].programs, compiled[0].reasons
+
+
+def test_attention_of_few_elements_with_dropout() -> None:
+    layer = flambeau.nn.TransformerEncoderLayer(16, 2, 32, dropout=0.2, batch_first=True)
+    before = {name: value.clone() for name, value in layer.state_dict().items()}
+    x = flambeau.linspace(-1, 1, 2 * 5 * 16).reshape(2, 5, 16)
+
+    def losses(compile: Callable[..., Any]) -> list[Any]:
+        flambeau.manual_seed(0)
+        layer.load_state_dict(before)
+        optimizer = flambeau.optim.SGD(layer.parameters(), 0.1)
+
+        @compile
+        def step() -> Any:
+            optimizer.zero_grad()
+            loss = layer(x).sin().sum()
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+
+        return [step().item() for _ in range(STEPS)] + [each.sum().item() for each in layer.parameters()]
+
+    assert losses(flambeau.compile) == losses(lambda step: step)

@@ -270,10 +270,10 @@ def _small_attention(
 def _is_small(query: Tensor, key: Tensor, value: Tensor, attn_mask: Any) -> bool:
     """Whether the calls take longer than what they compute, and one op can take the place of a dozen.
 
-    Who looks at single ops sees the dozen, which every interpreter knows.
+    Interpreters that do something else with ops see the dozen, which each of them knows.
     """
     modes, kind = THREAD.modes, query._kind
-    if not (modes.plain or modes.watcher is not None) or CASTING or kind not in _SINGLE_AND_DOUBLE:
+    if not modes.run_as_plain() or CASTING or kind not in _SINGLE_AND_DOUBLE:
         return False
     for each in (query, key, value, attn_mask):
         if each is not None and (type(each) not in PLAIN_TYPES or each._kind is not kind):

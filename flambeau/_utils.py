@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from ._core.device import device as device_class
 from ._core.dtype import dtype as dtype_class
+from ._core.slots import SLOTS
 from ._core.tensor import Tensor
 from ._serialization.rebuild import rebuild_meta_tensor as _rebuild_meta_tensor_no_storage
 from ._serialization.rebuild import rebuild_parameter as _rebuild_parameter
@@ -30,8 +31,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def is_compiling() -> bool:
-    """Whether this code is being compiled: never, it runs as it stands."""
-    return False
+    """Whether this code is part of a compiled function, as `compiler.is_compiling`."""
+    return SLOTS.is_compiling()
 
 
 class KeyErrorMessage(str):

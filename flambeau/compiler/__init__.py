@@ -44,8 +44,8 @@ _default_backend: str | Callable[..., Any] = "inductor"
 
 
 def is_dynamo_compiling() -> bool:
-    """Whether this code is being compiled: never, it runs as it stands."""
-    return False
+    """The same as `is_compiling`."""
+    return is_compiling()
 
 
 def is_exporting() -> bool:

@@ -12,6 +12,7 @@ from .._core.slots import SLOTS
 from .._core.tensor import Tensor
 from ._compiled import Compiled, Recording, write_checks
 from ._emit import Source
+from ._entry import run_inside
 from ._program import Call
 from ._pure import is_pure
 from ._split import Definition
@@ -48,7 +49,7 @@ class CompiledByBackend(Compiled):
 
         def flat(*tensors: Any) -> Any:
             again_args, again_kwargs = rebuild(tensors)
-            found, back = _flat(self.function(*again_args, **again_kwargs))
+            found, back = _flat(run_inside(self.function, again_args, again_kwargs))
             results.append(back)
             return tuple(found)
 

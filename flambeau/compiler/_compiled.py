@@ -23,7 +23,7 @@ from .._core.tensor import Tensor
 from .._dispatch.public.registry import CASTING
 from ._answer import Answer
 from ._emit import Source
-from ._entry import is_marked_dynamic
+from ._entry import is_marked_dynamic, run_inside
 from ._errors import Unsupported
 from ._parts import Parts, code_behind, in_parts
 from ._program import Item, Outside, Read, Value
@@ -130,11 +130,11 @@ class Compiled:
                     return result
             if self.parts is not None:
                 if self.parts.holds(self.function):
-                    return self.parts.run(*args, **kwargs)
+                    return run_inside(self.parts.run, args, kwargs)
                 self.forget()
             if len(self.programs) < MOST_PROGRAMS and self._attempts < _MOST_ATTEMPTS and sys.getprofile() is None:
                 return self._new_call(args, kwargs)
-        return self.function(*args, **kwargs)
+        return run_inside(self.function, args, kwargs)
 
     def _by_what_there_is(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call while nothing new is compiled."""
@@ -155,10 +155,10 @@ class Compiled:
         if self._calls < _BEFORE_RECORDING:
             self._calls += 1
             if self._calls < _BEFORE_RECORDING:  # what is done once, such as imports, is not what later calls do
-                return self.function(*args, **kwargs)
+                return run_inside(self.function, args, kwargs)
             self._watch = Watch()
             with self._watch:
-                return self.function(*args, **kwargs)
+                return run_inside(self.function, args, kwargs)
         try:
             result, program = self._record(args, kwargs)
         except Refused as refused:
@@ -169,7 +169,7 @@ class Compiled:
                 raise _unsupported(refused.reason) from None
             if refused.breaks and self.reasons[-2:-1] == [refused.reason]:  # it will not get better
                 self.parts = in_parts(self.function, self._definition, refused.line, self._part)
-            return refused.result if refused.has_run else self.function(*args, **kwargs)
+            return refused.result if refused.has_run else run_inside(self.function, args, kwargs)
         if program is not None:
             self.programs.append(program)
         return result
@@ -196,7 +196,7 @@ class Compiled:
         known, now = settings(), Watch(code_behind(self.function))
         recorder = self._recorder(state, now, self.function)
         with now, recorder:
-            result = self.function(*args, **kwargs)
+            result = run_inside(self.function, args, kwargs)
             recorder.returns(result)
             recorder.set_gradients()
             joint = _joint(state, recorder, result)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._core.tensor import Tensor, View
+from ._entry import run_inside
 from ._lower import lowered
 from ._program import Call, Item, Outside, Read, SetGrad, Stretch, Value, uses, values_in
 from ._reads import differs
@@ -186,8 +187,8 @@ class Source:
         if ready is not None:
             self.lines.append(f"{self.constant(ready)}()")
             return
-        function, args, kwargs = (self.constant(each) for each in (item.function, item.args, item.kwargs))
-        self.lines.append(f"{function}(*{args}, **{kwargs})")
+        given = [self.constant(each) for each in (run_inside, item.function, item.args, item.kwargs)]
+        self.lines.append("{}({}, {}, {})".format(*given))
 
     def tensor(self, value: Value, kind: Any) -> str:
         """Source for a new tensor over a value."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
+import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -74,7 +76,7 @@ def compile(
         )
     _check_choices(mode, options)
     tunes = mode in _TUNING_MODES or bool((options or {}).get("max_autotune"))
-    run = model if backend == "eager" else _compiled(model, fullgraph, dynamic, backend, tunes)
+    run = _compiled(model, fullgraph, dynamic, backend, tunes)
     if (module := SLOTS.compiled_module(model, run)) is not None:
         return module
 
@@ -121,6 +123,8 @@ def _check_choices(mode: str | None, options: dict[str, Any] | None) -> None:
 
 
 def _compiled(model: Any, fullgraph: bool, dynamic: bool | None, backend: Any, tunes: bool) -> Any:
+    if backend == "eager":
+        return lambda *args, **kwargs: run_inside(model, args, kwargs)
     from ._compiled import Compiled
 
     made: Any
@@ -144,9 +148,40 @@ def reset() -> None:
         each.forget()
 
 
+class _Inside(threading.local):
+    """How many calls of compiled functions this thread is in."""
+
+    calls = 0
+
+
+_INSIDE = _Inside()
+
+
+def run_inside(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call Python of a compiled function, which knows by `is_compiling` that it is."""
+    _INSIDE.calls += 1
+    try:
+        return function(*args, **kwargs)
+    finally:
+        _INSIDE.calls -= 1
+
+
 def is_compiling() -> bool:
-    """Whether this code is being compiled: what is compiled runs as it stands meanwhile, so that it never knows."""
-    return False
+    """Whether this code is part of a compiled function: in every call of it, so that all do the same.
+
+    >>> flambeau.compile(lambda x: x + flambeau.compiler.is_compiling())(flambeau.tensor(1))
+    tensor(2)
+    >>> flambeau.compiler.is_compiling()
+    False
+    """
+    if not _INSIDE.calls:
+        return False
+    frame = sys._getframe(1)
+    while frame.f_code is not run_inside.__code__:
+        if frame.f_code in DISABLED or frame.f_back is None:
+            return False
+        frame = frame.f_back
+    return True
 
 
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:

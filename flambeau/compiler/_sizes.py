@@ -18,6 +18,7 @@ import numpy as np
 from .._core.backend import LARGE
 from .._core.tensor import Tensor
 from ._emit import Source
+from ._entry import run_inside
 from ._layout import Layout
 from ._lower import lowered
 from ._program import Call, Item, Outside, Value, uses, values_in
@@ -75,7 +76,7 @@ class SizedSource(Source):
     def _outside(self, item: Outside) -> None:
         name = f"run{len(self.calls)}"
         self.calls.append((item.function, item.args, item.kwargs))
-        self.constants[name] = functools.partial(item.function, *item.args, **item.kwargs)
+        self.constants[name] = functools.partial(run_inside, item.function, item.args, item.kwargs)
         self.lines.append(f"{name}()")
 
     def unpacked(self) -> str:

@@ -194,6 +194,72 @@ def test_checks_stay_whatever_a_filter_says() -> None:
 
 
 @differential
+def test_compiled_code_knows_that_it_is(torch: Any) -> Any:
+    given = {"backend": "eager"} if torch.__name__ == "torch" else {}  # PyTorch's own backend needs a C++ compiler
+    compiler = torch.compiler
+
+    def told(x: Any) -> Any:
+        return x + 1 if compiler.is_compiling() else x - 1
+
+    def ways(x: Any) -> Any:
+        return x + 10 * compiler.is_dynamo_compiling() + 100 * torch._dynamo.is_compiling()
+
+    @compiler.disable
+    def left_alone(x: Any) -> Any:
+        return told(x)
+
+    def in_parts(x: Any) -> Any:
+        y = told(x)
+        print(end="")
+        return told(y)
+
+    def raising(x: Any) -> Any:
+        raise ValueError(told(x))
+
+    module = torch.nn.Module()
+    module.forward = told
+    functions = [told, ways, lambda x: left_alone(x) * 2, in_parts, module]
+    compiled = [torch.compile(each, **given) for each in functions]
+    compiled += [torch.compile(told, backend="eager"), torch.compile(told, disable=True)]
+    x = torch.ones(2)
+    found = [[each(x) for _ in range(12)] for each in compiled]
+    with compiler.set_stance("force_eager"):
+        found.append([compiled[0](x)])
+    with pytest.raises(ValueError, match="2"):
+        torch.compile(raising, **given)(x)
+    return [*found, compiler.is_compiling(), told(x)]
+
+
+def test_steps_of_optimizers_know_it_in_every_call() -> None:
+    known: list[bool] = []
+
+    class Descent(torch.optim.Optimizer):
+        def __init__(self, params: Any) -> None:
+            super().__init__(params, {})
+
+        def step(self, closure: Any = None) -> None:
+            known.append(torch.compiler.is_compiling())
+            with torch.no_grad():
+                for each in self.param_groups[0]["params"]:
+                    each -= 0.1 * each.grad
+
+    layer = nn.Linear(3, 2)
+    optimizer = Descent(layer.parameters())
+
+    @torch.compile
+    def step(x: Any) -> Any:
+        optimizer.zero_grad()
+        loss = layer(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    for _ in range(6):
+        step(torch.ones(4, 3))
+    assert known == [True] * 6
+
+
+@differential
 def test_a_compiled_function_in_a_file(torch: Any) -> Any:
     import tempfile
 

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from ..._core.names.absent import Table
 
-__getattr__, __dir__ = Table(__name__).submodules("events metrics multiprocessing rendezvous timer utils").parts()
+__getattr__, __dir__ = Table(__name__).submodules("agent events metrics multiprocessing rendezvous timer utils").parts()

@@ -1,9 +1,7 @@
-"""Launching of processes, under the names of `torch.distributed.launcher`: not built yet."""
+"""Launching of processes from a program, under the names of `torch.distributed.launcher`."""
 
 from __future__ import annotations
 
-from ..._core.names.absent import Table
+from .api import LaunchConfig, elastic_launch, launch_agent
 
-__getattr__, __dir__ = (
-    Table(__name__).submodules("api").elsewhere("LaunchConfig elastic_launch", "distributed.launcher.api").parts()
-)
+__all__ = ["LaunchConfig", "elastic_launch", "launch_agent"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ....fx.graph import Graph
@@ -57,8 +58,8 @@ def fuse(
         return map_arg(arg, lambda node: made[node.name])
 
     def root_of(match: _MatchResult) -> Node:
-        node: Node = roots.get(match.pattern, _innermost)(match.node_pattern)
-        return node
+        find: Callable[[NodePattern], Node] = roots.get(match.pattern, _innermost)
+        return find(match.node_pattern)
 
     for node in model.graph.nodes:
         match = matches.get(node.name)

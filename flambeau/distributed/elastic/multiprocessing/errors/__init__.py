@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar, cast
 
-from ..._launch.worker import write_error
+from .error_handler import ErrorHandler, get_error_handler
 
-__all__ = ["ChildFailedError", "ProcessFailure", "record"]
+__all__ = ["ChildFailedError", "ErrorHandler", "ProcessFailure", "get_error_handler", "record"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -79,15 +79,24 @@ class ChildFailedError(Exception):
         return rank, self.failures[rank]
 
 
-def record(fn: Function, error_handler: Any = None) -> Function:
+def record(fn: Function, error_handler: ErrorHandler | None = None) -> Function:
     """Let an error of the function be written where the launcher looks for it."""
+    own = error_handler or get_error_handler()
 
     @functools.wraps(fn)
     def noting(*args: Any, **kwargs: Any) -> Any:
+        own.initialize()
         try:
             return fn(*args, **kwargs)
+        except ChildFailedError as error:  # of a launcher below this one: its first failure says why
+            _, failure = error.get_first_failure()
+            if os.path.isfile(failure.error_file):
+                own.dump_error_file(failure.error_file, failure.exitcode)
+            else:
+                own.record_exception(error)
+            raise
         except Exception as error:
-            write_error(error)
+            own.record_exception(error)
             raise
 
     return cast(Function, noting)

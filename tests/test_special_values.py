@@ -31,6 +31,8 @@ def _tool() -> ModuleType:
 TOOL = _tool()
 KNOWN: dict[str, Any] = json.loads(TOOL.KNOWN.read_text())
 HERE = platform.machine() == KNOWN["machine"]
+ELSEWHERE = KNOWN["elsewhere"].get(platform.machine()) if TOOL.torch.__version__.startswith("2.13") else None
+"""The list of this processor, if it is not the one of the page; older versions of PyTorch differ elsewhere."""
 
 
 def sampled(name: str) -> list[tuple[str, str]]:
@@ -41,13 +43,14 @@ def sampled(name: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.skipif(
-    not HERE, reason="the list is of another processor, on which PyTorch's results differ here and there"
+    not (HERE or ELSEWHERE),
+    reason="there is no list of this processor, on which PyTorch's results differ here and there",
 )
 @pytest.mark.parametrize("name", TOOL.FUNCTIONS)
 def test_agrees_with_pytorch_except_where_listed(name: str) -> None:
-    for dtype, size in sampled(name):
+    for dtype, size in sampled(name) if HERE else [("float32", "few")]:
         for found in TOOL.compared(name, dtype, size):
-            listed = KNOWN["differences"].get(found.key, 0)
+            listed = (KNOWN if HERE else ELSEWHERE)["differences"].get(found.key, 0)
             assert len(found.at) <= listed, (found.key, found.at)
             assert len(found.at) >= listed, f"{found.key} differs less than listed: run tools/special_values.py"
 

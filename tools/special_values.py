@@ -2,6 +2,7 @@
 
     python tools/special_values.py                     # everything; writes the page and tools/special_values.json
     python tools/special_values.py pow elu             # some functions: what differs, printed only
+    python tools/special_values.py --here              # float32 on another processor: adds its list to these files
 
 The numbers are NaN, the infinities, both zeros, denormal numbers, the smallest and the largest ones, and ordinary ones
 where functions have their seams. Each function runs on few elements, as NumPy computes them, and on many, as generated
@@ -367,13 +368,41 @@ The others, by function, with the reason:
 
 {reasons}
 
+{elsewhere}
+
 Made on {machine}. To make it again:
 
     python tools/special_values.py
 """
 
 
-def page(found: list[Difference], reasons: dict[str, list[str]]) -> str:
+def of_others(elsewhere: dict[str, Any]) -> str:
+    """What the page says of other processors."""
+    return "\n".join(
+        textwrap.fill(
+            f"On {machine}, float32 alone: {each['compared'] - sum(each['differences'].values())} of "
+            f"{each['compared']} results agree. What is different only there: {each['reason']}",
+            120,
+            break_on_hyphens=False,
+        )
+        for machine, each in elsewhere.items()
+    )
+
+
+def add_this_processor() -> None:
+    """Write what differs here, for float32, to the list and the page that another processor's results made."""
+    known = json.loads(KNOWN.read_text())
+    before = of_others(known["elsewhere"])
+    found = list(everything(list(FUNCTIONS), ("float32",)))
+    known["elsewhere"].setdefault(platform.machine(), {"reason": "to be found."}).update(
+        compared=sum(each.compared for each in found),
+        differences={each.key: len(each.at) for each in found if each.at},
+    )
+    KNOWN.write_text(json.dumps(known, indent=1) + "\n")
+    PAGE.write_text(PAGE.read_text().replace(before, of_others(known["elsewhere"])))
+
+
+def page(found: list[Difference], reasons: dict[str, list[str]], elsewhere: dict[str, Any]) -> str:
     table = []
     for dtype in DTYPES:
         cells = []
@@ -401,12 +430,16 @@ def page(found: list[Difference], reasons: dict[str, list[str]]) -> str:
         heads=" | ".join(ORDERS),
         table="\n".join(table),
         reasons="\n".join(lines),
+        elsewhere=of_others(elsewhere),
         machine=platform.machine(),
     )
 
 
 def main() -> None:
     names = sys.argv[1:]
+    if names == ["--here"]:
+        add_this_processor()
+        return
     found = []
     for each in everything(names or list(FUNCTIONS)):
         found.append(each)
@@ -423,9 +456,9 @@ def main() -> None:
         reason: kept for reason, listed in known["reasons"].items() if (kept := [n for n in listed if n in differing])
     }
     differences = {each.key: len(each.at) for each in found if each.at}
-    written = {"machine": platform.machine(), "reasons": reasons, "differences": differences}
-    KNOWN.write_text(json.dumps(written, indent=1) + "\n")
-    PAGE.write_text(page(found, reasons))
+    kept = {"reasons": reasons, "differences": differences, "elsewhere": known["elsewhere"]}
+    KNOWN.write_text(json.dumps({"machine": platform.machine(), **kept}, indent=1) + "\n")
+    PAGE.write_text(page(found, reasons, known["elsewhere"]))
 
 
 if __name__ == "__main__":

@@ -89,6 +89,10 @@ REFUSED: Refused = {
         lambda T: _by_its_transpose(T.eye(3)),
         "some elements of the input tensor and the written-to tensor refer to a single memory location",
     ),
+    "a number where bytes choose": (
+        lambda T: T.ones(3).__setitem__(T.tensor([1, 0, 1], dtype=T.uint8), 5),
+        "masked_fill_ only supports boolean masks, but got mask with dtype unsigned char",
+    ),
     "hypot with a number": (lambda T: T.hypot(T.ones(2), 2), "must be Tensor, not int"),
     "hypot_ with a number": (lambda T: T.ones(2).hypot_(2), "must be Tensor, not int"),
     "addcmul of bools": (lambda T: T.addcmul(*[T.ones(2, dtype=T.bool)] * 3), "not implemented for 'Bool'"),

@@ -426,12 +426,15 @@ def _general_setitem(tensor: Tensor, index: Any, value: Any) -> None:
         many, entries = _part_and_entries(tensor, index)
         change(_index_put, "index_put", many, entries, None, value.to(tensor._kind.dtype), False)
         return
+    mask = _only_mask(index) if value._array.size == 1 else None
+    if mask is not None and mask.dtype != np.bool_:
+        raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char: .bool()")
     plan = plan_index(index, tensor._array.shape)
     part = _basic_part(tensor, plan.basic, False)
     if plan.advanced is None:
         _fill_or_copy(part, value)
         return
-    if value._array.size == 1 and _is_one_mask(index):
+    if mask is not None:
         value = value.to(tensor._kind.dtype)
         warn_if_expanded("masked_fill", part)
     else:
@@ -468,15 +471,16 @@ def _fill_or_copy(part: Tensor, value: Tensor) -> None:
     part.copy_(value if given == shape else value.expand(shape))
 
 
-def _is_one_mask(index: Any) -> bool:
-    """Whether the only index tensor is a mask: one value is then written in whatever dtype it has."""
+def _only_mask(index: Any) -> Any:
+    """The only index tensor if it is a mask: one value is then written in whatever dtype it has."""
     items = index if isinstance(index, tuple) else (index,)
     arrays = [
         item._array if isinstance(item, Tensor) else np.asarray(item)
         for item in items
         if item is not ... and item is not None and not isinstance(item, (int, slice, np.integer))
     ]
-    return len(arrays) == 1 and arrays[0].ndim > 0 and arrays[0].dtype in (np.dtype(bool), np.dtype(np.uint8))
+    only = arrays[0] if len(arrays) == 1 else None
+    return only if only is not None and only.ndim > 0 and only.dtype in (np.dtype(bool), np.dtype(np.uint8)) else None
 
 
 def _check_same_dtype(tensor: Tensor, advanced: tuple[Any, ...], values: Tensor) -> None:

@@ -73,16 +73,16 @@ def stft(
         raise RuntimeError("stft align_to_window should only be set when center = false.")
     if center:
         input = _padded(input, n_fft // 2, pad_mode)
+    if window is None:
+        warn_user_once(
+            "A window was not provided. A rectangular window will be applied, which is known to cause spectral "
+            "leakage: torch.hann_window(n_fft) is better. Give window=torch.ones(n_fft) to suppress this warning."
+        )
     is_complex = input._kind.dtype.is_complex or (window is not None and window._kind.dtype.is_complex)
     if return_complex is None and not is_complex:
         raise RuntimeError(
             "stft requires the return_complex parameter be given for real inputs, and will further require that "
             "return_complex=True in a future PyTorch release."
-        )
-    if window is None:
-        warn_user_once(
-            "A window was not provided. A rectangular window will be applied, which is known to cause spectral "
-            "leakage: torch.hann_window(n_fft) is better. Give window=torch.ones(n_fft) to suppress this warning."
         )
     _check_stft(input, n_fft, hop, width, window, normalized, onesided, return_complex)
     signals = input if input._array.ndim == 2 else input.unsqueeze(0)

@@ -58,7 +58,7 @@ def product(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
 
 
 def by_rows(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
-    """`left @ right.T`: a linear layer without bias."""
+    """`left @ right.T`: a linear layer without bias; None too if they do not fit."""
     first, second = left.form, right.form
     key = (
         first.shape,
@@ -71,6 +71,8 @@ def by_rows(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
     )
     call = _calls_by_rows.get(key)
     if call is None:
+        if first.ndim < 2 or second.ndim != 2 or first.shape[-1] != second.shape[1]:
+            return None
         if key not in _calls_by_rows:
             if len(_calls_by_rows) >= _MOST_CALLS:
                 _calls_by_rows.clear()

@@ -23,15 +23,12 @@ def _is_plain(index: Any) -> bool:
     return isinstance(index, _PLAIN) and not isinstance(index, bool)
 
 
-_ALL = slice(None)
-
-
 def _first_place(form: Any, slices: tuple[slice, ...]) -> int:
     """How many bytes behind the beginning of an array that of its part is."""
     place = 0
-    for axis, each in enumerate(slices):
-        if each is not _ALL and each != _ALL:
-            place += each.indices(form.shape[axis])[0] * form.strides[axis]
+    for each, size, step in zip(slices, form.shape, form.strides, strict=False):
+        if each.start or each.step is not None:
+            place += each.indices(size)[0] * step
     return place
 
 

@@ -84,11 +84,7 @@ def _unrecorded_product(input: Tensor, weight: Tensor) -> Tensor | None:
         return None
     if modes.grad and (input.requires_grad or weight.requires_grad):
         return None
-    left, right = input._array, weight._array
-    shape, own = left.shape, right.shape
-    if len(shape) < 2 or len(own) != 2 or shape[-1] != own[1]:
-        return None
-    done = kind.backend.array_functions("products").by_rows(left, right)
+    done = kind.backend.array_functions("products").by_rows(input._array, weight._array)
     return None if done is None else Tensor._from_parts((done, kind, None if modes.inference else [0, None]))
 
 

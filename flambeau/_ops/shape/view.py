@@ -254,7 +254,9 @@ def _transpose(self: Array, dim0: int, dim1: int) -> Array:
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """`input` with two dimensions exchanged; shares memory."""
     ndim = input._array.ndim
-    return _transpose(input, wrap_dim(dim0, ndim), wrap_dim(dim1, ndim))
+    if not (type(dim0) is int is type(dim1) and -ndim <= dim0 < ndim and -ndim <= dim1 < ndim):
+        return _transpose(input, wrap_dim(dim0, ndim), wrap_dim(dim1, ndim))
+    return _transpose(input, dim0 % ndim, dim1 % ndim)
 
 
 @public()

@@ -14,15 +14,14 @@ import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ...._core.process.caller import calling_place
 from ...._core.process.locks import new_reentrant_lock
-from .block import KEPT, UNIT, USED, Block, PooledMemory, Shelf, neighbours, segment_size
+from .block import KEPT, UNIT, USED, Block, Heap, PooledMemory, Shelf, neighbours, segment_size
 from .statistics import LONGEST, SMALL, Statistics
 
 _new = object.__new__
-_REST, _WHOLE = UNIT - 1, -UNIT
 COMMON = 0
 """The pool of everybody."""
 
@@ -76,11 +75,26 @@ class _Replaced:
         self._source.give(pointer, self._sizes.pop(pointer))
 
 
+class _Stand(NamedTuple):
+    """The shelves of a queue in a pool."""
+
+    small: Shelf
+    large: Shelf
+    homes: dict[int, Heap]
+    """For the bytes of a request where its shelf keeps the blocks for it: most requests repeat one of before."""
+
+
+_NOTHING_KNOWN: dict[int, Heap] = {}
+_MOST_HOMES = 1 << 14
+
+
 class _Here(threading.local):
     """Where a thread takes its memory from."""
 
     pool = COMMON
-    shelves: tuple[Shelf, Shelf] | None = None
+    stand: _Stand | None = None
+    homes = _NOTHING_KNOWN
+    """Those of the stand."""
 
 
 class Pool:
@@ -91,7 +105,8 @@ class Pool:
         self._exhausted = exhausted
         self._lock = new_reentrant_lock()
         self._here = _Here()
-        self._shelves: dict[tuple[int, int], tuple[Shelf, Shelf]] = {}
+        self._stands: dict[tuple[int, int], _Stand] = {}
+        """For each pool and queue."""
         self._segments: dict[int, tuple[Block, int]] = {}
         """For the address of a segment its first block, and its size."""
         self._came_back: list[Block] = []
@@ -108,27 +123,27 @@ class Pool:
         """Whether freed segments stay here: see `keep`."""
         self._shared = 0
         """How many blocks are in use by several queues."""
-        self._special = False
         self._journal = self.statistics.journal
+        self._patience = LONGEST
+        """How long the journal may become before a request does more than its own business; -1: while anything unusual
+        goes on."""
 
     def keep(self, value: bool) -> None:
         """Whether segments in which nothing is in use stay here, or go back to the device with the next request."""
         self.keeps = value
-        self._special = True
+        self._patience = -1
 
     # ----- taking and giving back -----------------------------------------------------------------------------------
 
     def allocate(self, nbytes: int) -> PooledMemory:
         """Memory, uninitialised; it comes back when nothing refers to it."""
-        size = (nbytes + _REST) & _WHOLE or UNIT
-        shelves = self._here.shelves or self.stream_changed()
         journal = self._journal
-        if self._special or len(journal) > LONGEST:
+        if len(journal) > self._patience:
             self._do_special()
         try:
-            block = heappop(shelves[size > SMALL].kept[size])[1]
+            block = heappop(self._here.homes[nbytes])[1]
         except LookupError:
-            block = self._found(shelves[size > SMALL], size, nbytes)
+            block = self._found(nbytes)
         block.state = USED
         block.requested = nbytes
         journal.extend((block.size, nbytes))
@@ -145,22 +160,32 @@ class Pool:
             self._collect()
             if not self.keeps:
                 self.give_back()
-            self._special = bool(self._came_back or self._marked or not self.keeps or self._shared)
+            unusual = self._came_back or self._marked or not self.keeps or self._shared
+            self._patience = -1 if unusual else LONGEST
 
-    def stream_changed(self) -> tuple[Shelf, Shelf]:
+    def stream_changed(self) -> _Stand:
         """Look anew from where this thread takes memory: its queue or its pool is another one."""
         key = self._here.pool, self._supplier.stream()
-        found = self._shelves.get(key)
+        found = self._stands.get(key)
         if found is None:
-            found = self._shelves[key] = self._shelf(*key, True), self._shelf(*key, False)
-        self._here.shelves = found
+            found = self._stands[key] = _Stand(self._shelf(*key, True), self._shelf(*key, False), {})
+        self._here.stand, self._here.homes = found, found.homes
         return found
 
     def _shelf(self, pool: int, stream: int, small: bool) -> Shelf:
         return Shelf(pool, stream, small, self.statistics.journal, self._came_back)
 
-    def _found(self, shelf: Shelf, size: int, nbytes: int) -> Block:
+    def _found(self, nbytes: int) -> Block:
+        """A block where none is kept for such a request, as far as is known."""
+        size = (nbytes + UNIT - 1) & -UNIT or UNIT
         with self._lock:
+            stand = self._here.stand or self.stream_changed()
+            shelf = stand.large if size > SMALL else stand.small
+            if len(stand.homes) >= _MOST_HOMES:
+                stand.homes.clear()
+            home = stand.homes[nbytes] = shelf.kept.setdefault(size, [])
+            with contextlib.suppress(IndexError):
+                return heappop(home)[1]
             block = shelf.best(size)
             if block is None and shelf.may_settle() and shelf.settle():
                 block = shelf.best(size)
@@ -230,7 +255,7 @@ class Pool:
             with self._lock:
                 self._shared += block.users is None
                 block.users = {stream} if block.users is None else block.users | {stream}
-                self._special = True
+                self._patience = -1
 
     def give_back(self) -> None:
         """Return to the device the segments in which nothing is in use."""
@@ -238,10 +263,10 @@ class Pool:
             self._collect()
             if self._marked and not self._recording:
                 self._look_at_marks(wait=True)
-            for (pool, _), shelves in tuple(self._shelves.items()):
+            for (pool, _), stand in tuple(self._stands.items()):
                 if pool != COMMON and self._holders.get(pool):
                     continue
-                for shelf in shelves:
+                for shelf in (stand.small, stand.large):
                     for block in shelf.whole():
                         del self._segments[block.pointer]
                         shelf.reserved -= block.size
@@ -279,13 +304,13 @@ class Pool:
         """A context in which this thread's memory comes from a private pool."""
         here = self._here
         before = here.pool
-        here.pool, here.shelves = pool, None
+        here.pool, here.stand, here.homes = pool, None, _NOTHING_KNOWN
         self._recording += recording
         try:
             yield
         finally:
             self._recording -= recording
-            here.pool, here.shelves = before, None
+            here.pool, here.stand, here.homes = before, None, _NOTHING_KNOWN
 
     # ----- what there is ----------------------------------------------------------------------------------------------
 

@@ -57,6 +57,8 @@ def spread(
 ) -> Array | None:
     """The transpose of `correlate` with respect to its input, of spatial `sizes`, plus `bias`."""
     products = grad.size * math.prod(weight.shape[1:])
+    if grad.shape[0] * weight.shape[1] * geometry.groups * math.prod(sizes) >= _FEW:  # each is looked at, all the same
+        products = max(products, _WORTHWHILE)
     if _FEW < products < _WORTHWHILE and is_of_host(type(grad)):
         return None
     return _first("spread", products, grad, weight, bias, sizes, geometry, last)

@@ -26,7 +26,8 @@ class Environment:
     def run(self, program: Path, only: list[str], limit: float, times: int = 1) -> dict[str, Any]:
         """What `child.py` reports of a program whose cases run so many times, or that it had to be ended."""
         variables = {**os.environ, "HF_HUB_OFFLINE": "1", "YOLO_CONFIG_DIR": tempfile.gettempdir(), "TQDM_DISABLE": "1"}
-        variables.pop("PYTHONPATH", None)
+        for name in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE"):
+            variables.pop(name, None)
         if self.libraries is not None:
             variables["LD_LIBRARY_PATH"] = str(self.libraries)
         with tempfile.TemporaryDirectory() as folder:

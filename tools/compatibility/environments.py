@@ -66,6 +66,8 @@ def make(folder: Path) -> tuple[Environment, Environment]:
         ).stdout.splitlines()
         same = [each for each in listed if not _NOT_COPIED.match(each)]
         _pip(ours, "--no-deps", *same)
+    # A package that is installed has its bytecode, as the libraries have; this one is used where it stands.
+    subprocess.run([ours / "bin" / "python", "-m", "compileall", "-q", "-j", "0", ROOT / "flambeau"], check=True)
     return Environment(ours), Environment(theirs, theirs / "cuda-stand-ins")
 
 

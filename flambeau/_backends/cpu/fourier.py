@@ -1,12 +1,14 @@
-"""Fourier transforms along the last dimension, of sizes that are products of 2, 3 and 5."""
+"""Fourier transforms along the last dimensions, of sizes that are products of 2, 3 and 5."""
 
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import numpy as np
 
+from ..._codegen.elements.turn import turned_copy
 from ..._codegen.rows.fourier import COMPLEX, HALF, REAL, TRANSFORMS, fourier_rows
 
 Array = Any
@@ -18,6 +20,7 @@ _COMPLEX_TYPES: dict[str, np.dtype[Any]] = {_SINGLE: np.dtype(np.complex64), _DO
 _REAL = {dtype: name for name, dtype in _REAL_TYPES.items()}
 _COMPLEX = {dtype: name for name, dtype in _COMPLEX_TYPES.items()}
 _LANES = {_SINGLE: 16, _DOUBLE: 8}
+_AS_DOUBLE = _REAL_TYPES[_DOUBLE]
 _FEW_ROWS = 4
 """Fewer rows are transformed one by one."""
 _MOST_POINTS = 4096
@@ -64,18 +67,61 @@ def _transformed(
     return kernel(out, x, factors, turns, rows, points, len(factors), read, written, int(backward), scale)
 
 
+def _are_last(x: Array, dim: Dim) -> bool:
+    """Whether these are the last dimensions of an array without gaps, in whatever order, each with a plan."""
+    return (
+        x.flags.c_contiguous
+        and sorted(dim) == list(range(x.ndim - len(dim), x.ndim))
+        and all(0 < x.shape[each] <= _MOST_POINTS and _plan(x.shape[each], _SINGLE) for each in dim[:-1])
+    )
+
+
+def _along(x: Array, dims: Dim, normalization: int, backward: bool) -> Array | None:
+    """Complex numbers transformed along dimensions, one after another; all but the last dimension are turned for it."""
+    done = x
+    for dim in dims:
+        if done is None:
+            return None
+        points = x.shape[dim]
+        if dim == x.ndim - 1:
+            done = _transformed(done, _COMPLEX.get(x.dtype), COMPLEX, (dim,), points, points, normalization, backward)
+            continue
+        lines = _turned(done.reshape(math.prod(x.shape[:dim]), points, -1))
+        lines = _transformed(lines, _COMPLEX.get(x.dtype), COMPLEX, (2,), points, points, normalization, backward)
+        done = None if lines is None else _turned(lines).reshape(x.shape)
+    return done
+
+
+def _turned(matrices: Array) -> Array:
+    """A copy of matrices whose rows are columns."""
+    count, rows, columns = matrices.shape
+    if matrices.itemsize != _AS_DOUBLE.itemsize:
+        return matrices.swapaxes(1, 2).copy()
+    out = np.empty((count, columns, rows), matrices.dtype)
+    pairs = out.view(_AS_DOUBLE), matrices.view(_AS_DOUBLE)  # two floats are moved as one number of their size
+    turned_copy(_DOUBLE)(*pairs, count, columns, rows, rows * columns, columns)
+    return out
+
+
 def complex_to_complex(x: Array, dim: Dim, normalization: int, forward: bool) -> Array | None:
-    if not dim:
+    if not dim or not _are_last(x, dim):
         return None
-    points = x.shape[dim[-1]]
-    return _transformed(x, _COMPLEX.get(x.dtype), COMPLEX, dim, points, points, normalization, not forward)
+    return _along(x, tuple(sorted(dim, reverse=True)), normalization, not forward)
 
 
 def real_to_complex(x: Array, dim: Dim, normalization: int, onesided: bool) -> Array | None:
+    if not _are_last(x, dim):
+        return None
     points = x.shape[dim[-1]]
     kept = points // 2 + 1 if onesided else points
-    return _transformed(x, _REAL.get(x.dtype), REAL, dim, points, kept, normalization, False)
+    made = _transformed(x, _REAL.get(x.dtype), REAL, dim[-1:], points, kept, normalization, False)
+    return made if made is None else _along(made, dim[:-1], normalization, False)
 
 
 def complex_to_real(x: Array, dim: Dim, normalization: int, last_dim_size: int) -> Array | None:
-    return _transformed(x, _COMPLEX.get(x.dtype), HALF, dim, last_dim_size, last_dim_size, normalization, True)
+    if not _are_last(x, dim):
+        return None
+    made = _along(x, dim[:-1], normalization, True)
+    if made is None:
+        return None
+    return _transformed(made, _COMPLEX.get(x.dtype), HALF, dim[-1:], last_dim_size, last_dim_size, normalization, True)

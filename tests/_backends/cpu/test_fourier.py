@@ -44,6 +44,24 @@ def test_every_form(rows: int, dtype: str) -> None:
         check(fourier.complex_to_real(half, (1,), scale, points), real, dtype)
 
 
+@pytest.mark.parametrize("dtype", NAMES)
+@pytest.mark.parametrize("dim", [(1, 2), (2, 1), (0, 1, 2)])
+def test_several_dimensions(dim: tuple[int, ...], dtype: str) -> None:
+    z = signals(6 * 10, 8, dtype).reshape(6, 10, 8)
+    wide, shape = z.astype(np.complex128), [z.shape[each] for each in dim]
+    for scale in range(3):
+        check(fourier.complex_to_complex(z, dim, scale, True), np.fft.fftn(wide, None, dim, SCALES[scale]), dtype)
+        back = np.fft.ifftn(wide, None, dim, SCALES[2 - scale])
+        check(fourier.complex_to_complex(z, dim, scale, False), back, dtype)
+        if dim[-1] != 2:
+            continue
+        x, half = np.ascontiguousarray(z.real), np.ascontiguousarray(z[..., :5])
+        check(fourier.real_to_complex(x, dim, scale, True), np.fft.rfftn(wide.real, None, dim, SCALES[scale]), dtype)
+        check(fourier.real_to_complex(x, dim, scale, False), np.fft.fftn(wide.real, None, dim, SCALES[scale]), dtype)
+        real = np.fft.irfftn(half.astype(np.complex128), shape, dim, SCALES[2 - scale])
+        check(fourier.complex_to_real(half, dim, scale, 8), real, dtype)
+
+
 @pytest.mark.parametrize("shape", [(3, 7), (2, 8192), (0, 4), (4, 0)])
 def test_what_numpy_has_to_do(shape: tuple[int, int]) -> None:
     assert fourier.real_to_complex(np.ones(shape), (1,), 0, True) is None
@@ -52,7 +70,8 @@ def test_what_numpy_has_to_do(shape: tuple[int, int]) -> None:
 def test_other_layouts_are_numpys() -> None:
     x = np.ones((4, 4, 4))
     assert fourier.real_to_complex(x, (0,), 0, True) is None
-    assert fourier.real_to_complex(x, (1, 2), 0, True) is None
+    assert fourier.real_to_complex(x, (0, 1), 0, True) is None
+    assert fourier.real_to_complex(np.ones((4, 7, 4)), (1, 2), 0, True) is None
     assert fourier.real_to_complex(x.swapaxes(0, 1), (2,), 0, True) is None
     assert fourier.complex_to_complex(x.astype(complex), (), 0, True) is None
 

@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+ZEROS: dict[np.dtype[Any], Any] = {np.dtype(each): np.zeros((), each) for each in (np.float32, np.float64)}
+"""Zero as NumPy has the least work with it beside an array: for a number it would look for a common type each time."""
+
 _NAMES: dict[np.dtype[Any], str] = {}
 
 

@@ -8,13 +8,16 @@ from typing import Any, ParamSpec, cast
 
 import numpy as np
 
-from ..._core.backend import is_array
+from ..._core.arrays.quick import ZEROS
+from ..._core.backend import is_array, undispatched
 from ..._core.dtype import DEFAULTS, FLOAT, LEGACY_NAMES
 from ..._core.slots import SLOTS
 from ..._core.tensor import Tensor
 from ..dispatch import Array, primitive
 
 P = ParamSpec("P")
+
+_where = undispatched(np.where)
 
 _HALVES = frozenset(("float16", "bfloat16"))
 _SINGLE = np.dtype(np.float32)
@@ -74,6 +77,8 @@ def refuse(name: str, input: Tensor, *categories: int) -> None:
 
 @primitive("WhereBackward0", self=lambda grad, condition: only_where(grad, condition))
 def _only_where(self: Array, condition: Array) -> Array:
+    if type(self) is np.ndarray is type(condition) and self.dtype in ZEROS:
+        return _where(condition, self, ZEROS[self.dtype])
     return np.where(condition, self, self.dtype.type(0))
 
 

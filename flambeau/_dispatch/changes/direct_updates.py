@@ -93,11 +93,9 @@ def limit(low: Any, high: Any) -> Update:
     """`target` is brought between two bounds; None is none."""
 
     def update(target: Any) -> None:
-        if high is None:
+        if low is not None:
             np.maximum(target, low, out=target)
-        elif low is None:
+        if high is not None:
             np.minimum(target, high, out=target)
-        else:
-            np.clip(target, low, high, target)
 
     return update

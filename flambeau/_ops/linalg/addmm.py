@@ -14,6 +14,7 @@ from ..._dispatch.dispatch import Array, fresh, primitive
 from ..._dispatch.gradients.array_derivatives import unrecorded
 from ..._dispatch.public.registry import public
 from ..pointwise.binary import add, conj
+from ..reduce.reductions import sum_over
 from ..shape.view import _t, reshaped
 from .matmul import (
     _NUMBERS,
@@ -100,7 +101,9 @@ def _addmm_right(grad: Tensor, mat1: Tensor, mat2_sym_sizes: Any, mat2_sym_strid
 
 def _addmm_added(grad: Tensor, self_sym_sizes: Any, beta: Any) -> Any:
     array = grad._array
-    if beta == 1 and not grad._kind.is_cpu and self_sym_sizes == array.shape[1:] and unrecorded(grad):
+    if beta == 1 and self_sym_sizes == array.shape[1:] and unrecorded(grad):
+        if grad._kind.is_cpu:
+            return sum_over(grad, (0,), False)
         summed = grad._kind.backend.array_functions("products").summed_rows(array)  # of a row it is the sum of all
         if summed is not None:
             return fresh(summed, grad)

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.backend import as_array, read
+from ..._core.arrays.quick import ZEROS
+from ..._core.backend import as_array, read, undispatched
 from ..._core.dtype import BOOL, COMPLEX, INTEGER, LEGACY_NAMES, bool_
 from ..._core.process.processor import ON_X86_64
 from ..._core.tensor import DIRECT_TYPES, Tensor
@@ -32,6 +33,9 @@ def _in_place_or_new(op: Any, name: str, input: Tensor, inplace: bool, *args: An
 # ----- rectifiers --------------------------------------------------------------------------------------------------
 
 
+_where = undispatched(np.where)
+
+
 def _threshold_gradient(grad: Tensor, output: Tensor, threshold: Any) -> Any:
     return _threshold_backward(grad, output, threshold)
 
@@ -39,15 +43,15 @@ def _threshold_gradient(grad: Tensor, output: Tensor, threshold: Any) -> Any:
 @primitive("ThresholdBackwardBackward0", self=_threshold_gradient, output=no_gradient)
 @pointwise
 def _threshold_backward(self: Array, output: Array, threshold: Any) -> Array:
+    if type(output) is np.ndarray and output.dtype in ZEROS and threshold == 0:
+        zero = ZEROS[output.dtype]
+        return _where(output <= zero, zero, self)
     return np.where(output <= threshold, self.dtype.type(0), self)  # at NaN the slope is 1
 
 
-_ZEROS: dict[Any, Any] = {np.dtype(each): np.zeros((), each) for each in (np.float32, np.float64)}
-
-
 def _rectified(x: Any) -> Any:
-    if type(x) is np.ndarray and x.dtype in _ZEROS:
-        return np.maximum(x, _ZEROS[x.dtype])  # an array is what NumPy has the least work with
+    if type(x) is np.ndarray and x.dtype in ZEROS:
+        return np.maximum(x, ZEROS[x.dtype])  # an array is what NumPy has the least work with
     return np.maximum(x, 0, dtype=x.dtype)
 
 

@@ -100,6 +100,12 @@ def _cat(tensors: list[Array], dim: int, dtype: Any) -> Array:
     return _concatenated(arrays, dim, dtype.numpy) if arrays else np.empty(0, dtype.numpy, like=tensors[0])
 
 
+def _grown_by(arrays: Sequence[Any], dim: int) -> list[Any]:
+    """Views of arrays with a further dimension of size 1."""
+    index = (*_ALL[dim], None)
+    return [each[index] for each in arrays]
+
+
 def _plain_cat(tensors: Any, dim: int, stacked: bool = False) -> Tensor | None:
     """The short way for tensors of one kind that fit together; None where it does not apply.
 
@@ -127,9 +133,16 @@ def _plain_cat(tensors: Any, dim: int, stacked: bool = False) -> Tensor | None:
     try:
         if recorded:
             return (_stack if stacked else _cat)(list(tensors), dim, kind.dtype)
-        if stacked:
-            arrays = [each[(*_ALL[dim], None)] for each in arrays]
-        joined = _concatenate(arrays, dim) if size < LARGE else _side_by_side(arrays, dim)
+        if size >= LARGE:
+            joined = _side_by_side(_grown_by(arrays, dim) if stacked else arrays, dim)
+        elif not stacked:
+            joined = _concatenate(arrays, dim)
+        elif not dim and dims > 1 and all([each.shape == arrays[0].shape for each in arrays]):  # noqa: C419 (few, quicker)
+            first = arrays[0]
+            joined = np.empty((len(arrays), *first.shape), first.dtype)
+            _concatenate(arrays, 0, joined.reshape(-1, *first.shape[1:]))
+        else:
+            joined = _concatenate(_grown_by(arrays, dim), dim)
     except (ValueError, IndexError):
         return None  # the long way knows what to say
     return Tensor._from_parts((joined, kind, None if modes.inference else [0, None]))
@@ -181,8 +194,7 @@ def _cat_error(first: tuple[int, ...], shape: tuple[int, ...], dim: int, positio
 
 @primitive("StackBackward0", tensors=lambda grad, dim: list(unbind(grad, dim)))
 def _stack(tensors: list[Array], dim: int, dtype: Any) -> Array:
-    index = (*_ALL[dim], None)
-    return _concatenated([each[index] for each in tensors], dim, dtype.numpy)
+    return _concatenated(_grown_by(tensors, dim), dim, dtype.numpy)
 
 
 @public(method=False, out=_write_joined)

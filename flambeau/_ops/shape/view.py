@@ -122,14 +122,16 @@ def infer_size(shape: tuple[int, ...], numel: int, given: tuple[int, ...] | None
 _INTEGERS = frozenset((int,))
 
 
-def _fits(sizes: tuple[Any, ...], numel: int) -> bool:
-    """Whether sizes are those of a shape of so many elements, with nothing to convert or to infer."""
-    return (
-        _INTEGERS.issuperset(map(type, sizes))
-        and math.prod(sizes) == numel
-        and min(sizes) > 0
-        and len(sizes) <= _MOST_DIMS
-    )
+def _fitted(sizes: tuple[Any, ...], numel: int) -> tuple[int, ...] | None:
+    """The shape of so many elements that sizes mean; None where one has to look closer than at ints and one -1."""
+    if not _INTEGERS.issuperset(map(type, sizes)) or len(sizes) > _MOST_DIMS:
+        return None
+    total = math.prod(sizes)
+    if total == numel and min(sizes, default=1) > 0:
+        return sizes
+    if total < 0 < numel and min(sizes) == -1 and sizes.count(-1) == 1 and not numel % total:
+        return tuple([-(numel // total) if size == -1 else size for size in sizes])
+    return None
 
 
 def viewed(array: Any, shape: tuple[int, ...]) -> Any:
@@ -179,10 +181,10 @@ def view(input: Tensor, size: Any = None, *more: int, dtype: Any = None) -> Tens
         return run_override(view, (input,), (input, size, *more), {} if dtype is None else {"dtype": dtype})
     try:
         if type(size) is int:
-            shape = (size, *more) if size != -1 or more else (input._array.size,)
-            if _fits(shape, input._array.size):
-                return _view(input, shape)
-            shape = as_shape(shape)
+            fitted = _fitted((size, *more), input._array.size)
+            if fitted is not None:
+                return _view(input, fitted)
+            shape = as_shape((size, *more))
         elif isinstance(size, (tuple, list)) or hasattr(size, "__index__"):
             shape = as_shape((size, *more))
         else:
@@ -205,10 +207,13 @@ def reshape(input: Tensor, shape: Any, *more: int) -> Tensor:
         if shape == -1 and not more:  # the commonest of all
             array = input._array
             return (_view if array.flags.c_contiguous else reshaped)(input, (array.size,))
-        sizes = (shape, *more)
-        if _fits(sizes, input._array.size):
-            return reshaped(input, sizes)
-    return reshaped(input, infer_size(as_shape((shape, *more)), input._array.size, input._array.shape))
+        sizes: tuple[Any, ...] = (shape, *more)
+    else:
+        sizes = tuple(shape) if isinstance(shape, tuple) and not more else ()
+    fitted = _fitted(sizes, input._array.size) if sizes else None
+    if fitted is None:
+        fitted = infer_size(as_shape((shape, *more)), input._array.size, input._array.shape)
+    return reshaped(input, fitted)
 
 
 def reshaped(input: Tensor, size: tuple[int, ...]) -> Tensor:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import bisect
 import ctypes
 import functools
+import operator
 import os
 from typing import Any, NamedTuple
 
@@ -159,37 +161,32 @@ class BufferPool:
     def __init__(self, most: int = 16) -> None:
         self._most = most
         self._idle: list[Buffer] = []
+        """From the smallest to the largest."""
         self._lock = new_lock()
 
     def take(self, size: int) -> Buffer:
         """The smallest idle buffer that is large enough, or a new one in place of the largest that is not."""
         with self._lock:
-            fitting = [each for each in self._idle if each.size >= size]
-            chosen = min(fitting, default=None, key=_size)
-            if chosen is not None:
-                self._remove(chosen)
-                return chosen
+            position = bisect.bisect_left(self._idle, size, key=_size)
+            if position < len(self._idle):
+                return self._idle.pop(position)
             if self._idle:
-                self._remove(max(self._idle, key=_size))
+                self._idle.pop()
         return new_buffer(size)
 
     def give(self, buffer: Buffer) -> None:
         """Put a buffer back."""
         with self._lock:
             if len(self._idle) < self._most:
-                self._idle.append(buffer)
+                bisect.insort(self._idle, buffer, key=_size)
 
     def clear(self) -> None:
         """Free the idle buffers."""
         with self._lock:
             self._idle = []
 
-    def _remove(self, buffer: Buffer) -> None:
-        self._idle = [each for each in self._idle if each is not buffer]
 
-
-def _size(buffer: Buffer) -> int:
-    return buffer.size
+_size = operator.attrgetter("size")
 
 
 BUFFERS = BufferPool()

@@ -90,7 +90,8 @@ class Distribution:
                 )
 
     def _is_yet_to_compute(self, name: str) -> bool:
-        return name not in vars(self) and _is_lazy(type(self), name)
+        cls: Any = type(self)
+        return name not in vars(self) and _is_lazy(cls, name)
 
     # Shapes -----------------------------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ import pytest
 
 import flambeau as T
 from flambeau._dispatch.short_call import CALLS
+from flambeau.distributions import Categorical
 
 
 def _one_pass(loss: Callable[[], Any]) -> Callable[[], Any]:
@@ -24,27 +25,34 @@ def _cases() -> dict[str, tuple[int, Callable[[], Any]]]:
     a, b, x = T.ones(4, 4), T.ones(4, 4), T.ones(4, 4, requires_grad=True)
     integers, image, rows, numbers = T.ones(4, 4, dtype=T.int64), T.ones(1, 2, 6, 6), T.ones(2, 4), T.tensor([1, 3])
     linear, conv, norm, embedding = T.nn.Linear(4, 4), T.nn.Conv2d(2, 2, 3), T.nn.LayerNorm(4), T.nn.Embedding(8, 4)
-    cell = T.nn.LSTMCell(4, 4)
+    cell, chances = T.nn.LSTMCell(4, 4), T.ones(1, 4, requires_grad=True)
     return {
         "a * b": (1, lambda: a * b),
         "a + integers": (1, lambda: a + integers),
         "x * b, recorded": (3, lambda: x * b),
         "x.exp(), recorded": (3, lambda: x.exp()),
         "a.sum()": (6, lambda: a.sum()),
-        "x @ b, recorded": (8, lambda: x @ b),
+        "x @ b, recorded": (7, lambda: x @ b),
         "a.view": (5, lambda: a.view(2, 8)),
-        "x.reshape, recorded": (7, lambda: x.reshape(-1)),
+        "x.reshape, recorded": (6, lambda: x.reshape(-1)),
         "x[0], recorded": (6, lambda: x[0]),
+        "integers == 0": (4, lambda: integers == 0),
+        "integers[:1].float()": (17, lambda: integers[:1].float()),
+        "a.reshape(-1, 8)": (9, lambda: a.reshape(-1, 8)),
         "cat": (7, lambda: T.cat([a, b])),
+        "cat, recorded": (20, lambda: T.cat([x, b])),
         "softmax": (7, lambda: a.softmax(1)),
-        "Linear": (17, lambda: linear(rows)),
+        "Linear": (13, lambda: linear(rows)),
+        "Linear on a vector": (21, lambda: linear(rows[0])),
+        "Categorical, log_prob": (165, lambda: Categorical(chances).log_prob(numbers[:1])),
+        "Categorical, sample": (50, Categorical(chances).sample),
         "Conv2d": (32, lambda: conv(image)),
         "LayerNorm": (31, lambda: norm(rows)),
         "Embedding": (20, lambda: embedding(numbers)),
-        "LSTMCell": (92, lambda: cell(rows)),
+        "LSTMCell": (80, lambda: cell(rows)),
         "x * b, backward": (46, _one_pass(lambda: x * b)),
-        "Linear, backward": (94, _one_pass(lambda: linear(rows))),
-        "Conv2d, backward": (104, _one_pass(lambda: conv(image))),
+        "Linear, backward": (73, _one_pass(lambda: linear(rows))),
+        "Conv2d, backward": (101, _one_pass(lambda: conv(image))),
     }
 
 

@@ -60,11 +60,14 @@ _TYPES_OF_GRAPHS = (
 )
 REASONS: list[tuple[str, str]] = [
     (
-        "elastic agents: `flambeau launch` starts, watches and restarts processes by itself",
+        "elastic: servers for other programs, and parts of PyTorch's own implementation",
         r"torch\.distributed\.elastic",
     ),
     ("distributed: this part is not built", r"torch\.distributed|torch\.nn\.parallel\.(distributed|Distributed)"),
-    ("quantization of graphs, their settings and comparisons: not built", _QUANTIZED),
+    (
+        "quantization: comparisons of models, the older way by TorchScript, and parts of PyTorch's own implementation",
+        _QUANTIZED,
+    ),
     ("PyTorch's experiments with the types of graphs: not built", _TYPES_OF_GRAPHS),
     (
         "sizes are numbers in graphs, and symbols of sizes are not built",

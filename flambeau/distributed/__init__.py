@@ -14,7 +14,8 @@ from .._core.names.absent import Table
 __getattr__, __dir__ = (
     Table(__name__)
     .submodules(
-        "algorithms checkpoint constants device_mesh distributed_c10d elastic fsdp launcher nn optim pipelining rpc run"
+        "algorithms checkpoint collective_utils config constants device_mesh distributed_c10d elastic fsdp launcher nn "
+        "optim pipelining rpc run"
     )
     .submodules("profiling tensor testing utils _composable _functional_collectives _tensor")
     .elsewhere("ReduceOp reduce_op", "distributed.reductions")

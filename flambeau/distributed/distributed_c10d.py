@@ -36,6 +36,7 @@ __getattr__, __dir__ = (
     )
     .elsewhere("default_pg_nccl_timeout default_pg_timeout", "distributed.constants")
     .elsewhere("_coalescing_manager _CoalescingManager", "distributed._points")
+    .elsewhere("BackendConfig GroupName shrink_group", "distributed._backend_config")
     .parts()
 )
 

@@ -7,7 +7,8 @@ from ..._core.names.absent import Table
 __getattr__, __dir__ = (
     Table(__name__)
     .submodules(
-        "api default_planner filesystem format_utils hf_storage state_dict state_dict_loader state_dict_saver stateful"
+        "api default_planner filesystem format_utils hf_storage staging state_dict state_dict_loader "
+        "state_dict_saver stateful"
     )
     .elsewhere("save async_save", "distributed.checkpoint.state_dict_saver")
     .elsewhere("load", "distributed.checkpoint.state_dict_loader")
@@ -16,10 +17,8 @@ __getattr__, __dir__ = (
     .elsewhere("CheckpointException", "distributed.checkpoint._folder")
     .elsewhere("Stateful", "distributed.checkpoint.stateful")
     .elsewhere("HuggingFaceStorageReader HuggingFaceStorageWriter", "distributed.checkpoint.hf_storage")
-    .absent(
-        "PyTorch itself has replaced it by save and load",
-        functions="load_state_dict save_state_dict",
-    )
+    .elsewhere("save_state_dict", "distributed.checkpoint.state_dict_saver")
+    .elsewhere("load_state_dict", "distributed.checkpoint.state_dict_loader")
     .absent("checkpoints are folders here", classes="StorageReader StorageWriter")
     .parts()
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from .._world import ProcessGroup
@@ -10,7 +11,20 @@ from .filesystem import FileSystemReader
 from .state_dict_saver import plain_state, storage_of
 from .stateful import Stateful
 
-__all__ = ["load"]
+__all__ = ["load", "load_state_dict"]
+
+
+def load_state_dict(
+    state_dict: dict[str, Any],
+    storage_reader: FileSystemReader,
+    process_group: ProcessGroup | None = None,
+    coordinator_rank: int = 0,
+    no_dist: bool = False,
+    planner: DefaultLoadPlanner | None = None,
+) -> None:
+    """The older name of `load`."""
+    warnings.warn("`load_state_dict` is deprecated and will be removed in future versions. Please use `load` instead.", FutureWarning, stacklevel=2)  # noqa: E501  # fmt: skip
+    load(state_dict, storage_reader=storage_reader, planner=planner, process_group=process_group, no_dist=no_dist)
 
 
 def load(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import os
+import warnings
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,7 +13,7 @@ from .._world import ProcessGroup, group_of, is_initialized, new_group
 from .filesystem import FileSystemReader, FileSystemWriter
 from .stateful import Stateful
 
-__all__ = ["AsyncCheckpointerType", "async_save", "save"]
+__all__ = ["AsyncCheckpointerType", "async_save", "save", "save_state_dict"]
 
 
 class AsyncCheckpointerType(enum.Enum):
@@ -56,6 +57,19 @@ def save(
     folder, writer = storage_of(checkpoint_id, storage_writer, FileSystemWriter)
     group = _taking_part(process_group, no_dist)
     writer._write(folder, writer._staged(plain_state(state_dict), group), group)
+
+
+def save_state_dict(
+    state_dict: dict[str, Any],
+    storage_writer: FileSystemWriter,
+    process_group: ProcessGroup | None = None,
+    coordinator_rank: int = 0,
+    no_dist: bool = False,
+    planner: Any = None,
+) -> None:
+    """The older name of `save`."""
+    warnings.warn("`save_state_dict` is deprecated and will be removed in future versions. Please use `save` instead.", FutureWarning, stacklevel=2)  # noqa: E501  # fmt: skip
+    save(state_dict, storage_writer=storage_writer, planner=planner, process_group=process_group, no_dist=no_dist)
 
 
 def async_save(

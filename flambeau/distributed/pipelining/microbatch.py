@@ -20,6 +20,21 @@ class TensorChunkSpec:
     def __repr__(self) -> str:
         return f"TensorChunkSpec({self.split_dim})"
 
+    @staticmethod
+    def from_tuple(chunk_dims: tuple[int, ...]) -> tuple[TensorChunkSpec, ...]:
+        """One for each argument.
+
+        >>> from flambeau.distributed.pipelining.microbatch import TensorChunkSpec
+        >>> TensorChunkSpec.from_tuple((0, 1))
+        (TensorChunkSpec(0), TensorChunkSpec(1))
+        """
+        return tuple(map(TensorChunkSpec, chunk_dims))
+
+    @staticmethod
+    def from_dict(chunk_dims: dict[str, int]) -> dict[str, TensorChunkSpec]:
+        """One for each argument that is given by name."""
+        return {name: TensorChunkSpec(dim) for name, dim in chunk_dims.items()}
+
 
 def split_args_kwargs_into_chunks(
     args: tuple[Any, ...],

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._backends.arrays import within
+from ..._backends.arrays import sparse_product, within
 from ..._core.arrays.lazy_signs import every_element
 from ..._core.backend import all_within, read, to_host
 from ..._core.dtype import FLOAT, LEGACY_NAMES, int32, int64
@@ -281,26 +281,54 @@ def _bags(
 ) -> tuple[Array, Array, Array, Array]:
     """The bags, the bag of each index, the size of each bag, and in mode "max" which row each element came from."""
     bags, count = _bag_numbers(offsets, indices.size, include_last_offset)
-    kept = indices != padding_idx
-    rows, bag_of_row = indices[kept], bags[kept]
-    sizes = np.bincount(bag_of_row, minlength=count)
-    filled = np.flatnonzero(sizes)
-    starts = (np.cumsum(sizes) - sizes)[filled]
-    values = widened(weight[rows])
-    if per_sample_weights is not None:
-        values = values * widened(per_sample_weights[kept])[:, None]
-    result = np.zeros((count, weight.shape[1]), values.dtype, like=weight)
-    origins = sizes
+    rows, bag_of_row, factors = indices, bags, per_sample_weights
+    if padding_idx >= 0:
+        kept = indices != padding_idx
+        rows, bag_of_row, factors = (None if each is None else each[kept] for each in (rows, bags, factors))
+    sizes = origins = np.bincount(bag_of_row, minlength=count)
     if mode == MAX:
-        origins = np.zeros(result.shape, indices.dtype, like=weight)
-    if filled.size:
-        result[filled] = (np.maximum if mode == MAX else np.add).reduceat(values, starts, axis=0)
-        if mode == MAX:
-            origins[filled] = _first_origins(values, result[bag_of_row], rows, starts)
+        result, origins = _highest(weight, rows, bag_of_row, sizes)
+    else:
+        result = _summed(weight, rows, bag_of_row, factors, sizes)
     if mode == MEAN:
         result /= np.maximum(sizes, 1)[:, None].astype(result.dtype)
     bags, sizes, origins = (each.astype(indices.dtype, copy=False) for each in (bags, sizes, origins))
     return result.astype(weight.dtype, copy=False), bags, sizes, origins
+
+
+def _summed(weight: Array, rows: Array, bags: Array, factors: Array | None, sizes: Array) -> Array:
+    """The sum of the rows of each bag: the product with a sparse matrix, where there is one."""
+    if type(weight) is np.ndarray:
+        values = np.ones(len(rows), weight.dtype) if factors is None else factors
+        done = sparse_product(bags.astype(rows.dtype, copy=False), rows, values, weight, len(sizes))
+        if done is not None:
+            return done
+    values = widened(weight[rows])
+    if factors is not None:
+        values = values * widened(factors)[:, None]
+    result = np.zeros((len(sizes), weight.shape[1]), values.dtype, like=weight)
+    filled, starts = _starts(sizes)
+    if filled.size:
+        result[filled] = np.add.reduceat(values, starts, axis=0)
+    return result
+
+
+def _highest(weight: Array, rows: Array, bags: Array, sizes: Array) -> tuple[Array, Array]:
+    """The maxima over the rows of each bag, and which row each came from."""
+    values = widened(weight[rows])
+    result = np.zeros((len(sizes), weight.shape[1]), values.dtype, like=weight)
+    origins = np.zeros(result.shape, rows.dtype, like=weight)
+    filled, starts = _starts(sizes)
+    if filled.size:
+        result[filled] = np.maximum.reduceat(values, starts, axis=0)
+        origins[filled] = _first_origins(values, result[bags], rows, starts)
+    return result, origins
+
+
+def _starts(sizes: Array) -> tuple[Array, Array]:
+    """The bags that are not empty, and where each begins."""
+    filled = np.flatnonzero(sizes)
+    return filled, (np.cumsum(sizes) - sizes)[filled]
 
 
 def _first_origins(values: Array, highest: Array, rows: Array, starts: Array) -> Array:

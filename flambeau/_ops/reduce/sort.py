@@ -331,9 +331,25 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False, *, out: Any = None
 # ----- distinct values --------------------------------------------------------------------------------------------
 
 
+def _distinct_by_counting(flat: Any, lowest: int, shape: tuple[int, ...]) -> tuple[Any, Any, Any]:
+    """`_distinct` of integers that lie close together: there is a place for each that might occur."""
+    wide: Any = np.uint64 if flat.dtype == np.uint64 else np.int64
+    places = (flat.astype(wide) - wide(lowest)).astype(np.int64)
+    counts = np.bincount(places)
+    found = counts.nonzero()[0]
+    numbers = np.empty(counts.size, np.int64)
+    numbers[found] = np.arange(found.size)
+    values = (found.astype(wide) + wide(lowest)).astype(flat.dtype)
+    return values, numbers[places].reshape(shape), counts[found].astype(np.int64)
+
+
 def _distinct(array: Any) -> tuple[Any, Any, Any]:
     """The distinct elements in order, of which each one is the how manieth, and how often each of them occurs."""
     flat = array.reshape(-1)
+    if flat.dtype.kind in "iu" and flat.dtype.itemsize > 1:
+        lowest, highest = int(flat.min()), int(flat.max())
+        if highest - lowest < flat.size:
+            return _distinct_by_counting(flat, lowest, array.shape)
     order = _sortable(flat).argsort(kind="stable")
     ordered = flat[order]
     begins = np.empty(flat.size, bool)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import flambeau
@@ -164,3 +165,15 @@ def test_few_of_many(T: Any, dtype: str, largest: bool) -> Any:
 def test_modes_of_many(T: Any, dtype: str) -> Any:
     x = (T.arange(600) * 7919 % 1009 % 7).reshape(4, 5, 30).to(getattr(T, dtype))
     return [x.mode(dim, keepdim)[0] for dim in (0, 1, 2) for keepdim in (True, False)]
+
+
+@differential
+def test_distinct_integers_that_lie_close_together(T: Any) -> Any:
+    found = {}
+    for name in ("uint8", "int16", "int32", "int64", "uint64"):
+        limits = T.iinfo(getattr(T, name))
+        for start in (limits.min, limits.max - 9):
+            numbers = np.array([start + step for step in (3, 9, 3, 0, 0, 0, 3, 9, 5, 5)], name)
+            given = T.from_numpy(numbers.reshape(2, 5))
+            found[f"{name} from {start}"] = [T.unique(given), T.unique(given, return_inverse=True, return_counts=True)]
+    return found

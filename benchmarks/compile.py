@@ -80,9 +80,12 @@ def compare(names: list[str], quick: bool, with_torch_compile: bool) -> int:
 def first_calls(names: list[str]) -> int:
     """Print the longest of the first calls, without and with kernels on disk, and the memory of these calls.
 
-    Memory is eager / compiled: by how much the process has grown at most, and what large arrays took at a time.
+    Beside them stand which call that was, where kernels were on disk, the longest of plain calls, and the shortest of
+    the compiled ones, which is the work itself. Memory is eager / compiled: by how much the process has grown at most,
+    and what large arrays took at a time.
     """
-    print(f"{'':24}{'no cache, s':>14}{'cache, s':>14}{'eager, s':>14}{'resident, MB':>18}{'large arrays, MB':>18}")
+    headings = ("no cache, s", "cache, s", "call", "eager, s", "shortest, s")
+    print(f"{'':24}{''.join([f'{each:>13}' for each in headings])}{'resident, MB':>18}{'large arrays, MB':>18}")
     for name in names:
         with tempfile.TemporaryDirectory() as folder:
             without = run_fresh(name, True, Path(folder))
@@ -92,7 +95,8 @@ def first_calls(names: list[str]) -> int:
         resident = " / ".join([f"{each.megabytes:.1f}" for each in memory])
         arrays = " / ".join([f"{each.array_megabytes:.1f}" for each in memory])
         print(
-            f"{name:24}{without.seconds:14.2f}{cached.seconds:14.2f}{eager.seconds:14.2f}{resident:>18}{arrays:>18}",
+            f"{name:24}{without.seconds:13.2f}{cached.seconds:13.2f}{cached.call:13}{eager.seconds:13.2f}"
+            f"{cached.shortest:13.3f}{resident:>18}{arrays:>18}",
             flush=True,
         )
     return 0

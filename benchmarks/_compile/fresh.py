@@ -21,10 +21,13 @@ CALLS = 6
 
 @dataclass(frozen=True)
 class Fresh:
-    """Seconds of the longest of the first calls, and megabytes by which they raised peaks: of resident memory, which is
-    code and all that Python makes, too, and of the memory of large arrays."""
+    """Seconds of the longest of the first calls, which of them that is, and seconds of the shortest, which are the work
+    itself; megabytes by which they raised peaks: of resident memory, which is code and all that Python makes, too, and
+    of the memory of large arrays."""
 
     seconds: float
+    call: int
+    shortest: float
     megabytes: float
     array_megabytes: float
 
@@ -58,13 +61,15 @@ def main() -> None:
     arrays, _ = large_arrays()
     start = start_of_peak()
     before = peak_megabytes() if start is None else start
-    longest = 0.0
+    seconds = []
     for _ in range(CALLS):
         begin = perf_counter()
         call()
-        longest = max(longest, perf_counter() - begin)
+        seconds.append(perf_counter() - begin)
+    longest = max(seconds)
     after = peak_megabytes() if start is None else status_megabytes("VmHWM")
-    print(json.dumps([longest, after - before, large_arrays()[1] - arrays]))
+    which = 1 + seconds.index(longest)
+    print(json.dumps([longest, which, min(seconds), after - before, large_arrays()[1] - arrays]))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import gc
 import itertools
 import os
 import sys
+import weakref
 from contextvars import ContextVar
 from types import CodeType, FrameType
 from typing import Any
@@ -48,6 +49,15 @@ _REFUSED_BUILTINS = frozenset(
 _PURE_MODULES = frozenset(("builtins", "math", "cmath", "_operator", "itertools", "_functools", "_collections", "_abc"))
 _HARMLESS = frozenset(("sys.getrecursionlimit",))
 """Functions of other modules that find what nothing depends on but whether Python goes on; `inspect` asks for it."""
+_WHEN_SOMETHING_GOES = frozenset(
+    [
+        each
+        for kind in (weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet)
+        for each in kind.__init__.__code__.co_consts
+        if isinstance(each, CodeType)
+    ]
+)
+"""Code by which containers of weak references forget what there is no more."""
 _LOCAL_TYPES = (str, bytes, int, float, complex, tuple, list, dict, set, frozenset, range, slice, type)
 """Types whose methods touch nothing but the object, which is compared, and their arguments."""
 
@@ -125,6 +135,8 @@ class Watch:
                 self._outside = frame
             elif code not in self.codes:
                 caller = frame.f_back
+                if code in _WHEN_SOMETHING_GOES:
+                    return  # Python itself calls it, whatever runs
                 if _is_library(frame) and caller is not None and caller.f_code not in self.codes:
                     return  # the engine uses it
                 self.codes[code] = frame.f_globals

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from .._core.modes import THREAD, recording
+from .._core.storage import are_apart
 from .._core.tensor import Tensor
 from .._dispatch.arguments.autocast import is_autocast_enabled
 from .._dispatch.changes.history import end_change
@@ -176,7 +177,7 @@ class Operator:
         """Results are new tensors; what the schema calls changed has changed."""
         given = _tensors_of((*args, *kwargs.values()))
         for each in _tensors_of((result,)):
-            if not each._kind.dataless and any(each.untyped_storage() == other.untyped_storage() for other in given):
+            if not each._kind.dataless and not all(are_apart(each._array, other._array) for other in given):
                 raise RuntimeError(
                     f"{self._name} (with implementation in {getattr(self, '_init_fn', self).__module__}): The output "
                     "of this custom operator (1) must not also be an input to this custom operator and (2) may not "

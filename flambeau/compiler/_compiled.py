@@ -331,11 +331,16 @@ def write_checks(source: Source, checks: Sequence[str], recording: Recording) ->
     """Write what has to hold for a call to be the recorded one."""
     state = recording.state
     source.constants.update(settings=settings, kept=state.kept)
-    source.lines += [f"if settings() != {source.constant(recording.known)}: return MISS", *checks]
+    source.lines.append(f"if settings() != {source.constant(recording.known)}: return MISS")
+    if checks is state.lines:
+        source.facts = state.facts.found
+        source.known = frozenset([len(source.lines) + each for each in state.facts.lines])
+    source.lines += checks
     forgotten = _forgotten(recording.recorder.program.items)
     for key, lines in state.of_gradients.items():
         if key not in forgotten:
             source.lines += lines
+    source.checks = len(source.lines)
 
 
 def write(source: Source, checks: Sequence[str], recording: Recording) -> tuple[list[Item], list[Value]]:
@@ -344,7 +349,6 @@ def write(source: Source, checks: Sequence[str], recording: Recording) -> tuple[
     program = recorder.program
     tensors = source.tensors
     write_checks(source, checks, recording)
-    source.checks = len(source.lines)
     wanted: list[Value] = []
     answer = Answer(source, recorder, tensors, wanted)
     text = answer.expression(result) if recorder.read is None else answer.reading(recorder.read, result)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backends.tiers import generated
 from .._core.tensor import Tensor, View
 from ._entry import run_inside
 from ._lower import lowered
@@ -32,6 +33,10 @@ class Source:
         """The stages of the backward part."""
         self.checks = 0
         """So many lines say whether a call is the recorded one."""
+        self.facts: Sequence[tuple[Any, ...]] = ()
+        """What is enough for some of them."""
+        self.known: frozenset[int] = frozenset()
+        """The positions of these."""
         self._refused: list[Written] = []
         """What is run where tapes refuse."""
         self._unproven: dict[str, Segment] = {}
@@ -74,18 +79,29 @@ class Source:
 
     def function(self, name: str, parameters: str) -> Any:
         """The function of the lines."""
+        holds = self._all_hold()
         namespace = dict(self.constants)
-        checks, lines = in_pieces(self.lines, self.checks, parameters)
-        written = [*checks, Written(name, parameters, lines)]
+        checks, lines = in_pieces(self.lines, self.checks, parameters, holds, self.known)
+        seldom = [*self._refused, *(checks if holds else ())]
+        written = [*(() if holds else checks), Written(name, parameters, lines)]
         define(written, namespace)
-        for other in self._refused:
+        for other in seldom:
             namespace[other.name] = functools.partial(other.define_and_call, namespace)
         for run, segment in self._unproven.items():
             namespace[run] = Proof(segment, functools.partial(namespace.__setitem__, run))
         made = namespace[name]
-        made.source = "\n".join([each.text for each in (*written, *self._refused)])
+        made.source = "\n".join([each.text for each in (*written, *seldom)])
         made.stretches = self.stretches
         return made
+
+    def _all_hold(self) -> str | None:
+        """An expression that tells whether the facts hold that stand for some checks; None: there are no such ones."""
+        family = generated("identities") if self.facts else None
+        table = None if family is None else family.table_of(self.facts)
+        if table is None:
+            return None
+        self.constants["facts"] = table
+        return f"{self.constant(table.run)}({self.constant(table.rows)}, True, False, {len(table.rows)})"
 
     def items(self, items: Sequence[Item], kept: Iterable[Value]) -> None:
         """Write items; what none of the rest uses is let go, but for what is `kept`."""

@@ -42,6 +42,7 @@ from .._core.kind import Kind
 from .._core.size import Size
 from .._core.tensor import PLAIN_TYPES, Tensor
 from .._dispatch.interpreter import RUN_OUTSIDE
+from ._facts import Facts
 from ._layout import Layout, has_hooks
 from ._program import is_usable
 from ._watch import Uncompilable, Watch, reads_all_modules
@@ -89,6 +90,8 @@ class State:
         """The constants that these are compared with."""
         self.of_gradients: dict[int, list[str]] = {}
         """The checks of what gradient a tensor has, by the identity of the tensor."""
+        self.facts = Facts()
+        """What is enough for most of the checks."""
         self._watch = watch
         self._names = watch.names() | frozenset(_MODULE_STATE)
         self._with_gradients = with_gradients
@@ -136,17 +139,21 @@ class State:
         self.constants[name] = value
         return name
 
-    def _check(self, condition: str) -> None:
-        """The call is another one if `condition` holds."""
+    def _check(self, condition: str, known: bool = False) -> None:
+        """The call is another one if `condition` holds; `known`: the facts tell that it does not."""
+        if known:
+            self.facts.lines.add(len(self.lines))
         self.lines.append(f"if {condition}: return MISS")
         if len(self.lines) > _LONGEST:
             raise Uncompilable("it depends on too much Python state")
 
-    def _place(self, expression: str) -> str:
+    def _place(self, expression: str, known: bool = False) -> str:
         """A variable for an expression that is looked at more than once."""
         if expression.isidentifier():
             return expression
         name = self._variable()
+        if known:
+            self.facts.lines.add(len(self.lines))
         self.lines.append(f"{name} = {expression}")
         return name
 
@@ -161,17 +168,20 @@ class State:
         kind = type(value)
         self._trail.append(_mark(value, kind))
         if kind in _SINGLETONS:
-            self._check(f"{expression} is not {value!r}")
+            self._check(f"{expression} is not {value!r}", self.facts.is_object(expression, value))
         elif kind in _VALUES:
-            place = self._place(expression)
+            known = self.facts.is_object(expression, value)
+            place = self._place(expression, known)
             if kind is int and not fixed and not self._at_gradients:
                 self.sizes.append((len(self.lines), f"if type({place}) is not int: return MISS", place, (value,)))
                 self.of_sizes.add(f"c{len(self.constants)}")
-            self._value(value, place)
+            self._value(value, place, known)
         elif isinstance(value, Tensor):
-            self._tensor(value, self._place(expression), fixed)
+            known = self._is_constant(value, fixed) and self.facts.is_object(expression, value)
+            self._tensor(value, self._place(expression, known), fixed, known)
         elif kind in _CONTAINERS or is_named_tuple(kind):
-            self._container(value, self._place(expression), fixed)
+            known = self.facts.is_container(expression, value)
+            self._container(value, self._place(expression, known), fixed, known)
         elif kind is MethodType:
             place = self._place(expression)
             self._check(f"type({place}) is not {self._constant(kind)}")
@@ -180,47 +190,56 @@ class State:
         else:
             self._object(value, expression)
 
-    def _value(self, value: Any, place: str) -> None:
+    def _value(self, value: Any, place: str, known: bool) -> None:
         if value != value or (isinstance(value, (float, complex)) and value == 0):
-            self._check(f"repr({place}) != {self._constant(repr(value))}")
+            self._check(f"repr({place}) != {self._constant(repr(value))}", known)
         else:
-            known = self._constant(value)
+            was = self._constant(value)
             self._check(
-                f"{place} is not {known} and (type({place}) is not {self._constant(type(value))} or {place} != {known})"
+                f"{place} is not {was} and (type({place}) is not {self._constant(type(value))} or {place} != {was})",
+                known,
             )
 
-    def _container(self, value: Any, place: str, fixed: bool) -> None:
+    def _is_constant(self, value: Tensor, fixed: bool) -> bool:
+        """Whether a tensor is known by its identity: a parameter is, and so where it was found first."""
+        found = self._seen.get(id(value))
+        return _is_parameter(value, fixed) if found is None else self.constants.get(found) is value
+
+    def _container(self, value: Any, place: str, fixed: bool, known: bool) -> None:
         kind = type(value)
         if not value:
-            self._check(f"{place} or type({place}) is not {self._constant(kind)}")
+            self._check(f"{place} or type({place}) is not {self._constant(kind)}", known)
             return
-        self._check(f"type({place}) is not {self._constant(kind)} or len({place}) != {len(value)}")
+        self._check(f"type({place}) is not {self._constant(kind)} or len({place}) != {len(value)}", known)
         if kind in (set, frozenset) and all(type(each) in (*_SINGLETONS, *_VALUES) for each in value):
             self._check(f"{place} != {self._constant(kind(value))}")
             return
         items: Iterable[Any] = value  # those of a set have an order too: it may be looked at
         if isinstance(value, dict):
             if all(type(each) in (*_SINGLETONS, *_VALUES) for each in value):
-                self._check(f"[*{place}] != {self._constant(list(value))}")
+                self._check(f"[*{place}] != {self._constant(list(value))}", known)
             else:
                 self.kept.extend(value)
                 self._check(f"[*map(id, {place})] != {self._constant([id(each) for each in value])}")
             items, place = list(value.values()), f"{place}.values()"
         names = [self._variable() for _ in value]
+        if known:
+            self.facts.lines.add(len(self.lines))
         self.lines.append(f"{', '.join(names)}, = {place}")
-        for name, each in zip(names, items, strict=True):
-            self._visit(each, name, fixed)
+        expressions = self.facts.inside(names, value) if known else names
+        for expression, each in zip(expressions, items, strict=True):
+            self._visit(each, expression, fixed)
 
-    def _tensor(self, value: Tensor, place: str, fixed: bool) -> None:
+    def _tensor(self, value: Tensor, place: str, fixed: bool, is_known: bool) -> None:
         if (known := self._seen.get(id(value))) is not None:
-            self._check(f"{place} is not {known}")
+            self._check(f"{place} is not {known}", is_known)
             return
         kind = value._kind
         if not is_usable(kind):
             raise Uncompilable(f"it uses a tensor of {kind!r}")
-        if fixed and value._requires_grad and value._grad_fn is None:  # a parameter
+        if _is_parameter(value, fixed):
             known = self._constant(value)
-            self._check(f"{place} is not {known}")
+            self._check(f"{place} is not {known}", is_known)
             place = known
         else:
             self._check(f"type({place}) is not {self._constant(type(value))}")
@@ -259,11 +278,12 @@ class State:
         if value._requires_grad and value._grad_fn is None and self._with_gradients:
             lines, self.lines = self.lines, []
             trail, self._trail = self._trail, []  # a call may change gradients
+            facts, self.facts = self.facts, Facts()  # theirs are no facts for long
             self._at_gradients = True
             self._visit(value._grad, f"{place}._grad", False)
             self._at_gradients = False
             self.of_gradients[id(value)], self.lines = self.lines, lines
-            self._trail = trail
+            self._trail, self.facts = trail, facts
             if value._grad is not None:
                 self._gradients[id(value._grad._array)] = value
 
@@ -275,10 +295,10 @@ class State:
                 expression if self.constants.get(expression) is value else self._constant(value)
             )
             if expression != known:
-                self._check(f"{expression} is not {known}")
+                self._check(f"{expression} is not {known}", self.facts.is_object(expression, value))
             self._look_into(value, known)
         elif expression != known:
-            self._check(f"{expression} is not {known}")
+            self._check(f"{expression} is not {known}", self.facts.is_object(expression, value))
 
     def _look_into(self, value: Any, known: str) -> None:
         if isinstance(value, (*_OPAQUE, *RUN_OUTSIDE)) or type(value) is object:
@@ -308,7 +328,7 @@ class State:
                 self._visit(getattr(value, part), f"{known}.{part}", True)
         elif type(value).__flags__ & _HEAP_TYPE:
             self._class(type(value))
-            self._check(f"type({known}) is not {self._constant(type(value))}")
+            self._check(f"type({known}) is not {self._constant(type(value))}", self.facts.is_of_class(value))
             self._attributes(value, known)
         else:
             raise Uncompilable(f"it reads a {type(value).__module__}.{type(value).__qualname__}")
@@ -357,10 +377,10 @@ class State:
             self._classes.add(id(each))
             content = each.__dict__
             known = self._constant(content)
-            self._check(f"len({known}) != {len(content)}")
+            self._check(f"len({known}) != {len(content)}", self.facts.has_count(content))
             for name in sorted(content):
                 if name in self._names or self._has_run(content[name]):
-                    self._visit(content[name], f"{known}[{name!r}]", True)
+                    self._visit(content[name], self.facts.item(f"{known}[{name!r}]", content, name), True)
 
     def _has_run(self, value: Any) -> bool:
         """Whether it is a method that ran, whoever looked it up: Python itself for an operator, the engine."""
@@ -370,10 +390,11 @@ class State:
         own = getattr(value, "__dict__", None)
         if own is not None:
             names = self._constant(own)
-            self._check(f"[*{names}] != {self._constant(list(own))}" if own else names)
+            self._check(f"{known}.__dict__ is not {names}", self.facts.has_attributes_in(value, own))
+            self._check(f"[*{names}] != {self._constant(list(own))}" if own else names, self.facts.has_keys(own))
             for name in own:
                 if name in self._names:
-                    self._visit(own[name], f"{names}[{name!r}]", True)
+                    self._visit(own[name], self.facts.item(f"{names}[{name!r}]", own, name), True)
         if isinstance(value, Tensor):
             return
         for each in type(value).__mro__:
@@ -389,14 +410,14 @@ class State:
     def _namespace(self, content: dict[str, Any], looked_up: frozenset[str]) -> None:
         names = self._constant(content)
         for name in sorted(looked_up & content.keys()):
-            self._global(content[name], name, f"{names}[{name!r}]")
+            self._global(content[name], name, self.facts.item(f"{names}[{name!r}]", content, name))
 
     def _global(self, value: Any, name: str, expression: str) -> None:
         """What a module has under a name."""
         if value is sys:  # it leads to all modules that there are: who looks into it is found out later
             self._names_of_sys.add(name)
             self._trail.append(id(value))
-            self._check(f"{expression} is not {self._constant(value)}")
+            self._check(f"{expression} is not {self._constant(value)}", self.facts.is_object(expression, value))
         else:
             self._visit(value, expression, True)
 
@@ -416,9 +437,9 @@ class State:
                     continue
                 done.add(name)
                 if name in seen:
-                    self._global(seen[name], name, f"{known}[{name!r}]")
+                    self._global(seen[name], name, self.facts.item(f"{known}[{name!r}]", seen, name))
                 elif hasattr(builtins, name):
-                    self._check(f"{name!r} in {known}")
+                    self._check(f"{name!r} in {known}", self.facts.is_absent(seen, name))
 
     def _account(self) -> None:
         """Refuse where it is not known which function some code belonged to: its closure has not been looked at."""
@@ -446,6 +467,10 @@ class State:
 
 _HEAP_TYPE = 1 << 9
 """The flag of classes that Python code, or a module that looks like it, has made."""
+
+
+def _is_parameter(value: Tensor, fixed: bool) -> bool:
+    return fixed and value._requires_grad and value._grad_fn is None
 
 
 def is_named_tuple(kind: type) -> bool:

@@ -7,7 +7,7 @@ seldom needed when it is needed.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,26 +50,52 @@ def define(functions: Sequence[Written], namespace: dict[str, Any]) -> None:
         exec(code, namespace)
 
 
-def in_pieces(lines: Sequence[str], checks: int, parameters: str) -> tuple[list[Written], list[str]]:
-    """Functions for the checks, with which a function of `lines` begins; the lines that call them, and the rest."""
-    if checks <= _MOST_LINES:
+def in_pieces(
+    lines: Sequence[str], checks: int, parameters: str, holds: str | None = None, known: Container[int] = ()
+) -> tuple[list[Written], list[str]]:
+    """Functions for the checks, with which a function of `lines` begins; the lines that call them, and the rest.
+
+    Where the expression `holds` is true, those of them that are `known` need not run.
+    """
+    if holds is None and checks <= _MOST_LINES:
         return [], list(lines)
     pieces = [lines[start : min(start + _MOST_LINES, checks)] for start in range(0, checks, _MOST_LINES)]
     assigned = [_assigned(each) for each in pieces]
     named = [_names(each, set().union(*assigned)) for each in (*pieces, lines[checks:])]
     made: list[Written] = []
     calls: list[str] = []
-    known: set[str] = set()
+    before: set[str] = set()
     for number, piece in enumerate(pieces):
-        given = ", ".join([parameters, *sorted(known & named[number])])
+        given = ", ".join([parameters, *sorted(before & named[number])])
         later = set().union(*named[number + 1 :])
         wanted = "".join([f"{name}, " for name in sorted(assigned[number] & later)])
-        known |= assigned[number]
+        before |= assigned[number]
         made.append(Written(f"checks{len(made) + 1}", given, [*piece, f"return ({wanted})"]))
         calls += [f"found = {made[-1].name}({given})", "if found is MISS: return MISS"]
         if wanted:
             calls.append(f"{wanted}= found")
+    if holds is not None:
+        left = _left(lines[:checks], known, named[-1])
+        calls = [
+            f"if {holds}:",
+            *[f"    {line}" for line in left or ["pass"]],
+            "else:",
+            *[f"    {line}" for line in calls],
+        ]
     return made, [*calls, *lines[checks:]]
+
+
+def _left(checks: Sequence[str], known: Container[int], wanted: set[str]) -> list[str]:
+    """The checks that are not known, and what assigns the variables that they or the rest, which has `wanted`, name."""
+    variables = _assigned(checks)
+    needed = set(wanted)
+    left: list[str] = []
+    for position in range(len(checks) - 1, -1, -1):
+        line = checks[position]
+        if position not in known or _assigned([line]) & needed:
+            left.append(line)
+            needed |= _names([line], variables)
+    return left[::-1]
 
 
 def _assigned(lines: Sequence[str]) -> set[str]:

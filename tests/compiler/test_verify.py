@@ -162,9 +162,9 @@ def test_stale_checks_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """If the walk over Python state overlooked something, here what is in lists, the ops of a call would be others."""
     look_into = State._container
 
-    def overlooking(self: State, value: Any, place: str, fixed: bool) -> None:
+    def overlooking(self: State, value: Any, place: str, *how: bool) -> None:
         if type(value) is not list:
-            look_into(self, value, place, fixed)
+            look_into(self, value, place, *how)
 
     monkeypatch.setattr(State, "_container", overlooking)
     scale = [2.0]

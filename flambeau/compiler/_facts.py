@@ -1,0 +1,106 @@
+"""Facts about objects that are known by their identities: together they are enough for most checks of a call.
+
+A check may allow more than the fact that stands for it: an equal number in place of the same one. So where a fact does
+not hold, the checks themselves are made.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections import OrderedDict
+from collections.abc import Sequence
+from types import MappingProxyType
+from typing import Any
+
+
+class Item(str):
+    """An expression for what a dictionary has under a text."""
+
+    __slots__ = ("dictionary", "key")
+
+    dictionary: dict[str, Any]
+    key: str
+
+
+class Part(str):
+    """An expression for what a tuple holds, which is the same as long as the tuple is."""
+
+    __slots__ = ()
+
+
+class Facts:
+    """What is enough for the checks in some lines of a function."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[Any, ...]] = []
+        """Their kinds, and the objects that they are about."""
+        self.lines: set[int] = set()
+        """The positions of lines that need not run where all facts hold."""
+        self._contents: dict[int, tuple[Any, dict[str, Any] | None]] = {}
+
+    def item(self, expression: str, dictionary: Any, key: Any) -> str:
+        """An expression for what a dictionary has under a key; facts can be taken from it if that is possible."""
+        content = self._content(dictionary)
+        if content is None or type(key) is not str:
+            return expression
+        made = Item(expression)
+        made.dictionary, made.key = content, key
+        return made
+
+    def inside(self, names: Sequence[str], container: Any) -> list[str]:
+        """Expressions for the items of a container which is the same, or has the same keys, by the facts."""
+        if type(container) is tuple:
+            return list(map(Part, names))
+        return [self.item(name, container, key) for name, key in zip(names, container, strict=True)]
+
+    def is_object(self, expression: str, value: Any) -> bool:
+        """Whether it is a fact now that an expression is an object."""
+        if type(expression) is Part:
+            return True
+        return type(expression) is Item and self._add("item is", expression.dictionary, expression.key, value)
+
+    def is_container(self, expression: str, value: Any) -> bool:
+        """The same of a tuple, of a dictionary with its keys, or of any container of a class without items."""
+        if type(expression) is str:
+            return False
+        if value or type(value) is tuple:
+            is_same = type(value) is tuple or (type(value) is dict and self.has_keys(value))
+            return is_same and self.is_object(expression, value)
+        if type(expression) is not Item or type(value) not in (dict, list, OrderedDict):
+            return False
+        return self._add("item is empty", expression.dictionary, expression.key, type(value))
+
+    def has_keys(self, dictionary: Any) -> bool:
+        """The same of all keys of a dictionary, in their order."""
+        content = self._content(dictionary)
+        return content is not None and self._add("keys are", content, list(content))
+
+    def has_count(self, dictionary: Any) -> bool:
+        """The same of how many items a dictionary has."""
+        content = self._content(dictionary)
+        return content is not None and self._add("count is", content, len(content))
+
+    def is_absent(self, dictionary: Any, key: str) -> bool:
+        """The same of a key that a dictionary does not have."""
+        content = self._content(dictionary)
+        return content is not None and self._add("absent", content, key)
+
+    def is_of_class(self, value: Any) -> bool:
+        """The same of the class of an object."""
+        return self._add("class is", value, type(value))
+
+    def has_attributes_in(self, value: Any, dictionary: Any) -> bool:
+        """The same of where an object has its attributes."""
+        return type(dictionary) is dict and self._add("attributes are", value, dictionary)
+
+    def _add(self, kind: str, *parts: Any) -> bool:
+        self.found.append((kind, *parts))
+        return True
+
+    def _content(self, dictionary: Any) -> dict[str, Any] | None:
+        """The dictionary itself, or the one behind a view on it; None: it may do more than to look up texts."""
+        if id(dictionary) not in self._contents:
+            content = gc.get_referents(dictionary)[0] if type(dictionary) is MappingProxyType else dictionary
+            is_plain = type(content) is dict and all(type(each) is str for each in content)
+            self._contents[id(dictionary)] = dictionary, content if is_plain else None
+        return self._contents[id(dictionary)][1]

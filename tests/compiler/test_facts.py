@@ -1,0 +1,140 @@
+"""Facts that stand for checks: they tell apart what these tell apart; where one does not hold, the checks decide."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+import pytest
+
+import flambeau as torch
+from flambeau._backends.tiers import generated
+from flambeau.compiler._compiled import Compiled
+from flambeau.compiler._facts import Facts
+
+pytestmark = pytest.mark.skipif(generated("identities") is None, reason="no code is generated")
+
+
+def holds(facts: Facts) -> bool:
+    table = generated("identities").table_of(facts.found)
+    found: bool = table.run(table.rows, True, False, len(table.rows))
+    return found
+
+
+class Holder:
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class Place:
+    def __init__(self) -> None:
+        self.number = 7.5
+        self.hooks: Any = OrderedDict()
+        self.parts = {"a": 1, "b": 2}
+
+
+def known_of(place: Place) -> Facts:
+    facts = Facts()
+    own = vars(place)
+    assert facts.is_object(facts.item("x", own, "number"), place.number)
+    assert facts.is_container(facts.item("x", own, "hooks"), place.hooks)
+    assert facts.is_container(facts.item("x", own, "parts"), place.parts)
+    assert facts.has_keys(own)
+    assert facts.is_of_class(place)
+    assert facts.has_attributes_in(place, own)
+    assert facts.is_absent(own, "more")
+    assert facts.has_count(vars(Place))
+    return facts
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda place: setattr(place, "number", 8.5),
+        lambda place: place.hooks.update(a=1),
+        lambda place: setattr(place, "hooks", {}),
+        lambda place: setattr(place, "parts", {"a": 1, "c": 2}),
+        lambda place: place.parts.update(c=3),
+        lambda place: place.parts.update(a=place.parts.pop("a")),
+        lambda place: setattr(place, "more", 1),
+        lambda place: vars(place).update(number=vars(place).pop("number")),
+        lambda place: delattr(place, "number"),
+        lambda place: setattr(place, "__dict__", dict(vars(place))),
+        lambda place: setattr(place, "__class__", type("Other", (Place,), {})),
+    ],
+)
+def test_every_fact_can_cease_to_hold(change: Any) -> None:
+    place = Place()
+    facts = known_of(place)
+    assert holds(facts)
+    change(place)
+    assert not holds(facts)
+
+
+def test_a_class_that_gets_another_attribute() -> None:
+    kind: Any = type("Kind", (), {"a": 1})
+    facts = Facts()
+    assert facts.has_count(vars(kind))
+    assert holds(facts)
+    kind.b = 2
+    assert not holds(facts)
+
+
+def test_what_is_no_plain_dictionary_of_texts_gives_no_facts() -> None:
+    facts = Facts()
+    assert not facts.has_keys({1: 2})
+    assert not facts.has_keys(OrderedDict(a=1))
+    assert not facts.is_object("x", 1)
+    assert not facts.is_container(facts.item("x", {"a": [1]}, "a"), [1])
+
+
+def compiled(function: Any, *args: Any) -> Compiled:
+    made = Compiled(function)
+    for _ in range(4):
+        made(*args)
+    assert len(made.programs) == 1, made.reasons
+    return made
+
+
+def test_an_equal_number_is_as_good_as_the_same_one() -> None:
+    holder = Holder(1234.5)
+    made = compiled(lambda x: x * holder.value, torch.ones(3))
+    holder.value = float("1234.5")
+    assert made(torch.ones(3)).tolist() == [1234.5] * 3
+    assert len(made.programs) == 1
+    holder.value = 2.0
+    assert made(torch.ones(3)).tolist() == [2.0] * 3
+    assert len(made.programs) == 2
+
+
+def test_checks_that_facts_stand_for_are_defined_when_they_are_needed() -> None:
+    holder = Holder(1234.5)
+    made = compiled(lambda x: x * holder.value, torch.ones(3))
+    program: Any = made.programs[0]
+    assert not hasattr(program.__globals__["checks1"], "__code__")
+    holder.value = float("1234.5")
+    made(torch.ones(3))
+    assert hasattr(program.__globals__["checks1"], "__code__")
+
+
+def test_a_tensor_under_two_names_that_becomes_two() -> None:
+    """The second name still leads to what it led to."""
+    shared = torch.ones(3)
+    one, other = Holder(shared), Holder(shared)
+
+    def function() -> Any:
+        one.value.mul_(2)
+        return other.value + 0
+
+    made = compiled(function)
+    assert made().tolist() == [32.0] * 3
+    one.value = torch.ones(3)
+    before = other.value.tolist()
+    assert made().tolist() == before
+
+
+def test_dictionaries_of_attributes_that_are_exchanged() -> None:
+    holder = Place()
+    made = compiled(lambda x: x * holder.number, torch.ones(2))
+    holder.__dict__ = {**vars(holder), "number": 3.0}
+    assert made(torch.ones(2)).tolist() == [3.0, 3.0]

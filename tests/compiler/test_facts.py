@@ -57,7 +57,7 @@ def known_of(place: Place) -> Facts:
         lambda place: place.parts.update(c=3),
         lambda place: place.parts.update(a=place.parts.pop("a")),
         lambda place: setattr(place, "more", 1),
-        lambda place: vars(place).update(number=vars(place).pop("number")),
+        lambda place: place.__dict__.update(number=place.__dict__.pop("number")),
         lambda place: delattr(place, "number"),
         lambda place: setattr(place, "__dict__", dict(vars(place))),
         lambda place: setattr(place, "__class__", type("Other", (Place,), {})),

@@ -17,7 +17,7 @@ Keys are texts, and dictionaries have no other keys: so no code of the user's ru
 from __future__ import annotations
 
 from ..arrays import DATA, Arguments
-from ..build import Builder, Value
+from ..build import Builder, Value, Variable
 from ..kernel import kernel
 from ..types import I32, I64, POINTER, VOID
 
@@ -44,7 +44,7 @@ def all_hold(b: Builder, arguments: Arguments) -> None:
     b.ir.position_at_end(b.ir.append_basic_block("never"))  # what every kernel ends with is written there
 
 
-def _look(b: Builder, kind: Value, parts: list[Value], holds: Value) -> None:
+def _look(b: Builder, kind: Value, parts: list[Value], holds: Variable) -> None:
     """Find out about one fact."""
     first, second, third = parts
     with b.when(kind <= ABSENT):
@@ -64,21 +64,20 @@ def _look(b: Builder, kind: Value, parts: list[Value], holds: Value) -> None:
     with b.when(kind == CLASS_IS):
         holds.value = b.convert(_field(b, _pointer(b, first), _CLASS) == second, I64, False)
     with b.when(kind == ATTRIBUTES_ARE):
-        found = b.call("PyObject_GenericGetDict", POINTER, [_pointer(b, first), b.constant(POINTER, 0)])
-        with b.when(found == _pointer(b, second)):
-            b.call("Py_DecRef", VOID, [found])  # who has it besides keeps it
-            holds.value = 1
+        own = b.call("PyObject_GenericGetDict", POINTER, [_pointer(b, first), b.constant(POINTER, 0)])
+        holds.value = b.convert(own == _pointer(b, second), I64, False)
+        with b.when(own != b.constant(POINTER, 0)):
+            b.call("Py_DecRef", VOID, [own])
 
 
 def _has_keys(b: Builder, dictionary: Value, count: Value, keys: Value) -> Value:
     """Whether a dictionary of so many items has these keys, in this order."""
-    position, key = b.variable(I64, 0), b.variable(I64, 0)
+    position, key = b.stack(I64, 1), b.stack(I64, 1)
+    b.store_raw(0, position, I64)
     same = b.variable(I64, 1)
-    places = [Value(b, each._place) for each in (position, key)]
     with b.loop(0, count) as number:
-        arguments = [_pointer(b, dictionary), *places, b.constant(POINTER, 0)]
-        b.call("PyDict_Next", I32, arguments)
-        with b.when(key.value != b.load_raw(b.offset(_pointer(b, keys), number, I64), I64)):
+        b.call("PyDict_Next", I32, [_pointer(b, dictionary), position, key, b.constant(POINTER, 0)])
+        with b.when(b.load_raw(key, I64) != b.load_raw(b.offset(_pointer(b, keys), number, I64), I64)):
             same.value = 0
     return same.value != 0
 

@@ -102,18 +102,26 @@ class Pointwise:
 
     def binary(self, x: Any, y: Any) -> DeviceArray:
         """The result for two operands, of which one may be a number."""
-        if type(x) is not DeviceArray or type(y) is not DeviceArray:
+        if type(x) is not DeviceArray:
             return self.many(x, y)[0]
-        first, second = x.form, y.form
-        key = first.shape, first.strides, second.shape, second.strides
+        first = x.form
+        key: tuple[Any, ...]
+        given: float
+        if type(y) is DeviceArray:
+            second, given = y.form, y.pointer
+            key, aligned = (first.shape, first.strides, second.shape, second.strides), x.pointer | y.pointer
+        elif self._codes[1] == "d":
+            key, given, aligned = (first.shape, first.strides, None), float(y), x.pointer
+        else:
+            return self.many(x, y)[0]
         call = self._calls.get(key) or self._prepared(key, (x, y))
         made = of_form(call.forms[0])
         walk = call.walk
         if walk is not None:
-            place, one, two = made.pointer, x.pointer, y.pointer
-            if walk.aligned is not None and not (place | one | two) & _ALIGNED:
+            place = made.pointer
+            if walk.aligned is not None and not (place | aligned) & _ALIGNED:
                 walk = walk.aligned
-            walk.launch(walk.blocks, THREADS, walk.pack(walk.elements, place, one, two, *walk.numbers))
+            walk.launch(walk.blocks, THREADS, walk.pack(walk.elements, place, x.pointer, given, *walk.numbers))
         return made
 
     def many(self, *operands: Any) -> tuple[DeviceArray, ...]:

@@ -9,7 +9,6 @@ import importlib
 import itertools
 import json
 import math
-import operator
 import os
 import platform
 import re
@@ -17,7 +16,7 @@ import statistics
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -39,14 +38,6 @@ class Timing:
 
     median: float
     best: float
-    bursts: tuple[float, ...] = field(default=(), repr=False)
-
-    def over(self, other: Timing) -> float:
-        """How many times as long as another that took turns with this one: the middle of the ratios in each round.
-
-        A machine may run at half its speed for seconds, which a round is too short to see.
-        """
-        return statistics.median(map(operator.truediv, self.bursts, other.bursts))
 
 
 def parser(description: str, only_help: str) -> argparse.ArgumentParser:
@@ -119,7 +110,7 @@ def alternate_bursts(bursts: Sequence[Burst], rounds: int, seconds: float) -> li
         for index in order:
             taken[index].append(bursts[index](calls[index]) / calls[index] * 1e6)
         order.reverse()  # neither always follows the other
-    return [Timing(statistics.median(times), min(times), tuple(times)) for times in taken]
+    return [Timing(statistics.median(times), min(times)) for times in taken]
 
 
 def plain(value: Any) -> Any:

@@ -34,7 +34,31 @@ def dim_moved(array: Any, source: int, target: int) -> Any:
 
 def spread(array: Any, shape: tuple[int, ...]) -> Any:
     """`array` broadcast to `shape`, as `np.broadcast_to` has it; the array itself where it has that shape."""
-    return array if array.shape == shape else np.broadcast_to(array, shape)
+    if array.shape == shape:
+        return array
+    if type(array) is np.ndarray and array.flags.forc and array.size:
+        steps = _steps_of_spread(array.shape, array.strides, tuple(shape))
+        if steps is not None:
+            result: Any = np.ndarray(shape, array.dtype, array, 0, steps)
+            result.flags.writeable = False
+            return result
+    return np.broadcast_to(array, shape)
+
+
+@functools.lru_cache(1024)
+def _steps_of_spread(
+    given: tuple[int, ...], strides: tuple[int, ...], shape: tuple[int, ...]
+) -> tuple[int, ...] | None:
+    """The strides of an array that is broadcast; None: it does not fit, or nothing is left of it."""
+    more = len(shape) - len(given)
+    if more < 0 or 0 in shape:
+        return None
+    steps = [0] * more
+    for size, step, wanted in zip(given, strides, shape[more:], strict=True):
+        if size != wanted and size != 1:
+            return None
+        steps.append(step if size == wanted else 0)
+    return tuple(steps)
 
 
 def joint_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:

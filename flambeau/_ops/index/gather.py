@@ -11,6 +11,7 @@ from ..._core.arrays.quick import joint_shape
 from ..._core.backend import LARGE, all_within, read
 from ..._core.dtype import LEGACY_NAMES, int32, int64
 from ..._core.geometry.layout import contiguous_array
+from ..._core.modes import THREAD
 from ..._core.process.determinism import alert_not_deterministic
 from ..._core.tensor import Tensor
 from ..._dispatch.changes.exact_out import store_apart
@@ -158,7 +159,9 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     others = joint_shape((*shape[:dim], 1, *shape[dim + 1 :]), (*given[:dim], 1, *given[dim + 1 :]))
     wanted = (*others[:dim], shape[dim], *others[dim + 1 :])
     places = (*others[:dim], given[dim], *others[dim + 1 :])
-    positions = indices.remainder(max(shape[dim], 1))
+    # Mostly none is negative: then there is nothing to compute.
+    known = THREAD.modes.plain and arrays.within(indices._array, shape[dim])
+    positions = indices if known else indices.remainder(max(shape[dim], 1))
     return gather(
         source if wanted == shape else source.expand(wanted),
         dim,

@@ -67,7 +67,10 @@ _NOTE = [
     "the others are then shown as an earlier run found them.",
 ]
 
-_AGAIN = ["The second run is in the same process: what is compiled, imported or planned once is there already."]
+_AGAIN = [
+    "`again` is the quickest further run in the same process: what is compiled, imported or planned once is there",
+    "already.",
+]
 
 
 def _all_pass(results: dict[str, Any]) -> int:
@@ -82,7 +85,7 @@ def _programs(results: dict[str, Any]) -> str:
         "`tools/compatibility/programs/`, run with Flambeau as `torch` and with PyTorch 2.13.0: the losses of",
         f"all iterations must agree within {TOLERANCE:g}, texts exactly.",
         "",
-        "| program | agrees | largest difference | first, s | PyTorch's | ratio | second, s | PyTorch's | ratio |",
+        "| program | agrees | largest difference | first, s | PyTorch's | ratio | again, s | PyTorch's | ratio |",
         "|---|---|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for name, result in sorted(results.items()):

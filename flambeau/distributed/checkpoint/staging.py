@@ -78,13 +78,16 @@ class StagingOptions:
     use_non_blocking_copy: bool = True
 
 
+_DEFAULTS = StagingOptions()
+
+
 class DefaultStager(AsyncStager):
     """Copies in the memory of the CPU, made in another thread or before `stage` returns."""
 
     _synchronize_after_execute: bool = False
 
-    def __init__(self, config: StagingOptions | None = None) -> None:
-        self._config = config or StagingOptions()
+    def __init__(self, config: StagingOptions = _DEFAULTS) -> None:
+        self._config = config
         if self._config.use_non_blocking_copy and not is_available():
             raise AssertionError("Non-blocking copy requires that the current accelerator is available.")
         self._pool = ThreadPoolExecutor(1, "flambeau staging") if self._config.use_async_staging else None

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..elastic import events
 from ..elastic.agent.server.api import WorkerSpec
+from ..elastic.agent.server.health_check_server import HealthCheckServer
 from ..elastic.agent.server.local_elastic_agent import LocalElasticAgent
 from ..elastic.multiprocessing import DefaultLogsSpecs, LogsSpecs, SignalException
 from ..elastic.multiprocessing.errors import ChildFailedError
@@ -65,13 +66,19 @@ class elastic_launch:
     `ChildFailedError`.
     """
 
-    def __init__(self, config: LaunchConfig, entrypoint: Callable[..., Any] | str | None) -> None:
+    def __init__(
+        self,
+        config: LaunchConfig,
+        entrypoint: Callable[..., Any] | str | None,
+        health_check_server: HealthCheckServer | None = None,
+    ) -> None:
         self._config = config
         self._entrypoint = entrypoint
+        self._health_check_server = health_check_server
 
     def __call__(self, *args: Any) -> dict[int, Any]:
         """Run it."""
-        return launch_agent(self._config, self._entrypoint, list(args))
+        return launch_agent(self._config, self._entrypoint, list(args), self._health_check_server)
 
 
 def _fixed_place(params: RendezvousParameters) -> tuple[str | None, int | None]:
@@ -82,7 +89,12 @@ def _fixed_place(params: RendezvousParameters) -> tuple[str | None, int | None]:
     return host, int(port)
 
 
-def launch_agent(config: LaunchConfig, entrypoint: Callable[..., Any] | str | None, args: list[Any]) -> dict[int, Any]:
+def launch_agent(
+    config: LaunchConfig,
+    entrypoint: Callable[..., Any] | str | None,
+    args: list[Any],
+    health_check_server: HealthCheckServer | None = None,
+) -> dict[int, Any]:
     """Run an agent of this machine to its end."""
     run_id = config.run_id or str(uuid.uuid4().int)
     params = RendezvousParameters(
@@ -101,6 +113,7 @@ def launch_agent(config: LaunchConfig, entrypoint: Callable[..., Any] | str | No
     agent = LocalElasticAgent(
         spec, config.logs_specs or DefaultLogsSpecs(), config.start_method,
         log_line_prefix_template=config.log_line_prefix_template, shutdown_timeout=config.shutdown_timeout or 30,
+        health_check_server=health_check_server,
     )  # fmt: skip
     close_meeting = True
     try:

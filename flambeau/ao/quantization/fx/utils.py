@@ -184,9 +184,11 @@ def create_getattr_from_value(module: Any, graph: Graph, prefix: str, value: Any
     return graph.create_node("get_attr", name)
 
 
-def create_node_from_old_node_preserve_meta(graph: Graph, create_node_args: tuple[Any, ...], old_node: Node) -> Node:
+def create_node_from_old_node_preserve_meta(
+    quantized_graph: Graph, create_node_args: tuple[Any, ...], old_node: Node
+) -> Node:
     """A new node with the notes of an old one."""
-    made = graph.create_node(*create_node_args)
+    made = quantized_graph.create_node(*create_node_args)
     made.stack_trace = old_node.stack_trace
     return made
 

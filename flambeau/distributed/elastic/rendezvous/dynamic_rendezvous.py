@@ -112,7 +112,9 @@ def _fresh() -> _State:
 class DynamicRendezvousHandler(RendezvousHandler):
     """One node of such a meeting."""
 
-    def __init__(self, node: str, settings: RendezvousSettings, backend: RendezvousBackend, store: Any, local_addr: str | None = None) -> None:  # noqa: E501  # fmt: skip
+    def __init__(
+        self, node: str, settings: RendezvousSettings, backend_name: str, store: Any, state_holder: RendezvousBackend
+    ) -> None:
         if not settings.run_id:
             raise ValueError("The run id must be a non-empty string.")
         if not 0 < settings.min_nodes <= settings.max_nodes:
@@ -120,8 +122,9 @@ class DynamicRendezvousHandler(RendezvousHandler):
                 f"The minimum number of nodes ({settings.min_nodes}) must be positive and at most the maximum number "
                 f"of nodes ({settings.max_nodes})."
             )
-        self._node, self._settings, self._backend, self._store = node, settings, backend, store
-        self._local_addr = local_addr
+        self._node, self._settings, self._backend, self._store = node, settings, state_holder, store
+        self._backend_name = backend_name
+        self._local_addr: str | None = None
         self._beating: threading.Event | None = None
 
     @classmethod
@@ -144,7 +147,9 @@ class DynamicRendezvousHandler(RendezvousHandler):
             run_id, min_nodes, max_nodes, timeout or RendezvousTimeout(), timedelta(seconds=keep_alive_interval),
             keep_alive_max_attempt,
         )  # fmt: skip
-        return cls(node, settings, backend, store, local_addr)
+        made = cls(node, settings, backend.name, store, backend)
+        made._local_addr = local_addr
+        return made
 
     @property
     def settings(self) -> RendezvousSettings:
@@ -153,7 +158,7 @@ class DynamicRendezvousHandler(RendezvousHandler):
 
     def get_backend(self) -> str:
         """The name of where the state is kept."""
-        return self._backend.name
+        return self._backend_name
 
     @property
     def use_agent_store(self) -> bool:

@@ -60,17 +60,17 @@ class StaticTCPRendezvous(RendezvousHandler):
         return True
 
 
-def create_rdzv_handler(rdzv_params: RendezvousParameters) -> RendezvousHandler:
+def create_rdzv_handler(params: RendezvousParameters) -> RendezvousHandler:
     """The handler for parameters with `rank`, at "host:port"."""
-    if "rank" not in rdzv_params.config:
+    if "rank" not in params.config:
         raise ValueError("rank is absent in RendezvousParameters.Try add --node-rank to the cmd request")
-    endpoint = rdzv_params.endpoint.strip()
+    endpoint = params.endpoint.strip()
     if not endpoint:
         raise ValueError("endpoint is absent in RendezvousParametersTry add --master-port and --master-addr to the cmd request")  # noqa: E501  # fmt: skip
     host, _, port = endpoint.rpartition(":")
     if not host or not port.isdigit():
         raise ValueError(f"master_port is absent in endpoint: {endpoint}. Try add --master-port to the cmd request")
-    timeout = rdzv_params.get_as_int("timeout", 600)
+    timeout = params.get_as_int("timeout", 600)
     return StaticTCPRendezvous(
-        host, int(port), int(rdzv_params.config["rank"]), rdzv_params.max_nodes, rdzv_params.run_id, int(timeout or 600)
+        host, int(port), int(params.config["rank"]), params.max_nodes, params.run_id, int(timeout or 600)
     )

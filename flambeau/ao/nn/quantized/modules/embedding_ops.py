@@ -162,3 +162,8 @@ class EmbeddingBag(Embedding):
     @classmethod
     def _of(cls, mod: Any, dtype: Any) -> Any:
         return cls(mod.num_embeddings, mod.embedding_dim, mode=mod.mode, dtype=dtype)
+
+    @classmethod
+    def from_reference(cls, ref_embedding_bag: Any) -> Any:
+        """The same from a table that computes with floats."""
+        return super().from_reference(ref_embedding_bag)

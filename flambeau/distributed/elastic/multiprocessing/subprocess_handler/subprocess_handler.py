@@ -22,7 +22,7 @@ class SubprocessHandler:
         stdout: str | None,
         stderr: str | None,
         local_rank_id: int,
-        numa_options: Any = None,
+        numa_options: Any,
     ) -> None:
         if numa_options is not None:
             raise NotImplementedError("processes are not bound to parts of a machine's memory")

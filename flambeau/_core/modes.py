@@ -70,7 +70,7 @@ class Modes:
             return True
         stack = self.interpreters
         others = self.functions or self.anomaly or self.saved_hooks or self.cast or self.forward_level >= 0
-        return len(stack) == 1 and stack[0].sees_checks and not others
+        return len(stack) == 1 and stack[0].repeats and not others
 
 
 ANOMALY = [False, True]

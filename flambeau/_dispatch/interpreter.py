@@ -41,6 +41,9 @@ class Interpreter:
     only_watches = False
     """Whether it is a `Watcher`."""
 
+    repeats = False
+    """Whether it runs ops as they are and writes them down: they have to be those of a run on which nobody looks on."""
+
     sees_checks = False
     """Whether checks of elements, which have no results, are ops to it: what it runs again must refuse the same."""
 

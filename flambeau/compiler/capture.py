@@ -25,6 +25,8 @@ class Capture(Interpreter):
     depended on them: a replay that finds others there refuses to go on.
     """
 
+    repeats = True
+
     def __init__(self) -> None:
         self.program = Program()
         self.strays: list[tuple[str, Tensor]] = []

@@ -1,4 +1,4 @@
-"""NumPy's decompositions and solutions of systems, with as many threads as pay.
+"""Decompositions and solutions of systems, NumPy's and its library's, with as many threads as pay.
 
 The library divides even the small steps of a decomposition among its threads, which then wait for one another thousands
 of times. Where another process uses the processors too, each wait may take as long as the operating system lets that
@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from .cpu import eliminations
 from .cpu.blas import one_thread
 
 _DIVIDED = 64
@@ -47,3 +48,5 @@ slogdet = _with_threads_from(_DECOMPOSITIONS, np.linalg.slogdet)
 cholesky = _with_threads_from(_DECOMPOSITIONS, np.linalg.cholesky)
 inv = _with_threads_from(_ELIMINATIONS, np.linalg.inv)
 solve = _with_threads_from(_ELIMINATIONS, np.linalg.solve)
+factored = _with_threads_from(_ELIMINATIONS, eliminations.factored)
+triangle_solved = _with_threads_from(_ELIMINATIONS, eliminations.triangle_solved)

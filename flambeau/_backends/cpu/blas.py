@@ -1,4 +1,4 @@
-"""The threads of the linear algebra library that NumPy brings along."""
+"""The linear algebra library that NumPy brings along, and its threads."""
 
 from __future__ import annotations
 
@@ -25,18 +25,23 @@ class _Threads(NamedTuple):
 
 
 @functools.cache
+def openblas() -> ctypes.CDLL | None:
+    """The library; None: it is another one."""
+    home = Path(np.__file__).parent
+    folders = (home.parent / "numpy.libs", home / ".dylibs", home / ".libs")
+    paths = [path for folder in folders if folder.is_dir() for path in sorted(folder.glob("*openblas*"))]
+    with contextlib.suppress(OSError):
+        return ctypes.CDLL(str(paths[0])) if paths else None
+    return None
+
+
+@functools.cache
 def _threads() -> _Threads | None:
     """Those functions; None: it is another library, or has no such thing."""
-    home = Path(np.__file__).parent
-    for folder in (home.parent / "numpy.libs", home / ".dylibs", home / ".libs"):
-        for path in sorted(folder.glob("*openblas*")) if folder.is_dir() else ():
-            try:
-                library = ctypes.CDLL(str(path))
-            except OSError:
-                continue
-            for name in _NAMES:
-                if hasattr(library, name.format("set")):
-                    return _Threads(getattr(library, name.format("get")), getattr(library, name.format("set")))
+    library = openblas()
+    for name in _NAMES if library is not None else ():
+        if hasattr(library, name.format("set")):
+            return _Threads(getattr(library, name.format("get")), getattr(library, name.format("set")))
     return None
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backends import lapack
 from ..._core.backend import as_array, read
 from ..._core.dtype import FLOAT, LEGACY_NAMES
 from ..._core.process.caller import warn_of_old_name
@@ -44,6 +45,9 @@ LU_UNPACK = return_type("lu_unpack", ("P", "L", "U"))
 
 def factored(matrices: Array, pivot: bool) -> tuple[Array, Array, Array]:
     """L and U in one array, the row swaps (counted from 1), and the order of rows that they make."""
+    done = lapack.factored(matrices) if pivot and type(matrices) is np.ndarray else None
+    if done is not None:
+        return *done, _order_of_swaps(done[1], matrices.shape[-2])
     packed = np.array(matrices, order="C", like=matrices)
     *batch, rows, columns = packed.shape
     packed = packed.reshape(math.prod(batch), rows, columns)
@@ -75,6 +79,11 @@ def _permutation(order: Array, dtype: Any) -> Array:
 
 
 def _order_of_swaps(pivots: Array, rows: int) -> Array:
+    if type(pivots) is np.ndarray and pivots.ndim == 1:
+        numbers = list(range(rows))
+        for step, chosen in enumerate(pivots.tolist()):
+            numbers[step], numbers[chosen - 1] = numbers[chosen - 1], numbers[step]
+        return np.array(numbers)
     order = np.array(np.broadcast_to(np.arange(rows, like=pivots), (*pivots.shape[:-1], rows)), like=pivots)
     for step in range(pivots.shape[-1]):
         chosen = pivots[..., step, None].astype(np.int64) - 1

@@ -339,6 +339,10 @@ def solve_upper(U: Array, B: Array) -> Array:
 
 def solve_triangle(A: Array, B: Array, upper: bool, unitriangular: bool) -> Array:
     """The solution of A X = B, where only one triangle of `A` is looked at."""
+    if type(A) is np.ndarray is type(B):
+        done = lapack.triangle_solved(A, B, upper, unitriangular)
+        if done is not None:
+            return done
     triangle = np.triu(A) if upper else np.tril(A)
     if unitriangular:
         diagonal = np.arange(A.shape[-1], like=A)

@@ -1,0 +1,74 @@
+"""LU factors and triangular systems by routines of NumPy's library: every dtype and layout, batches, zeros."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from flambeau._backends.cpu import eliminations
+
+DTYPES = ["float32", "float64", "complex64", "complex128"]
+pytestmark = pytest.mark.skipif(
+    eliminations.factored(np.eye(20)) is None, reason="NumPy has another library, whose routines are not known"
+)
+
+
+def numbers(shape: tuple[int, ...], dtype: str) -> Any:
+    noise = np.random.default_rng(0).standard_normal((2, *shape))
+    return (noise[0] + 1j * noise[1] if "complex" in dtype else noise[0]).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(1, 1), (7, 7), (20, 30), (30, 20), (2, 3, 17, 16)])
+def test_factors_multiply_to_the_matrix(shape: tuple[int, ...], dtype: str) -> None:
+    matrices = numbers(shape, dtype)
+    found = eliminations.factored(matrices)
+    assert found is not None
+    packed, swaps = found
+    assert (packed.dtype, swaps.dtype) == (matrices.dtype, np.int32)
+    count = min(shape[-2:])
+    lower = np.tril(packed[..., :count], -1) + np.eye(shape[-2], count, dtype=dtype)
+    product = lower @ np.triu(packed[..., :count, :])
+    for index in np.ndindex(*shape[:-2]):
+        expected = matrices[index].copy()
+        for step, chosen in enumerate(swaps[index] - 1):
+            expected[[step, chosen]] = expected[[chosen, step]]
+        np.testing.assert_allclose(product[index], expected, atol=100 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("layout", ["rows", "columns", "part", "steps"])
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("unit", [False, True])
+def test_triangular_systems(dtype: str, layout: str, upper: bool, unit: bool) -> None:
+    matrices, right = numbers((2, 1, 40, 40), dtype), numbers((3, 20, 4), dtype)
+    matrix = {
+        "rows": matrices[..., :20, :20].copy(),
+        "columns": matrices[..., :20, :20].copy().swapaxes(-1, -2),
+        "part": matrices[..., :20, :20],
+        "steps": matrices[..., ::2, ::2],
+    }[layout] / 8 + 2 * np.eye(20, dtype=dtype)
+    if layout != "rows":  # sums are new arrays: give them the layout again
+        held = np.zeros((2, 1, 40, 40), dtype)
+        place = {"columns": held[..., :20, :20].swapaxes(-1, -2), "part": held[..., :20, :20]}.get(layout)
+        place = held[..., ::2, ::2] if place is None else place
+        place[...] = matrix
+        matrix = place
+    found = eliminations.triangle_solved(matrix, right, upper, unit)
+    assert found is not None
+    triangle = np.triu(matrix) if upper else np.tril(matrix)
+    if unit:
+        triangle[..., range(20), range(20)] = 1
+    np.testing.assert_allclose(triangle @ found, np.broadcast_to(right, found.shape), atol=200 * np.finfo(dtype).eps)
+
+
+def test_what_is_left_to_others() -> None:
+    singular = np.triu(np.ones((20, 20)))
+    singular[3, 3] = 0
+    assert eliminations.triangle_solved(singular, np.ones((20, 1)), True, False) is None
+    assert eliminations.triangle_solved(singular, np.ones((20, 1)), True, True) is not None
+    assert eliminations.factored(np.ones((3, 4, 4))) is None
+    assert eliminations.factored(np.ones((0, 0))) is None
+    assert eliminations.factored(np.ones((20, 20), np.float16)) is None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -26,6 +28,26 @@ TOOL = _tool()
 QUICK = 96_000
 
 
+@contextlib.contextmanager
+def _threads(number: int) -> Iterator[None]:
+    """Let both libraries use so many: the order of sums depends on it."""
+    before = [each.get_num_threads() for each in TOOL.LIBRARIES.values()]
+    try:
+        for each in TOOL.LIBRARIES.values():
+            each.set_num_threads(number)
+        yield
+    finally:
+        for each, count in zip(TOOL.LIBRARIES.values(), before, strict=True):
+            each.set_num_threads(count)
+
+
+@pytest.fixture
+def two_threads() -> Iterator[None]:
+    with _threads(2):
+        yield
+
+
+@pytest.mark.usefixtures("two_threads")
 @pytest.mark.parametrize("name", TOOL.CASES)
 def test_no_less_accurate_than_pytorch(name: str) -> None:
     for dtype in TOOL.DTYPES:
@@ -39,14 +61,8 @@ def test_no_less_accurate_than_pytorch(name: str) -> None:
 @pytest.mark.parametrize("name", ["mm", "linear"])
 @pytest.mark.parametrize("size", [QUICK, 12 * QUICK])  # by two kernels
 def test_products_by_one_thread(name: str, size: int) -> None:
-    threads = [each.get_num_threads() for each in TOOL.LIBRARIES.values()]
-    try:
-        for each in TOOL.LIBRARIES.values():
-            each.set_num_threads(1)
+    with _threads(1):
         errors = TOOL.measured(name, "float32", size)
-    finally:
-        for each, count in zip(TOOL.LIBRARIES.values(), threads, strict=True):
-            each.set_num_threads(count)
     assert not errors.too_large, errors
 
 

@@ -30,6 +30,7 @@ from .._core.dtype import (
     dtype,
     float16,
     float32,
+    is_packed,
     promote_types,
 )
 from .._core.geometry.layout import arranged
@@ -178,7 +179,9 @@ class Elementwise(Op):
         scalar = _not_in_single if self.keeps_halves and kind.dtype in _HALF else self.body
         large = LargeBody(kind.backend, body, scalar, given, met, result.dtype.numpy, self.exact_numbers)
         entry = large if kind.backend.costs_per_call or self.body in AT_ANY_SIZE else body, result, large
-        if not kind.dataless and (self.rule != FLOATING or kind.dtype.category >= FLOAT):
+        if kind.dataless or is_packed(kind.dtype):
+            return entry  # nothing is computed, or it is refused, which the longer path does with the reason
+        if self.rule != FLOATING or kind.dtype.category >= FLOAT:
             self.table[kind] = entry  # the default dtype may change: entries that depend on it are not kept
         return entry
 

@@ -32,6 +32,7 @@ class Witness(Recorder):
             self.refuse("what is on another device than the CPU is not compared")
         self.arrays_before = copies([each for each in arrays if type(each) is np.ndarray])
         """The arrays that were there when the call began, by the identity of the arrays that they are copies of."""
+        self._arrays = arrays  # held: an array that the call makes must not have the identity of one that it let go
         self.given: dict[int, dict[int, Array]] = {}
         """What each call was given, by the identity of the call and the numbers of values."""
         self.outcome: dict[int, dict[int, Array]] = {}

@@ -62,6 +62,13 @@ def test_stages_have_ops_lines_and_times() -> None:
     assert re.search(r"\d+\.\d us .* tape ", table)
 
 
+def test_gradients_let_go_leave_their_identity_to_nobody() -> None:
+    """What a call lets go may lie where it makes something next: a witness must not take one for the other."""
+    step = compiled_step()
+    for _ in range(12):
+        assert torch.compiler.explain(step, X).programs
+
+
 def test_the_page_needs_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "page.html"
     torch.compiler.explain(compiled_step()).save(path)

@@ -143,6 +143,9 @@ def test_packed_dtypes_refuse_arithmetic(torch: Any) -> Any:
     made = torch.empty(2, dtype=torch.int4)
     return (
         outcome(lambda: made + 1, "not implemented for 'Int4'"),
+        outcome(lambda: made + 1, "not implemented for 'Int4'"),  # now that it has been met once
+        outcome(made.neg, "not implemented for 'Int4'"),
+        outcome(made.neg, "not implemented for 'Int4'"),
         outcome(made.sum, "not implemented for 'Int4'"),
         outcome(made.__repr__, "not implemented for 'Int4'"),
     )

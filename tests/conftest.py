@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")  # PyTorch on the CPU is compared; read when PyTorch is imported
+# Several processes share the cores here: threads that wait for their next piece by spinning would take them from the
+# others (Muon's tests took twice as long). Read when OpenMP's library is loaded.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import flambeau
 

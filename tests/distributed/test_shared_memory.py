@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import mmap
 import os
+import threading
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -141,6 +143,24 @@ def test_buckets_are_in_shared_memory_and_give_it_back() -> None:
         return is_shared, any(arena._free.values())
 
     assert run_in_threads(work, 2, MINUTES) == [(True, True)] * 2
+
+
+def test_arrays_may_end_while_memory_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Garbage is collected anywhere: in the middle of taking memory, in the thread that takes it."""
+    arena = Arena()
+    ending = [arena.array(10, np.dtype(np.float32))]
+    mapped = mmap.mmap
+
+    def mapping(*args: Any, **options: Any) -> mmap.mmap:
+        ending.clear()
+        return mapped(*args, **options)
+
+    monkeypatch.setattr("flambeau.distributed._mesh.arena.mmap.mmap", mapping)
+    taking = threading.Thread(target=arena.take, args=(1 << 20,), daemon=True)
+    taking.start()
+    taking.join(30)
+    assert not taking.is_alive()
+    arena.close()
 
 
 def test_memory_is_taken_again_when_nobody_looks_at_it() -> None:

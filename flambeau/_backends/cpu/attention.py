@@ -10,17 +10,16 @@ import numpy as np
 from ..._codegen.products.attention import attention_backward, attention_forward, attention_of_few_queries
 from ..._core.geometry.layout import element_strides, preserved_strides
 from .bench import DIRECT, Bench
-from .dtypes import only_gradient, wide
+from .dtypes import FULL_NAMES, only_gradient, wide
 
 _FEW = 4
 """So many queries are quicker one by one than together."""
-_NAMES = {np.dtype(np.float32): "float32", np.dtype(np.float64): "float64"}
 
 
 def _serves(mask: Any, *arrays: Any) -> bool:
     """Whether there are kernels for such arrays (batch, head, row, column) and a mask."""
     dtype = arrays[0].dtype
-    if dtype not in _NAMES or (mask is not None and mask.dtype != dtype):
+    if dtype not in FULL_NAMES or (mask is not None and mask.dtype != dtype):
         return False
     for each in arrays:
         if each is not None and (each.dtype != dtype or each.ndim != 4 or not _has_rows(each)):
@@ -65,7 +64,7 @@ def attention(
     direct = output if output.dtype == q.dtype else bench.empty(q.shape, q.dtype)
     sums = bench.empty(q.shape[:3], q.dtype)
     family = attention_of_few_queries if q.shape[2] <= _FEW else attention_forward
-    kernel = family(_NAMES[q.dtype], is_causal, mask is not None)
+    kernel = family(FULL_NAMES[q.dtype], is_causal, mask is not None)
     bench.run(kernel, direct, sums, q, k, v, _mask_for(mask, q, k), _factor(scale, q.shape[-1]))
     if direct is not output:
         output[...] = direct
@@ -93,7 +92,7 @@ def attention_gradients(
     found = [bench.zeros(each.shape, each.dtype) for each in (query, key, value)]
     if not _has_rows(grad):
         grad = np.ascontiguousarray(grad)
-    kernel = attention_backward(_NAMES[query.dtype], is_causal, attn_mask is not None)
+    kernel = attention_backward(FULL_NAMES[query.dtype], is_causal, attn_mask is not None)
     mask, factor = _mask_for(attn_mask, query, key), _factor(scale, query.shape[-1])
     sums = logsumexp if logsumexp.flags.c_contiguous else np.ascontiguousarray(logsumexp)
     bench.run(kernel, *found, query, key, value, output, grad, mask, sums, factor)

@@ -69,7 +69,7 @@ def _plan(shape: Shape, weight_shape: Shape, biased: bool, threads: int, vendor:
     parts = 1 if batch >= threads else min(-(-threads // batch), max(work // batch // _SHARE, 1))
     sizes = Sizes(batch, parts, channels, height, width, outputs, taps_down, taps, rows, columns)
     tile = _tile(outputs, rows * columns)
-    if tile is None or sizes.panel > _MOST_PANEL or "+avx512f" not in engine().features:
+    if tile is None or sizes.panel > _MOST_PANEL or engine().register_bytes < 64:
         return None
     if not timed and not _pays_off(sizes, work):
         return None

@@ -15,6 +15,8 @@ _NAMES: dict[np.dtype[Any], str] = {
     float64.numpy: "float64",
 }
 _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
+FULL_NAMES = {_SINGLE: "float32", _DOUBLE: "float64"}
+"""The floating-point types of at least single precision."""
 
 
 def float_name(array: Any) -> str | None:

@@ -9,15 +9,15 @@ import numpy as np
 
 from ..._codegen.products.recurrent import gru_step, gru_step_backward, lstm_step, lstm_step_backward
 from ..tiers import library
+from .dtypes import FULL_NAMES
 
-_NAMES = {np.dtype(np.float32): "float32", np.dtype(np.float64): "float64"}
 _WORTHWHILE = 100**3
 """From so many multiplications on the vendor's library is quicker than NumPy's."""
 
 
 def serves(dtype: np.dtype[Any], sizes: Sequence[int]) -> bool:
     """Whether there are kernels for such a sequence: all of its steps have the same samples, at least one."""
-    return dtype in _NAMES and sizes[0] == sizes[-1] and sizes[0] > 0
+    return dtype in FULL_NAMES and sizes[0] == sizes[-1] and sizes[0] > 0
 
 
 def _ordered(rows: Any, steps: int, reverse: bool) -> list[Any]:
@@ -44,7 +44,7 @@ def lstm_forward(
     dtype, (count, width) = gates.dtype, (len(gates), cell.shape[-1])
     output, cells, shown = (np.empty((count, width), dtype) for _ in range(3))
     product = np.empty((count // steps, 4 * width), dtype)
-    multiply, step = _multiplier(len(product), w_hh.T), lstm_step(_NAMES[dtype])
+    multiply, step = _multiplier(len(product), w_hh.T), lstm_step(FULL_NAMES[dtype])
     hidden, cell = np.ascontiguousarray(hidden), np.ascontiguousarray(cell)
     for gate, this, show, state in zip(
         *(_ordered(each, steps, reverse) for each in (gates, cells, shown, output)), strict=True
@@ -70,7 +70,7 @@ def lstm_backward(
     dtype = gates.dtype
     of_gates = np.empty(gates.shape, dtype)
     of_hidden, of_cell = np.array(of_hidden, order="C"), np.array(of_cell, order="C")
-    multiply, step = _multiplier(len(of_hidden), w_hh), lstm_step_backward(_NAMES[dtype], of_output is not None)
+    multiply, step = _multiplier(len(of_hidden), w_hh), lstm_step_backward(FULL_NAMES[dtype], of_output is not None)
     given = [
         _ordered(np.ascontiguousarray(each), steps, not reverse)
         for each in (of_gates, gates, before, shown, shown if of_output is None else of_output)
@@ -86,7 +86,7 @@ def gru_forward(products: Any, hidden: Any, w_hh: Any, b_hh: Any, steps: int, re
     dtype, (count, width) = products.dtype, (len(products), hidden.shape[-1])
     states, gates = np.empty((count, width), dtype), np.empty((count, 4 * width), dtype)
     product = np.empty((count // steps, 3 * width), dtype)
-    multiply, step = _multiplier(len(product), w_hh.T), gru_step(_NAMES[dtype])
+    multiply, step = _multiplier(len(product), w_hh.T), gru_step(FULL_NAMES[dtype])
     hidden = np.ascontiguousarray(hidden)
     for given, gate, state in zip(*(_ordered(each, steps, reverse) for each in (products, gates, states)), strict=True):
         multiply(hidden, product)
@@ -105,7 +105,7 @@ def gru_backward(
     of_states, of_inputs = np.empty((count, 3 * width), dtype), np.empty((count, 3 * width), dtype)
     of_hidden = np.array(of_hidden, order="C")
     kept = np.empty(of_hidden.shape, dtype)
-    multiply, step = _multiplier(len(of_hidden), w_hh), gru_step_backward(_NAMES[dtype], of_output is not None)
+    multiply, step = _multiplier(len(of_hidden), w_hh), gru_step_backward(FULL_NAMES[dtype], of_output is not None)
     given = [
         _ordered(np.ascontiguousarray(each), steps, not reverse)
         for each in (of_states, of_inputs, gates, before, before if of_output is None else of_output)

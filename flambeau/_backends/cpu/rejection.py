@@ -19,15 +19,15 @@ from ..._core.random.mersenne import BLOCK
 from ..._core.random.rejection_sampling import STIRLING_TAILS, shares_of
 from ..._core.random.sampling import rounded
 from . import draws, select
+from .dtypes import FULL_NAMES
 
 Array = Any
 
-_NAMES: dict[np.dtype[Any], str] = {np.dtype(np.float32): "float32", np.dtype(np.float64): "float64"}
 _HALF_SIZE = 2
 _TAILS = np.array(STIRLING_TAILS)
-_SMALLEST = {dtype: float(np.finfo(name).tiny) for dtype, name in _NAMES.items()}
-_LARGEST = {dtype: float(np.finfo(name).max) for dtype, name in _NAMES.items()}
-_LARGEST_SHARE = {dtype: 1.0 - float(np.finfo(name).epsneg) for dtype, name in _NAMES.items()}
+_SMALLEST = {dtype: float(np.finfo(name).tiny) for dtype, name in FULL_NAMES.items()}
+_LARGEST = {dtype: float(np.finfo(name).max) for dtype, name in FULL_NAMES.items()}
+_LARGEST_SHARE = {dtype: 1.0 - float(np.finfo(name).epsneg) for dtype, name in FULL_NAMES.items()}
 _AT_ONCE = 65536
 """For so many elements words are made at a time: they are to stay in the cache."""
 _SHORT_ROW = 128
@@ -64,7 +64,7 @@ def _drawn(
 
 def _taken(array: Array, generator: Any) -> tuple[str, Array] | None:
     """The dtype and the elements of parameters that a kernel can read."""
-    name = _NAMES.get(array.dtype)
+    name = FULL_NAMES.get(array.dtype)
     if name is None or type(generator) is not Generator or not array.size:
         return None
     return name, np.ascontiguousarray(array)
@@ -106,7 +106,7 @@ def gamma(shapes: Array, generator: Any) -> Array | None:
 
 def dirichlet(concentrations: Array, generator: Any) -> Array | None:
     """Rows of gamma numbers, divided by their sums."""
-    name = _NAMES.get(concentrations.dtype)
+    name = FULL_NAMES.get(concentrations.dtype)
     if name is None:
         return None
     parts = gamma(concentrations.astype(np.float64), generator)

@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 
 from ..._codegen.products.sparse import add_sparse_product
+from .dtypes import FULL_NAMES
 from .gather import within
 
 Array = Any
 
-_NAMES = {np.dtype(np.float32): "float32", np.dtype(np.float64): "float64"}
 _INDICES = {np.dtype(np.int64): "int64", np.dtype(np.int32): "int32"}
 
 
 def sparse_product(rows: Array, columns: Array, values: Array, dense: Array, height: int) -> Array | None:
     """The matrix of `height` rows in which every value, times the row of `dense` of its column, is added to its row."""
-    dtype, kind = _NAMES.get(values.dtype), _INDICES.get(rows.dtype)
+    dtype, kind = FULL_NAMES.get(values.dtype), _INDICES.get(rows.dtype)
     if dtype is None or kind is None or columns.dtype is not rows.dtype or dense.dtype is not values.dtype:
         return None
     if not within(rows, height) or not within(columns, dense.shape[0]):

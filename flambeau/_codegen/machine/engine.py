@@ -25,6 +25,12 @@ class Engine:
         self.processor = llvm.get_host_cpu_name()
         self.features = llvm.get_host_cpu_features().flatten()
         self.triple = llvm.get_process_triple()
+        self.is_arm: bool = self.triple.startswith(("aarch64", "arm64"))
+        self.fuses = self.is_arm or "+fma" in self.features
+        """Whether a product and a sum are one instruction."""
+        self.register_bytes = 64 if "+avx512f" in self.features else 32 if "+fma" in self.features else 16
+        self.has_32_registers = self.is_arm or self.register_bytes == 64
+        """Of vectors; other processors have 16."""
         self._machine = self._new_machine()
         self._linker = llvm.create_lljit_compiler(self._new_machine())
         self._linked: list[Any] = []

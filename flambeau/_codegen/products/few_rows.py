@@ -69,7 +69,7 @@ def product_by_rows(b: Builder, arguments: Arguments, dtype: str) -> None:
         whole = length_ // _DEPTH * _DEPTH
         for depth, first, last in ((_DEPTH, c.integer(0), whole), (1, whole, length_)):
             with c.loop(first, last, depth) as start:
-                for column, lanes in c.lanes(begin, end, 2 * _register(scalar)):
+                for column, lanes in c.lanes(begin, end, 2 * engine().register_bytes // scalar.size):
                     for rows in _row_blocks(c, rows_):
                         sums = [c.splat(c.constant(scalar.compute, 0.0), lanes) for _ in rows]
                         for step in range(depth):
@@ -178,8 +178,7 @@ def _row_blocks(c: Builder, rows: Value) -> Iterator[list[Value]]:
 
 def _columns_together() -> int:
     """Sums of four rows by so many columns fill half of 32 registers, or of the 16 that older processors have."""
-    features, triple = engine().features, engine().triple
-    return 4 if "+avx512f" in features or triple.startswith(("aarch64", "arm64")) else 2
+    return 4 if engine().has_32_registers else 2
 
 
 def _widest(block: _Block, scalar: Scalar) -> int:
@@ -187,10 +186,4 @@ def _widest(block: _Block, scalar: Scalar) -> int:
 
     It does not depend on the columns: which of them stand together depends on the threads, and sums must not.
     """
-    return _register(scalar) * (_ROWS[0] // len(block.rows))
-
-
-def _register(scalar: Scalar) -> int:
-    """How many numbers one register holds."""
-    features = engine().features
-    return (64 if "+avx512f" in features else 32 if "+fma" in features else 16) // scalar.size
+    return engine().register_bytes // scalar.size * (_ROWS[0] // len(block.rows))

@@ -51,15 +51,12 @@ def tile_for(dtype: str, rows: int, columns: int = 0) -> Tile:
     With very few rows a copied column would hardly be read a second time: then it is not copied.
     """
     llvm = engine()
-    bits = SCALARS[dtype].size * 8
-    is_arm = llvm.triple.startswith(("aarch64", "arm64"))
-    register = 512 if "+avx512f" in llvm.features else 256 if "+fma" in llvm.features else 128
-    lanes, fused = register // bits, is_arm or "+fma" in llvm.features
+    lanes, fused, is_arm = llvm.register_bytes // SCALARS[dtype].size, llvm.fuses, llvm.is_arm
     if rows == 1:
         return Tile(1, 8, lanes, fused, False, True)
     if rows <= 4:
-        return Tile(4, 4 if is_arm or register == 512 else 3, lanes, fused, is_arm, True)
-    if is_arm or register == 512:
+        return Tile(4, 4 if llvm.has_32_registers else 3, lanes, fused, is_arm, True)
+    if llvm.has_32_registers:
         wide, narrow = (-columns % (vectors * lanes) for vectors in (3, 2))
         return Tile(8, 2 if (wide - narrow) * 16 > columns > 0 else 3, lanes, fused, is_arm)
     return Tile(4, 3 if fused else 2, lanes, fused, False)

@@ -16,7 +16,7 @@ def _block() -> tuple[int, int]:
 
     Sums that wait for each other leave a processor idle: there are more of them than it computes at once.
     """
-    return (8, 2) if "+avx512f" in engine().features else (4, 1)
+    return (8, 2) if engine().register_bytes == 64 else (4, 1)
 
 
 def write_product(b: Builder, scalar: Scalar) -> str:

@@ -92,10 +92,13 @@ class Arena:
             return made
 
     def give_back(self, extent: Extent) -> None:
-        """Let the memory be taken again."""
+        """Let the memory be taken again.
+
+        Arrays end anywhere, when garbage is collected in the middle of `take` too: so this waits for no lock, and takes
+        one step that other threads see whole or not at all.
+        """
         extent.is_passing = False
-        with self._lock:
-            self._free.setdefault(len(extent.memory), []).append(extent)
+        self._free.setdefault(len(extent.memory), []).append(extent)
 
     def array(self, count: int, array_type: np.dtype[Any], passing: bool = False) -> Any:
         """A flat array here; its memory is given back when nothing refers to it any more."""

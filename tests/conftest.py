@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
@@ -53,6 +54,11 @@ def _settings_of_the_process() -> Iterator[None]:
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> OracleModule:
     module: OracleModule = OracleModule.from_parent(parent, path=module_path)
     return module
+
+
+def pytest_collection_finish() -> None:
+    """What is there now stays: whoever collects garbage need not look at it, and a forked process does not copy it."""
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -17,7 +17,7 @@ import pytest
 from .support.oracle import needs_pytorch
 
 _ROOT = Path(__file__).parent.parent
-_BATCH = 500
+_BATCH = 1000
 _RUN = """
 import faulthandler, json, sys
 faulthandler.enable()

@@ -7,7 +7,6 @@ import doctest
 import importlib
 import linecache
 import os
-import pkgutil
 import re
 import subprocess
 import sys
@@ -276,28 +275,36 @@ def _check_contributed_ops() -> None:
 # ----- docstrings ---------------------------------------------------------------------------------------------------
 
 
-def modules() -> Iterator[ModuleType]:
+def files_with_examples() -> list[tuple[Path, str]]:
+    """Few files of the package have any: the others need neither be imported nor parsed for them."""
+    texts = [(path, path.read_text(encoding="utf-8")) for path in sorted((ROOT / "flambeau").rglob("*.py"))]
+    return [(path, text) for path, text in texts if ">>>" in text]
+
+
+def modules_with_examples() -> Iterator[ModuleType]:
     # `autograd.gradcheck` names a function and the module that it is in; whichever is asked for first stays. The import
     # at the top of this file has asked for the function, as programs do.
-    yield flambeau
-    for found in pkgutil.walk_packages(flambeau.__path__, "flambeau."):
-        if found.name != "flambeau.as_torch":  # which takes PyTorch's place, and must be the first to do so
-            yield importlib.import_module(found.name)
+    for path, _ in files_with_examples():
+        *folders, file = path.relative_to(ROOT).with_suffix("").parts
+        yield importlib.import_module(".".join(folders if file == "__init__" else [*folders, file]))
 
 
-def documented_examples() -> list[Any]:
+def documented_examples() -> list[doctest.DocTest]:
     """One for each docstring with examples: a function is found in its file, and again where it is public."""
     finder = doctest.DocTestFinder(exclude_empty=True)
     found = {
         test.docstring: test
-        for module in modules()
+        for module in modules_with_examples()
         for test in finder.find(module, module.__name__, extraglobs={"flambeau": flambeau})
         if test.examples
     }
-    return [pytest.param(test, id=test.name) for test in found.values()]
+    return list(found.values())
 
 
-@pytest.mark.parametrize("test", documented_examples())
+EXAMPLES = documented_examples()
+
+
+@pytest.mark.parametrize("test", EXAMPLES, ids=lambda test: test.name)
 def test_docstring_example(test: doctest.DocTest) -> None:
     complaints: list[str] = []
     doctest.DocTestRunner(verbose=False).run(test, out=complaints.append, clear_globs=False)
@@ -307,11 +314,11 @@ def test_docstring_example(test: doctest.DocTest) -> None:
 def test_every_docstring_example_is_collected() -> None:
     """None hides in a place where doctest does not look, such as an attribute's or a nested function's docstring."""
     written = 0
-    for path in (ROOT / "flambeau").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+    for _, text in files_with_examples():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and ">>>" in node.value:
                 written += len(doctest.DocTestParser().get_examples(node.value))
-    assert written == sum(len(each.values[0].examples) for each in documented_examples())
+    assert written == sum(len(each.examples) for each in EXAMPLES)
 
 
 def test_published_functions_keep_their_docs() -> None:

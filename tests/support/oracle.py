@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import sys
 from typing import Any
 
 import pytest
@@ -16,6 +17,20 @@ except ModuleNotFoundError:  # there is none for this Python: what needs it is s
 ON_X86 = platform.machine().lower() in ("x86_64", "amd64")
 WITH_CUDA = pytorch is not None and pytorch.version.cuda is not None
 HAS_MKL = pytorch is not None and pytorch.backends.mkl.is_available()
+
+
+def _forget_seeds_of_absent_devices() -> None:
+    """PyTorch notes the call stack of each `manual_seed`, once for each kind of device that it might start later: a
+    millisecond in every comparison.
+    """
+    for name in ("cuda.random", "xpu.random", "mtia"):
+        module = sys.modules.get(f"torch.{name}")
+        if hasattr(module, "_lazy_call") and not getattr(pytorch, name.partition(".")[0]).is_available():
+            module._lazy_call = lambda *args, **kwargs: None
+
+
+if pytorch is not None:
+    _forget_seeds_of_absent_devices()
 
 needs_pytorch = pytest.mark.skipif(pytorch is None, reason="needs PyTorch, which is not installed")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-
 import pytest
 
 from tests.support.simulated_cuda import install_simulated_device
@@ -12,8 +10,3 @@ from tests.support.simulated_cuda import install_simulated_device
 def pytest_configure(config: pytest.Config) -> None:
     """Have the device before any test is imported."""
     install_simulated_device()
-
-
-def pytest_collection_finish() -> None:
-    """What is there now stays: tests that collect garbage, to see memory come back, need not look at it."""
-    gc.freeze()

@@ -15,13 +15,17 @@ from .subclasses import disabled_torch_function
 from .tensor import Tensor
 
 _METHODS = (
-    "__array__", "__bool__", "__complex__", "__contains__", "__dlpack__", "__float__", "__format__", "__index__",
-    "__int__", "__len__", "__repr__", "backward", "data_ptr", "dim", "element_size", "numel", "register_hook",
-    "requires_grad_", "size", "stride", "untyped_storage",
+    "__array__", "__bool__", "__complex__", "__contains__", "__deepcopy__", "__dir__", "__dlpack__",
+    "__dlpack_device__", "__float__", "__format__", "__index__", "__int__", "__len__", "__reduce_ex__", "__repr__",
+    "__reversed__", "_is_view", "backward", "data_ptr", "dim", "element_size", "get_device", "is_inference",
+    "ndimension", "nelement", "new_tensor", "numel", "register_hook", "requires_grad_", "retain_grad", "size",
+    "storage_offset", "stride", "untyped_storage",
 )  # fmt: skip
 _ATTRIBUTES = (
-    "data", "device", "dtype", "grad", "grad_fn", "is_cuda", "is_leaf", "itemsize", "layout", "nbytes", "ndim",
-    "requires_grad", "shape",
+    "H", "T", "_backward_hooks", "_base", "_version", "data", "device", "dtype", "grad", "grad_dtype", "grad_fn",
+    "imag", "is_cpu", "is_cuda", "is_ipu", "is_leaf", "is_maia", "is_meta", "is_mkldnn", "is_mps", "is_mtia",
+    "is_nested", "is_quantized", "is_sparse", "is_sparse_csr", "is_vulkan", "is_xla", "is_xpu", "itemsize", "layout",
+    "mH", "mT", "name", "nbytes", "ndim", "output_nr", "real", "requires_grad", "retains_grad", "shape",
 )  # fmt: skip
 
 
@@ -67,12 +71,20 @@ def _method(name: str) -> Callable[..., Any]:
 
 @functools.cache
 def _attribute(name: str) -> property:
-    of_all: Any = vars(Tensor)[name]
-
     def get(self: Any) -> Any:
-        return _asked(self, of_all.__get__, (self,), {})
+        return _asked(self, _descriptor(name).__get__, (self,), {})
 
     def put(self: Any, value: Any) -> None:
-        _asked(self, of_all.__set__, (self, value), {})
+        _asked(self, _descriptor(name).__set__, (self, value), {})
 
-    return property(get, put, doc=of_all.__doc__)
+    def drop(self: Any) -> None:
+        _asked(self, _descriptor(name).__delete__, (self,), {})
+
+    return property(get, put, drop)
+
+
+@functools.cache
+def _descriptor(name: str) -> Any:
+    """What gives the attribute to all tensors: found at the first use, since it may be loaded then."""
+    found = getattr(Tensor, name)
+    return found if isinstance(found, property) else property(lambda _: found)

@@ -67,6 +67,7 @@ class FunctionNode(Node, FunctionCtx):
     """The node, and the context, of one call of a custom function."""
 
     _forward_cls: type[Function]
+    __repr__ = object.__repr__  # with the module, as PyTorch's
 
     def __init__(self) -> None:
         self.to_save = None
@@ -176,9 +177,7 @@ class FunctionMeta(type):
 
     def __init__(cls, name: str, bases: tuple[type, ...], attrs: dict[str, Any]) -> None:
         super().__init__(name, bases, attrs)
-        cls._backward_cls = type(
-            f"{name}Backward", (FunctionNode,), {"_forward_cls": cls, "__module__": cls.__module__}
-        )
+        cls._backward_cls = type(f"{name}Backward", (FunctionNode,), {"_forward_cls": cls, "__module__": __name__})
 
 
 class Function(metaclass=FunctionMeta):

@@ -592,3 +592,10 @@ def test_nested_functions(T: Any) -> Any:
     x = T.tensor([0.5], dtype=T.float64, requires_grad=True)
     (first,) = T.autograd.grad(function.apply(x), x, create_graph=True)
     return first.detach(), T.autograd.grad(first, x)
+
+
+@differential
+def test_what_a_node_says_of_itself(T: Any) -> Any:
+    node = _exponential(T).apply(_leaf(T, 1.0)).grad_fn
+    said = (repr(node).partition(" object at ")[0], type(node).__module__, repr(type(node)))
+    return node.name(), [each.replace("flambeau", "torch") for each in said]

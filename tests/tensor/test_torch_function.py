@@ -118,49 +118,71 @@ def test_disabled(T: Any) -> Any:
 
 _MEMBERS = {
     "len": len, "repr": repr, "float": float, "int": int, "bool": bool, "contains": lambda x: 1.0 in x,
-    "shape": lambda x: x.shape, "size": lambda x: x.size(), "dim": lambda x: x.dim(), "ndim": lambda x: x.ndim,
-    "dtype": lambda x: x.dtype, "device": lambda x: x.device, "requires_grad": lambda x: x.requires_grad,
-    "numel": lambda x: x.numel(), "stride": lambda x: x.stride(), "data": lambda x: x.data, "grad": lambda x: x.grad,
-    "is_leaf": lambda x: x.is_leaf, "set": lambda x: setattr(x, "requires_grad", True), "layout": lambda x: x.layout,
+    "complex": complex, "format": lambda x: format(x, ""), "reversed": reversed, "iter": list, "dir": dir,
+    "array": lambda x: x.__array__(), "dlpack": lambda x: x.__dlpack__(), "place": lambda x: x.__dlpack_device__(),
+    "reduce": lambda x: x.__reduce_ex__(2), "ndimension": lambda x: x.ndimension(), "nelement": lambda x: x.nelement(),
+    "storage_offset": lambda x: x.storage_offset(), "get_device": lambda x: x.get_device(),
+    "new_tensor": lambda x: x.new_tensor([1.0]), "retain_grad": lambda x: x.requires_grad_().retain_grad(),
+    "is_inference": lambda x: x.is_inference(), "is_view": lambda x: x._is_view(),
+    "size": lambda x: x.size(), "dim": lambda x: x.dim(), "numel": lambda x: x.numel(), "stride": lambda x: x.stride(),
+    "set": lambda x: setattr(x, "requires_grad", True), "delete": lambda x: delattr(x, "grad"),
     "backward": lambda x: x.requires_grad_().sum().backward(), "element_size": lambda x: x.element_size(),
 }  # fmt: skip
+_ATTRIBUTES = """
+H T _backward_hooks _base _version data device dtype grad grad_dtype grad_fn is_cpu is_cuda is_ipu is_leaf is_maia
+is_meta is_mkldnn is_mps is_mtia is_nested is_quantized is_sparse is_sparse_csr is_vulkan is_xla is_xpu itemsize layout
+mH mT name nbytes ndim output_nr real requires_grad retains_grad shape
+"""
 _OPERATORS = [
-    "add", "sub", "mul", "truediv", "mod", "pow", "matmul", "ne", "lt", "gt", "le", "ge", "iadd", "isub", "imul",
-    "itruediv", "ifloordiv", "imod", "ipow",
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "eq", "ne", "lt", "gt", "le", "ge", "iadd",
+    "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow",
 ]  # fmt: skip
-_ANOTHER_NAME = {"as_float": "__float__", "as_int": "__int__", "as_bool": "__bool__", "contains": "__contains__"}
-"""Methods whose functions have a name of their own here; the objects are `Tensor`'s all the same."""
+_OF_INTEGERS = ["and_", "or_", "xor", "lshift", "rshift", "iand", "ior", "ixor", "ilshift", "irshift"]
 
 
-def _asked_for(T: Any, functions: dict[str, Any]) -> dict[str, Any]:
+def _asked_for(T: Any, functions: dict[str, Any], values: Any = ((2.0,),)) -> dict[str, Any]:
     """Of each call what the class is asked for, and the class of the result."""
     asked: list[Any] = []
 
     class Own(T.Tensor):  # type: ignore[misc, name-defined]
         @classmethod
         def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            asked.append(_ANOTHER_NAME.get(func.__name__, func.__name__))
+            asked.append(func.__name__)
             return super().__torch_function__(func, types, args, kwargs or {})
 
     seen = {}
     for name, function in functions.items():
         asked.clear()
-        result = function(T.tensor([2.0]).as_subclass(Own))
+        result = function(T.tensor(values).as_subclass(Own))
         seen[name] = (list(asked), type(result).__name__)
     return seen
 
 
 @differential
 def test_a_class_is_asked_for_members_too(T: Any) -> Any:
-    return _asked_for(T, _MEMBERS)
+    attributes = {name: operator.attrgetter(name) for name in _ATTRIBUTES.split()}
+    return _asked_for(T, _MEMBERS), _asked_for(T, attributes)
 
 
 @differential
 def test_operators_are_methods_to_a_class(T: Any) -> Any:
-    def applied(name: str, left: Any) -> Any:
-        return lambda x: getattr(operator, name)(left(x), x)
+    def applied(name: str, left: Any, right: Any) -> Any:
+        return lambda x: getattr(operator, name)(left(x), right(x))
 
-    def functions(left: Any) -> dict[str, Any]:
-        return {name: applied(name, left) for name in _OPERATORS}
+    def asked(names: list[str], values: list[Any]) -> Any:
+        number = values[0]
+        tensor = T.tensor(values)
+        same, given, other = (lambda x: x), (lambda x: number), (lambda x: tensor.clone())
+        pairs = [(same, same), (same, given), (other, same), (same, other)]
+        found = [_asked_for(T, {name: applied(name, *pair) for name in names if name != "matmul" or pair[1] is not given}, values) for pair in pairs]  # noqa: E501  # fmt: skip
+        reflected = [name for name in names if name[0] != "i" and name != "matmul"]
+        return found, _asked_for(T, {name: applied(name, given, same) for name in reflected}, values)
 
-    return _asked_for(T, functions(lambda x: x)), _asked_for(T, functions(lambda x: T.tensor([3.0])))
+    return asked(_OPERATORS, [2.0]), asked(_OF_INTEGERS, [3])
+
+
+@differential
+def test_a_gradient_keeps_its_class(T: Any) -> Any:
+    x = T.tensor([1.0]).as_subclass(logging_class(T, []))
+    x.grad = T.ones(1)
+    return type(x.grad).__name__

@@ -23,19 +23,23 @@ class Environment:
         self.python = folder / "bin" / "python"
         self.libraries = libraries
 
-    def run(self, program: Path, only: list[str], limit: float, times: int = 1) -> dict[str, Any]:
-        """What `child.py` reports of a program whose cases run so many times, or that it had to be ended."""
+    def variables(self) -> dict[str, str]:
+        """The environment variables of its processes: libraries stay off the network, and find what they link with."""
         variables = {**os.environ, "HF_HUB_OFFLINE": "1", "YOLO_CONFIG_DIR": tempfile.gettempdir(), "TQDM_DISABLE": "1"}
         for name in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE"):
             variables.pop(name, None)
         if self.libraries is not None:
             variables["LD_LIBRARY_PATH"] = str(self.libraries)
+        return variables
+
+    def run(self, program: Path, only: list[str], limit: float, times: int = 1) -> dict[str, Any]:
+        """What `child.py` reports of a program whose cases run so many times, or that it had to be ended."""
         with tempfile.TemporaryDirectory() as folder:
             try:
                 done = subprocess.run(
                     [str(self.python), "-X", "faulthandler", str(HERE / "child.py"), str(program), str(times), *only],
                     cwd=folder,
-                    env=variables,
+                    env=self.variables(),
                     capture_output=True,
                     text=True,
                     timeout=limit,

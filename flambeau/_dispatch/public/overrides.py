@@ -23,6 +23,7 @@ __all__ = [
     "run_override",
     "run_watched",
     "seen_by",
+    "shown_as_function",
 ]
 
 Result = TypeVar("Result")
@@ -37,8 +38,14 @@ _SHOWN = {
     "__pow__": "pow", "__matmul__": "matmul", "__ne__": "ne", "__lt__": "lt", "__gt__": "gt", "__le__": "le",
     "__ge__": "ge", "__iadd__": "add_", "__isub__": "sub_", "__imul__": "mul_", "__itruediv__": "div_",
     "__ifloordiv__": "floor_divide_", "__imod__": "remainder_", "__ipow__": "pow_", "__rtruediv__": "__rdiv__",
+    "__radd__": "add", "__rmul__": "mul", "__rand__": "bitwise_and", "__ror__": "bitwise_or", "__rxor__": "bitwise_xor",
 }  # fmt: skip
 """Operators that PyTorch's tensors have other methods for: those are what a `__torch_function__` is given."""
+
+
+def shown_as_function(operator: str) -> bool:
+    """Whether a `__torch_function__` is given the function of an operator, and not the operator itself."""
+    return operator in _SHOWN
 
 
 def run_override(
@@ -170,6 +177,9 @@ def default_torch_function(
         return NotImplemented
     with DisableTorchFunctionSubclass():
         result = func(*args, **(kwargs or {}))
+    attribute = getattr(func, "__self__", None) if func.__name__ == "__get__" else None
+    if attribute is not None and attribute in (Tensor.grad, Tensor._base):
+        return result  # a tensor that was there before, of its own class
     return as_subclass_result(result, cls)
 
 

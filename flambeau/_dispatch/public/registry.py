@@ -10,7 +10,7 @@ import functools
 import linecache
 import sys
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from types import FunctionType, MappingProxyType
 from typing import Any, TypeVar, cast
 
 from ..._core.process.caller import GENERATED, warn_user
@@ -162,7 +162,13 @@ def export(function: Function | Published, *names: str) -> None:
 
 
 def export_method(function: Function | Published | property, *names: str) -> None:
-    """Make `function` a method (or a property) of `Tensor` under each of `names`."""
+    """Make `function` a method (or a property) of `Tensor` under each of `names`.
+
+    One that Python itself calls (`__bool__`) is called that: so a `__torch_function__` knows it.
+    """
+    known = isinstance(function, FunctionType) and METHODS.get(function.__name__) is function
+    if isinstance(function, FunctionType) and not known and len(names) == 1 and names[0].startswith("__"):
+        function.__name__ = names[0]
     value: Any = function if isinstance(function, (property, Published)) else _PUBLISHED.get(function, function)
     for name in names:
         METHODS[name] = value

@@ -16,7 +16,7 @@ from ..._core.tensor import DIRECT_TYPES, PLAIN_TYPES, Tensor
 from ..._dispatch.arguments.promotion import is_number
 from ..._dispatch.changes.inplace import run_inplace
 from ..._dispatch.elementwise import short_binary
-from ..._dispatch.public.overrides import has_override, run_override
+from ..._dispatch.public.overrides import has_override, run_override, shown_as_function
 from ..._dispatch.public.registry import METHODS, export_method
 from ..pointwise.binary import (
     _add,
@@ -59,7 +59,8 @@ def operator(function: Callable[..., Any], name: str, backwards: bool = False, r
     `reflected`: the operator stands for `other <operator> input`, and `function` takes `input` first all the same.
     """
 
-    op = getattr(function, "op", None)  # which looks for overrides itself
+    op = getattr(function, "op", None)
+    asks = op is not None and shown_as_function(name)  # it looks for overrides itself, under the name they expect
 
     def reflection(input: Any, other: Any) -> Any:
         if not isinstance(input, Tensor):
@@ -68,7 +69,7 @@ def operator(function: Callable[..., Any], name: str, backwards: bool = False, r
 
     def forwards(input: Any, other: Any, out: None = None) -> Any:
         kind = type(other)
-        if (kind in PLAIN_TYPES or kind in _NUMBERS) and (op is not None or type(input) in DIRECT_TYPES):
+        if (kind in PLAIN_TYPES or kind in _NUMBERS) and (asks or type(input) in DIRECT_TYPES):
             return function(input, other)
         return rarely(input, other)
 

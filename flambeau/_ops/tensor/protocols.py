@@ -126,7 +126,7 @@ def as_index(input: Tensor) -> int:
 
 def iterate(input: Tensor) -> Iterator[Tensor]:
     """The tensors along the first dimension."""
-    if input._array.ndim == 0:
+    if input.dim() == 0:
         raise TypeError("iteration over a 0-d tensor")
     return iter(input.unbind(0))
 

@@ -1,4 +1,4 @@
-"""Quantization of models module by module, under the names of `torch.ao.quantization`.
+"""Quantization of models, under the names of `torch.ao.quantization`: module by module, or as graphs (`quantize_fx`).
 
     model.qconfig = get_default_qconfig()
     prepared = prepare(model)

@@ -148,5 +148,5 @@ class AffineQuantizedObserverBase(Module, ABC):
         """Scales and zero points for what was seen."""
 
     def convert(self, model: Any, observer_node: Any) -> Any:
-        """An error: models are not quantized as graphs."""
-        raise refusal("AffineQuantizedObserverBase.convert", "models are quantized module by module, and not as graphs")
+        """An error: exported graphs are not quantized."""
+        raise refusal("AffineQuantizedObserverBase.convert", "exported graphs are not quantized, traced ones are")

@@ -109,7 +109,7 @@ class FunctionNode(Node, FunctionCtx):
         gradients = list(grads[0]) if len(grads) == 1 and isinstance(grads[0], list) else list(grads)
         if self.materialize_grads:
             gradients = [self._zeros(i) if each is None else each for i, each in enumerate(gradients)]
-        results = self._user_backward()(self, *gradients)
+        results = self._forward_cls.user_backward()(self, *gradients)
         return self._for_edges(results if isinstance(results, (tuple, list)) else (results,))
 
     def apply_boxed(self, *grads: Any) -> Any:
@@ -123,16 +123,6 @@ class FunctionNode(Node, FunctionCtx):
     def apply_jvp(self, *tangents: Any) -> Any:
         """Run the user's `jvp`."""
         return self._forward_cls.jvp(self, *tangents)
-
-    def _user_backward(self) -> Callable[..., Any]:
-        cls = self._forward_cls
-        backward, vjp = cls.backward, cls.vjp
-        if backward is not Function.backward and vjp is not Function.vjp:
-            raise RuntimeError(
-                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only "
-                "implement one of them."
-            )
-        return vjp if vjp is not Function.vjp else backward
 
     def _zeros(self, number: int) -> Tensor | None:
         from .._ops.create.constants import zeros
@@ -255,22 +245,35 @@ class Function(metaclass=FunctionMeta):
         )
 
     @classmethod
+    def user_backward(cls) -> Callable[..., Any]:
+        """The `backward` or `vjp` that the class has."""
+        backward, vjp = cls.backward, cls.vjp
+        if backward is not Function.backward and vjp is not Function.vjp:
+            raise RuntimeError(
+                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only "
+                "implement one of them."
+            )
+        return vjp if vjp is not Function.vjp else backward
+
+    @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run `forward` and record the call."""
         if kwargs:
             args = _bound_arguments(cls, args, kwargs)
-        node = cls._backward_cls()
+        elif cls.setup_context is not Function.setup_context:
+            args = _with_defaults(cls.forward, args)
         modes = THREAD.modes
+        if modes.interpreters:
+            for each in args:
+                if isinstance(each, Tensor) and hasattr(each, "_custom_function"):
+                    return each._custom_function(cls, args)
+        node = cls._backward_cls()
         node._is_tensor = tuple([isinstance(each, Tensor) for each in args])
         node.needs_input_grad = tuple([isinstance(each, Tensor) and each.requires_grad for each in args])
         recorded = modes.grad and any(node.needs_input_grad)
         edges = [each._edge() if recorded else None for each in args if isinstance(each, Tensor)]
         with no_grad():
-            if cls.setup_context is not Function.setup_context:
-                output = cls.forward(*args)
-                cls.setup_context(node, args, output)
-            else:
-                output = cls.forward(node, *args)
+            output = run_forward(cls, node, args)
         return _wrap_outputs(cls, node, args, output, tuple(edges), recorded)
 
 
@@ -323,6 +326,24 @@ class NestedIOFunction(Function):
     def backward_extended(self, *grad_output: Any) -> Any:
         """To be written by who inherits."""
         raise NotImplementedError
+
+
+def run_forward(cls: type[Function], ctx: Any, args: tuple[Any, ...]) -> Any:
+    """The user's `forward`, in one style or the other."""
+    if cls.setup_context is Function.setup_context:
+        return cls.forward(ctx, *args)
+    output = cls.forward(*args)
+    cls.setup_context(ctx, args, output)
+    return output
+
+
+def _with_defaults(forward: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """All positional arguments, those that were left out too: `setup_context` and `backward` count on them."""
+    defaults: tuple[Any, ...] | None = getattr(forward, "__defaults__", None)
+    if defaults is None:
+        return args
+    missing: int = forward.__code__.co_argcount - len(args)
+    return (*args, *defaults[-missing:]) if 0 < missing <= len(defaults) else args
 
 
 def _bound_arguments(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -387,7 +408,7 @@ def _wrap_output(node: FunctionNode, number: int, output: Any, args: tuple[Any, 
         return output
     if dirty:
         if is_input and output.grad_fn is None and output._requires_grad:
-            raise RuntimeError(LEAF_INPLACE)
+            raise RuntimeError(LEAF_INPLACE.replace("is being", "has been"))  # the function has returned
         end_change(output, node, number)
         return output
     if is_input:  # returned as it is: a view, so that the input keeps its own place in the graph

@@ -599,3 +599,42 @@ def test_what_a_node_says_of_itself(T: Any) -> Any:
     node = _exponential(T).apply(_leaf(T, 1.0)).grad_fn
     said = (repr(node).partition(" object at ")[0], type(node).__module__, repr(type(node)))
     return node.name(), [each.replace("flambeau", "torch") for each in said]
+
+
+@differential
+def test_arguments_that_are_left_out(T: Any) -> Any:
+    """In the style with `setup_context` they are inputs like the others, and have gradients like the others."""
+    seen: list[Any] = []
+
+    def forward(x: Any, factor: float = 2.0, power: int = 2) -> Any:
+        return factor * x**power
+
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        seen.append(inputs[1:])
+        ctx.save_for_backward(inputs[0])
+
+    def backward(ctx: Any, grad: Any) -> Any:
+        seen.append(ctx.needs_input_grad)
+        return grad * ctx.saved_tensors[0], None, None
+
+    def short(ctx: Any, grad: Any) -> Any:
+        return grad
+
+    x = _leaf(T, 1.0, 2.0)
+    methods = {"forward": forward, "setup_context": setup_context}
+    function = _function(T, "Powers", backward=backward, **methods)
+    for arguments in ((), (3.0,), (3.0, 1)):
+        function.apply(x, *arguments).sum().backward()
+    function.apply(x, power=3).sum().backward()
+    refused = _function(T, "Short", backward=short, **methods).apply(x).sum()
+    return seen, x.grad, outcome(refused.backward, "returned an incorrect number of gradients (expected 3, got 1)")
+
+
+@differential
+def test_changing_a_leaf(T: Any) -> Any:
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.mark_dirty(x)
+        return x.mul_(2)
+
+    function = _function(T, "Doubled", forward=forward, backward=lambda ctx, grad: grad * 2)
+    return outcome(lambda: function.apply(_leaf(T, 1.0)), "a leaf Variable that requires grad has been used in an in-")

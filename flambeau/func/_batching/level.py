@@ -98,10 +98,15 @@ class BatchedTensor(Wrapper):
         """`function`, which looks at elements, on each example of the innermost level among its arguments."""
         from .loop import in_turn
 
-        tensors = [each for each in (*args, *options.values()) if type(each) is BatchedTensor]
-        level = max((each.level for each in tensors), key=lambda each: each.number)
+        level = _innermost((*args, *options.values()))
         with level.outside():
             return level.finished(in_turn(level, function, function.__name__, args, options))
+
+    def _custom_function(self, function: Any, args: Sequence[Any]) -> Any:
+        """A user's `autograd.Function` of examples."""
+        from .custom import apply
+
+        return apply(_innermost(args), function, args)
 
     def _resize(self, shape: tuple[int, ...]) -> None:
         """Take another shape; the elements of each example stay where it begins, and what is added has no value."""
@@ -144,6 +149,11 @@ class BatchedTensor(Wrapper):
     @data.setter
     def data(self, value: Tensor) -> None:
         raise RuntimeError("vmap: the data of a tensor under vmap cannot be exchanged; use copy_")
+
+
+def _innermost(values: Sequence[Any]) -> Vmap:
+    """The innermost level that has a tensor among `values`."""
+    return max((each.level for each in values if type(each) is BatchedTensor), key=lambda level: level.number)
 
 
 class Shared:

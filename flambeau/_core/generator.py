@@ -12,7 +12,7 @@ import itertools
 import math
 import operator
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -171,18 +171,28 @@ class Generator:
             return self._draw_across_blocks(count)
 
     def words_at_hand(self, count: int) -> Words:
-        """The words that the next draws will give, which stay to be drawn: `count` of them.
+        """The words that the next draws will give, which stay to be drawn: `count` of them, or more.
 
         It may be fewer where `count` is less than a block, but never fewer than 64: then those that are made already.
         """
         with self._lock:
+            made = BLOCK - self._position
+            if self._block is not None and (count <= made or (made >= 64 and count < BLOCK)):
+                return self._block[self._position :]
             if self._engine is None:
                 self._engine = Mersenne(self._seed)
             rest = _NO_WORDS if self._block is None else self._block[self._position :]
-            if count <= len(rest) or (len(rest) >= 64 and count < BLOCK):
-                return rest[:count]
             ahead = self._engine.words_ahead(-(-(count - len(rest)) // BLOCK))
         return np.concatenate((rest, ahead))
+
+    def skip(self, count: int) -> None:
+        """Go on as if the next `count` 32-bit words had been drawn."""
+        with self._lock:
+            stop = self._position + count
+            if stop <= BLOCK and self._block is not None:
+                self._position = stop
+            else:
+                self._draw_across_blocks(count)
 
     def draw64(self, count: int) -> LongWords:
         """The next `count` 64-bit words: each takes two 32-bit words, the high half first."""
@@ -225,17 +235,6 @@ class Generator:
         if waiting is not None:
             return np.concatenate(([waiting], samples[:fresh]))
         return np.asarray(samples[:fresh], dtype=np.float64)
-
-    def normal_pairs(self, count: int, fill: Callable[[Words, float | None], float]) -> None:
-        """Let `fill` make `count` > 0 standard normal numbers, of four words for each pair.
-
-        It gets the number that waits from the last call too, which comes first, and returns the last pair's second one.
-        """
-        with self._lock:
-            waiting = self._next_normal
-            fresh = count - (waiting is not None)
-            left = fill(self.draw32(4 * ((fresh + 1) // 2)), waiting)
-            self._next_normal = left if fresh % 2 else None
 
     @contextlib.contextmanager
     def one_by_one(self) -> Iterator[OneByOne]:

@@ -71,18 +71,17 @@ def uniform(out: Array, generator: Generator, low: float = 0.0, high: float = 1.
 
 
 def _in_pairs(out: Array, generator: Generator, mean: float, std: float, exponential: bool) -> Array | None:
+    """Four words make two numbers; what is left of the last pair waits in the generator, and comes first next time."""
     name = _float_name(out, generator)
     if name is None:
         return None
-    kernel, size = kernels.normals_in_pairs(name, exponential), out.size
-
-    def fill(words: Array, waiting: float | None) -> float:
-        spare = np.empty(1)
+    kernel, size, spare = kernels.normals_in_pairs(name, exponential), out.size, np.empty(1)
+    with generator._lock:
+        waiting = generator._next_normal
         begin, first = (0, 0.0) if waiting is None else (1, waiting)
-        kernel(out, words, size, mean, std, spare, begin, first)
-        return spare.item()
-
-    generator.normal_pairs(size, fill)
+        fresh = size - begin
+        kernel(out, generator.draw32(4 * ((fresh + 1) // 2)), size, mean, std, spare, begin, first)
+        generator._next_normal = spare.item() if fresh % 2 else None
     return out
 
 

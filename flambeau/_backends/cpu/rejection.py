@@ -54,7 +54,7 @@ def _drawn(
             used, now, has, is_strange = progress.tolist()
             if is_strange:
                 return False
-            generator.draw32(used)
+            generator.skip(used)
             least = 0 if now > done else len(words) + BLOCK  # one element may take more than there were
             done = now
         if waits:

@@ -423,6 +423,14 @@ def with_protocol(
     passed = ", ".join([*positional, *(each for each in by_name if not (out and each == "out=out"))])
     cast_first = overridable and inplace_of is None and _has_rule(label)
     compute = f"return (body if not CASTING else by_rule)({passed})" if cast_first else f"return body({passed})"
+    absent = [
+        f"{each.name} is _{each.name}"
+        for each in parameters
+        if each.kind is each.KEYWORD_ONLY and each.default is not each.empty
+    ]
+    if variadic and len(by_name) == len(absent) > 0 and not out and not cast_first:
+        # Calls with `*sizes` and names are the dearest ones, and mostly no name is given.
+        compute = f"return body({', '.join(positional)}) if {' and '.join(absent)} else body({passed})"
     if inplace_of is not None:
         rest = "".join(f"{each}, " for each in positional[1:])
         compute = f"return run_inplace(body, {inplace_of!r}, {positional[0]}, ({rest}), {{{', '.join(keywords)}}})"

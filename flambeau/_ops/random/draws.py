@@ -89,15 +89,6 @@ def _source(generator: Generator | None) -> Generator:
 def _filled(
     shape: tuple[int, ...], kind: Kind, draw: Writer, numbers: Numbers, generator: Generator | None, requires_grad: bool
 ) -> Tensor:
-    if kind.is_cpu and THREAD.modes.plain and 0 not in shape:
-        try:
-            array = np.empty(shape, kind.dtype.numpy)
-        except (ValueError, MemoryError):
-            pass  # the long way says what is wrong
-        else:
-            run = kind.runs.get(draw) or kind.backend.prepare(draw)
-            run(array, default_generator if generator is None else generator, *numbers)
-            return made(array, kind, requires_grad)
     if min(shape, default=0) < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
     tensor = filled(shape, kind, None, requires_grad)
@@ -129,6 +120,15 @@ def _made(
     """What a factory returns: without `dtype=` and `device=`, those of `out` count."""
     if out is None:
         kind = chosen_kind(dtype, device, fallback)
+        if kind.is_cpu and THREAD.modes.plain and 0 not in shape:
+            try:
+                array = np.empty(shape, kind.dtype.numpy)
+            except (ValueError, MemoryError):
+                pass  # the long way says what is wrong
+            else:
+                run = kind.runs.get(draw) or kind.backend.prepare(draw)
+                run(array, default_generator if generator is None else generator, *numbers)
+                return made(array, kind, requires_grad)
         return _filled(shape, kind, draw, numbers, generator, requires_grad)
     _check_out(out)
     kind = chosen_kind(dtype or out.dtype, device or out._kind.device)
@@ -142,9 +142,9 @@ def rand(
 ) -> Tensor:  # fmt: skip
     """Numbers in [0, 1), all equally likely."""
     shape = requested_shape(sizes, size, "rand")
-    if out is None and min(shape, default=0) >= 0 and math.prod(shape) < 2**60:  # else an error says what is wrong
+    if out is None:
         kind = chosen_kind(dtype, device)
-        if kind.is_cpu and THREAD.modes.plain:
+        if kind.is_cpu and THREAD.modes.plain and math.prod(shape) < 2**60:  # else an error says what is wrong
             source = default_generator if generator is None else generator
             return made(sampling.uniform(shape, kind.dtype.numpy, source), kind, requires_grad)
     return _made(shape, dtype, device, _uniform, (), generator, requires_grad, out)

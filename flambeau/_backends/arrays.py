@@ -41,10 +41,10 @@ def copy_into(target: Array, source: Array) -> bool:
     return kernels is not None and type(source) is np.ndarray and kernels.copy_into(target, source)
 
 
-def concatenated(arrays: Sequence[Array], dim: int) -> Array | None:
-    """Arrays of one dtype, without gaps, side by side along `dim`."""
+def concatenated(arrays: Sequence[Array], dim: int, stacked: bool = False) -> Array | None:
+    """Arrays of one dtype, without gaps, side by side along `dim`; `stacked`: that is a new dimension."""
     kernels = _kernels("join", arrays[0])
-    return None if kernels is None else kernels.concatenated(arrays, dim)
+    return None if kernels is None else kernels.concatenated(arrays, dim, stacked)
 
 
 def fill_spaced(target: Array, first: float, last: float, step: float) -> bool:
@@ -75,6 +75,15 @@ def selected(array: Array, dim: int, positions: Array) -> Array | None:
     """The slices at `positions`, a vector, along `dim`; positions are in range."""
     kernels = _kernels("gather", array)
     return None if kernels is None else kernels.selected(array, dim, positions)
+
+
+def selected_places(array: Array, places: Array, counts: tuple[int, ...]) -> Array | None:
+    """The elements at `places`, a vector without gaps, of the last dimensions seen as one: `counts` along each.
+
+    Places are in range.
+    """
+    kernels = _kernels("gather", array)
+    return None if kernels is None else kernels.selected_places(array, places, counts)
 
 
 def scattered(target: Array, dim: int, index: Array, values: Array, how: str) -> bool:

@@ -6,6 +6,7 @@ other dtypes, no elements, or dimensions that cannot be seen as three.
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import Any
 
@@ -129,6 +130,28 @@ def selected(array: Array, dim: int, positions: Array) -> Array | None:
     return _gather(array, dim, positions, shape, (0, positions.strides[0] // positions.itemsize, 0), bits, kind)
 
 
+@lru_cache(256)
+def _places_plan(shape: Sizes, counts: Sizes, itemsize: int, index: np.dtype[Any]) -> tuple[Any, Sizes, Sizes] | None:
+    """The kernel for an array of `shape` without gaps, the shape that results, and numbers for the kernel."""
+    bits, kind, rank = _BITS.get(itemsize), _INDICES.get(index), len(counts)
+    if bits is None or kind is None or 0 in shape or 0 in counts:
+        return None
+    lead, plane = shape[:-rank], math.prod(shape[-rank:])
+    return gather_along(bits, kind, SINGLE), lead + counts, (math.prod(lead), math.prod(counts), 1, plane, *_SINGLE)
+
+
+_SINGLE = 1, 1, 0, 1, 1
+"""The last steps of an array and of an index for both of which elements follow each other."""
+
+
+def selected_places(array: Array, places: Array, counts: Sizes) -> Array | None:
+    """The elements at `places`, a vector, of the last dimensions seen as one; `counts` along each of these."""
+    if not array.flags.c_contiguous:
+        return None
+    plan = _places_plan(array.shape, counts, array.itemsize, places.dtype)
+    return None if plan is None else plan[0](np.empty(plan[1], array.dtype), array, places, *plan[2])
+
+
 def embedding(weight: Array, indices: Array, padding_idx: int, scale_grad_by_freq: bool, sparse: bool) -> Array | None:
     """The rows of a table whose numbers are in `indices`; None also where some of them are not its rows' numbers."""
     if not indices.size or not within(indices, weight.shape[0]):
@@ -167,12 +190,21 @@ def add_slices(target: Array, dim: int, positions: Array, values: Array) -> bool
     return _scatter(target, dim, positions, of_index, values, "add")
 
 
+def _are_apart(target: Array, other: Array) -> bool:
+    """Whether two arrays share no memory, as far as that can be told; of two that have memory of their own at once."""
+    if target.base is None and target is not other:
+        owner = other.base
+        if owner is None or (type(owner) is np.ndarray and owner is not target and owner.base is None):
+            return True
+    return not may_share_memory(target, other)
+
+
 def _scatter(target: Array, dim: int, index: Array, of_index: Sizes, values: Array, how: str) -> bool:
     kind, shape = _INDICES.get(index.dtype), values.shape
     name: str | None = _BITS.get(target.itemsize) if how == "write" else name_of(target.dtype)
     if kind is None or name not in SCALARS or target.dtype is not values.dtype or target.dtype.kind == "b":
         return False
-    if may_share_memory(target, values) or may_share_memory(target, index):
+    if not _are_apart(target, values) or not _are_apart(target, index):
         return False
     of_x = _steps(shape, values.strides, values.itemsize, dim)
     if of_x is None:

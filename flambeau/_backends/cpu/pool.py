@@ -210,8 +210,11 @@ def means(array: Array, plan: _MeansPlan | None, last: bool, bench: Bench) -> Ar
     """The mean of each window of the last two dimensions."""
     if plan is None:
         return None
-    out = _new(plan.shape, array.dtype, last, bench)
-    return bench.run(plan.run, out, _laid_out(array, last), *plan.arguments, *plan.alike)
+    if last or not array.flags.c_contiguous:
+        out, array = _new(plan.shape, array.dtype, last, bench), _laid_out(array, last)
+    else:
+        out = bench.empty(plan.shape, array.dtype)
+    return bench.run(plan.run, out, array, *plan.arguments, *plan.alike)
 
 
 def means_backward(grad: Array, source: Array, plan: _MeansPlan | None, last: bool, bench: Bench) -> Array | None:

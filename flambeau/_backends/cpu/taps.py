@@ -28,5 +28,7 @@ def summed(array: Array, dim: int, indices: Array, weights: Array | None, counts
     if not out.size or not taps:
         return None
     sizes = math.prod(shape[:dim]), shape[dim], results, math.prod(shape[dim + 1 :]), taps
-    tables = [indices if each is None else np.ascontiguousarray(each) for each in (indices, weights, counts)]
-    return taps_summed(name, weights is not None, counts is not None)(out, array, *tables, *sizes)
+    kernel, indices = taps_summed(name, weights is not None, counts is not None), np.ascontiguousarray(indices)
+    weights = indices if weights is None else np.ascontiguousarray(weights)
+    counts = indices if counts is None else np.ascontiguousarray(counts)
+    return kernel(out, array, indices, weights, counts, *sizes)

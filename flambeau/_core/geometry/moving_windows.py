@@ -31,6 +31,7 @@ def extent(kernel: Shape, dilation: Shape) -> Shape:
     return tuple([step * (size - 1) + 1 for size, step in zip(kernel, dilation, strict=True)])
 
 
+@functools.lru_cache(maxsize=256)
 def correlated_sizes(sizes: Shape, kernel: Shape, geometry: Geometry) -> Shape:
     """The spatial sizes of a convolution's result."""
     reach = extent(kernel, geometry.dilation)

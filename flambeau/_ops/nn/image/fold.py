@@ -96,12 +96,10 @@ def unfold_images(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: A
     >>> flambeau.nn.functional.unfold(flambeau.zeros(1, 3, 4, 4), 2).shape
     torch.Size([1, 12, 9])
     """
-    kernel, gaps, around, steps = (
-        _pair("im2col", name, position, value)
-        for position, (name, value) in enumerate(
-            (("kernel_size", kernel_size), ("dilation", dilation), ("padding", padding), ("stride", stride)), 2
-        )
-    )
+    kernel = _pair("im2col", "kernel_size", 2, kernel_size)
+    gaps = _pair("im2col", "dilation", 3, dilation)
+    around = _pair("im2col", "padding", 4, padding)
+    steps = _pair("im2col", "stride", 5, stride)
     _check_numbers(kernel, gaps, around, steps)
     shape = input._array.shape
     if len(shape) not in (3, 4) or 0 in shape[-3:]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...._core.arrays.quick import dim_moved
 from ...._core.dtype import FLOAT, float32, float64, uint8
+from ...._core.dtype import dtype as DType
 from ...._core.geometry.moving_windows import channel_last
 from ...._core.tensor import Tensor
 from ...._dispatch.dispatch import Array, Primitive, primitive
@@ -79,7 +80,8 @@ def _resized(array: Any, rule: Rule, counts: Sizes, align_corners: bool, factors
         result = empty(array.shape, array.dtype, last, array)
         result[...] = array
         return result
-    result, moved = channels_to_end(_widened(array), rank)
+    wide = _widened(array) if array.dtype.itemsize == 2 else array
+    result, moved = dim_moved(wide, 1, -1) if last else wide, last
     for axis in range(-1, -rank - 1, -1):
         taps = lines[axis]
         if skipping and spatial[axis] == counts[axis]:
@@ -90,7 +92,9 @@ def _resized(array: Any, rule: Rule, counts: Sizes, align_corners: bool, factors
             result = np.clip((total + (1 << (bits - 1))) >> bits, 0, 255).astype(np.uint8)
         else:
             result = apply_taps(result, axis - moved, taps)
-    return laid_out(dim_moved(result, -1, 1) if moved else result, last).astype(array.dtype, copy=False)
+    if moved or not result.flags.c_contiguous:
+        result = laid_out(dim_moved(result, -1, 1) if moved else result, last)
+    return result if result.dtype is array.dtype else result.astype(array.dtype)
 
 
 def _pulled_back(grad: Any, rule: Rule, input_size: Sizes, align_corners: bool, factors: Factors, rank: int) -> Any:
@@ -154,37 +158,42 @@ def _run(
 ) -> Tensor:
     """Check sizes and dtype, then resize."""
     shape = input._array.shape
-    rank = len(counts)
-    letters = "DHW"[3 - rank :]
-
-    def listed(numbers: Sizes) -> str:
-        return ", ".join(f"{letter}: {number}" for letter, number in zip(letters, numbers, strict=True))
-
     if min(shape[2:]) <= 0 or min(counts) <= 0:
         raise RuntimeError(
-            f"Input and output sizes should be greater than 0, but got input ({listed(shape[2:])}) output "
-            f"({listed(counts)})"
+            f"Input and output sizes should be greater than 0, but got input ({_listed(shape[2:])}) output "
+            f"({_listed(counts)})"
         )
     if shape[1] == 0:
-        raise RuntimeError(f"Non-empty {rank + 2}D data tensor expected but got a tensor with sizes {list(shape)}")
-    if not _takes(op, input, rank):
+        raise RuntimeError(f"Non-empty {len(shape)}D data tensor expected but got a tensor with sizes {list(shape)}")
+    dtype = input._kind.dtype
+    if dtype is not float32 and dtype is not float64 and not _takes(op, dtype, len(counts)):
         raise no_kernel(op.name, input)
     return op(input, counts, align_corners, factors)
 
 
-def _takes(op: Primitive[..., Tensor], input: Tensor, rank: int) -> bool:
-    dtype = input._kind.dtype
+def _listed(numbers: Sizes) -> str:
+    return ", ".join(f"{letter}: {number}" for letter, number in zip("DHW"[-len(numbers) :], numbers, strict=True))
+
+
+def _takes(op: Primitive[..., Tensor], dtype: DType, rank: int) -> bool:
+    """Whether an op resizes a dtype other than those that all of them do."""
     if dtype is uint8:
         return "nearest" in op.name or rank == 2
-    if op.name.endswith("_aa"):
-        return dtype in (float32, float64)
-    return dtype.category == FLOAT
+    return dtype.category == FLOAT and not op.name.endswith("_aa")
+
+
+def _scaled(spatial: Sizes, factors: tuple[Any, ...]) -> Sizes:
+    return tuple([math.floor(float(each) * factor) for each, factor in zip(spatial, factors, strict=True)])
+
+
+_NUMBERS = frozenset((int, float))
+_kept_sizes = functools.lru_cache(_KEPT)(_scaled)
 
 
 def _sizes(input: Tensor, size: Any, factors: Any, rank: int) -> Sizes:
     if size is None:
-        spatial = input._array.shape[2:]
-        return tuple([math.floor(float(each) * factor) for each, factor in zip(spatial, factors, strict=True)])
+        scaled = _kept_sizes if _NUMBERS.issuperset(map(type, factors)) else _scaled
+        return scaled(input._array.shape[2:], factors)
     numbers = size if isinstance(size, (tuple, list)) else [size] * rank
     if not all(map(is_integer, numbers)) or (numbers and isinstance(numbers[0], bool)):
         raise TypeError(

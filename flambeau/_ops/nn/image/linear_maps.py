@@ -78,12 +78,14 @@ def combined_places(places: Sequence[Any], sizes: Sequence[int]) -> Any:
     return flat
 
 
-def take_combined(array: Any, flat: Any, counts: Sequence[int]) -> Any:
+def take_combined(array: Any, flat: Any, counts: tuple[int, ...]) -> Any:
     """The elements at combined places of the last dimensions, `counts` along each, in a new row-major array."""
+    taken = arrays.selected_places(array, flat, counts)
+    if taken is not None:
+        return taken
     lead = array.shape[: -len(counts)]
     lines = array.reshape(math.prod(lead), math.prod(array.shape[-len(counts) :]))
-    taken = arrays.selected(lines, 1, flat) if lines.size else None
-    return (lines.take(beside(flat, array), -1) if taken is None else taken).reshape(*lead, *counts)
+    return lines.take(beside(flat, array), -1).reshape(*lead, *counts)
 
 
 def channels_to_end(array: Any, rank: int) -> tuple[Any, bool]:

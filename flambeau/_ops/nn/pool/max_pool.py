@@ -250,7 +250,7 @@ def _pooled(
 ) -> Tensor:
     name = f"max_pool{rank}d"
     window = _window(name, rank, kernel_size, stride, padding, dilation, ceil_mode)
-    check_window(name, input, window[0], window[1] or window[0], *window[2:])
+    check_window(name, input._array.shape, window[0], window[1] or window[0], *window[2:])
     if input._kind.dtype.category not in (INTEGER, FLOAT):
         raise no_kernel(name, input)
     if indices:

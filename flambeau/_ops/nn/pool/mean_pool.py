@@ -170,23 +170,17 @@ _DTYPES = {
 """What PyTorch has kernels for."""
 
 
-def _window(name: str, rank: int, kernel_size: Any, stride: Any, padding: Any) -> tuple[Sizes, Sizes, Sizes]:
-    return (
-        sizes(name, "kernel_size", kernel_size, rank, 2),
-        sizes(name, "stride", stride, rank, 3),
-        sizes(name, "padding", padding, rank, 4),
-    )
-
-
 def _averages(
     rank: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
     divisor_override: int | None,
 ) -> Tensor:  # fmt: skip
     name = f"avg_pool{rank}d"
-    kernel, steps, pads = _window(name, rank, kernel_size, stride, padding)
+    kernel = sizes(name, "kernel_size", kernel_size, rank, 2)
+    steps = sizes(name, "stride", stride, rank, 3)
+    pads = sizes(name, "padding", padding, rank, 4)
     if divisor_override == 0:
         raise RuntimeError(f"{name}: divisor must be not zero: divisor_override is 0")
-    check_window(name, input, kernel, steps or kernel, pads, (1,) * rank, ceil_mode)
+    check_window(name, input._array.shape, kernel, steps or kernel, pads, (1,) * rank, ceil_mode)
     if input._kind.dtype not in _DTYPES[rank]:
         raise no_kernel(name if rank == 2 else f"{name}_out_frame", input)
     op = _avg_pool2d if rank == 2 else _avg_pool3d
@@ -204,7 +198,9 @@ def avg_pool1d(
     tensor([[2., 1.]])
     """
     check_line("avg_pool1d", input)
-    kernel, steps, pads = _window("avg_pool1d", 1, kernel_size, stride, padding)
+    kernel = sizes("avg_pool1d", "kernel_size", kernel_size, 1, 2)
+    steps = sizes("avg_pool1d", "stride", stride, 1, 3)
+    pads = sizes("avg_pool1d", "padding", padding, 1, 4)
     window = (1, *kernel), (1, *(steps or kernel)), (0, *pads)
     return _averages(2, input.unsqueeze(-2), *window, ceil_mode, count_include_pad, None).squeeze(-2)
 

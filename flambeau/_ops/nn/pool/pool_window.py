@@ -55,17 +55,11 @@ def is_integer(value: Any) -> bool:
     return hasattr(value, "__index__")
 
 
-def check_window(
-    name: str, input: Tensor, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool
-) -> None:
-    """Refuse windows that make no sense, and inputs that have no place for one."""
-    _check_window(name, input._array.shape, kernel, stride, padding, dilation, ceil_mode)
-
-
 @functools.lru_cache(maxsize=256)
-def _check_window(
+def check_window(
     name: str, shape: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool
 ) -> None:
+    """Refuse windows that make no sense, and shapes of inputs that have no place for one."""
     rank = len(kernel)
     letters = _LETTERS[rank]
     largest = max(*kernel, *stride, *padding, *dilation)

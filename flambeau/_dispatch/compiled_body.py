@@ -178,11 +178,18 @@ def _compiled_from(least: int, kernel: Body) -> Body:
     of_one_array: dict[tuple[Any, ...], Any] = {}
     """Those of one array and numbers, by a key that is sooner made."""
 
+    alike: dict[tuple[Any, ...], Any] = {}
+    """Those of several arrays of one dtype, and of the season of the host's functions in which they were found."""
+
     @functools.wraps(kernel)
     def run(*args: Any) -> Any:
         first = args[0]
         kind = type(first)
         if kind is np.ndarray:
+            if type(args[-1]) is kind:
+                found = alike.get((first.dtype, len(args), _HOST.season))
+                if found is not None and first.size >= least and _are_alike(args):
+                    return found.alike(args)
             module = None if first.size < least else _HOST.array_functions("pointwise")
         else:
             module = None if is_of_host(kind) and first.size < least else faster_for(first, "pointwise")
@@ -217,10 +224,25 @@ def _compiled_from(least: int, kernel: Body) -> Body:
         for each in arrays:
             if each.shape != first.shape:
                 return kernel(*args)
+        if kind is np.ndarray and _are_alike(args):
+            if len(alike) >= module.MOST_VARIANTS:
+                alike.clear()
+            alike[first.dtype, len(args), _HOST.season] = found
         return found.binary(*arrays) if len(arrays) == 2 else found.many(*arrays)[0]
 
     BODIES[run] = kernel
     return run
+
+
+def _are_alike(args: tuple[Any, ...]) -> bool:
+    """Whether all are arrays of the host, of one dtype and shape and without gaps."""
+    dtype, shape = args[0].dtype, args[0].shape
+    for each in args:
+        if type(each) is not np.ndarray or each.dtype is not dtype:
+            return False
+        if each.shape != shape or not each.flags.c_contiguous:
+            return False
+    return True
 
 
 AT_ANY_SIZE: set[Body] = set()

@@ -85,6 +85,11 @@ class Pointwise:
             return self.flat("nc")(np.empty(y.shape, self.results[0]), x, y)
         return self.many(x, y)[0]
 
+    def alike(self, arrays: tuple[Any, ...]) -> Any:
+        """The one result for arrays of one shape without gaps."""
+        forms = CONTIGUOUS * len(arrays)
+        return (self._flat.get(forms) or self.flat(forms))(np.empty(arrays[0].shape, self.results[0]), *arrays)
+
     def many(self, *operands: Any) -> tuple[Any, ...]:
         """The results for any operands. A ValueError, as NumPy's, if their shapes do not fit."""
         shape: Any = getattr(operands[0], "shape", None)

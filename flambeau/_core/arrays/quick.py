@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-ZEROS: dict[np.dtype[Any], Any] = {np.dtype(each): np.zeros((), each) for each in (np.float32, np.float64)}
-"""Zero as NumPy has the least work with it beside an array: for a number it would look for a common type each time."""
+_FLOATS = (np.float32, np.float64)
+ZEROS: dict[np.dtype[Any], Any] = {np.dtype(each): np.zeros((), each) for each in _FLOATS}
+ONES: dict[np.dtype[Any], Any] = {np.dtype(each): np.ones((), each) for each in _FLOATS}
+"""Numbers as NumPy has the least work with them beside an array: else it would look for a common type each time."""
 
 _NAMES: dict[np.dtype[Any], str] = {}
 

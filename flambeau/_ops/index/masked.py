@@ -249,6 +249,9 @@ def _masked_scatter_source(grad: Tensor, mask: Tensor, source_sym_sizes: tuple[i
     return selected.reshape(source_sym_sizes)
 
 
+_count = undispatched(np.count_nonzero)
+
+
 @writing(
     "MaskedScatterBackward0",
     self=lambda grad, mask: grad.masked_fill(mask, 0),
@@ -257,7 +260,7 @@ def _masked_scatter_source(grad: Tensor, mask: Tensor, source_sym_sizes: tuple[i
 )
 def _masked_scatter(self: Array, mask: Array, source: Array) -> None:
     chosen = spread(mask, self.shape)
-    count = int(read(np.count_nonzero(chosen)))
+    count = int(read(_count(chosen) if type(chosen) is np.ndarray else np.count_nonzero(chosen)))
     if source.size < count:
         raise RuntimeError(
             f"Number of elements of source < number of ones in mask: {source.size} elements for {count} positions"

@@ -7,7 +7,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from ..._core.backend import as_array, read
+from ..._core.backend import as_array, read, undispatched
 from ..._core.dtype import (
     BOOL,
     COMPLEX,
@@ -272,13 +272,20 @@ div_number = binary(
 )
 
 
+_count_nonzero = undispatched(np.count_nonzero)
+
+
 def _check_divisor(divisor: Array) -> None:
-    if not read(np.logical_and.reduce(divisor, None)):
+    if type(divisor) is np.ndarray:
+        is_usable = read(_count_nonzero(divisor)) == divisor.size
+    else:
+        is_usable = read(np.logical_and.reduce(divisor, None))
+    if not is_usable:
         raise RuntimeError("ZeroDivisionError: integer division or modulo by zero")
 
 
 def _divided_down(a: Array, b: Array) -> Array:
-    if as_array(a).dtype.kind in "iu":
+    if (a if type(a) is np.ndarray else as_array(a)).dtype.kind in "iu":
         _check_divisor(b)
     return np.floor_divide(a, b)
 
@@ -354,7 +361,7 @@ def true_divide(input: Operand, other: Operand) -> Tensor:
 
 
 def _modulo(a: Array, b: Array) -> Array:
-    if as_array(a).dtype.kind in "iu":
+    if (a if type(a) is np.ndarray else as_array(a)).dtype.kind in "iu":
         _check_divisor(b)
         return np.remainder(a, b)
     return _float_modulo(a, b)

@@ -11,7 +11,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..._core.backend import LARGE
 from ..._core.dtype import FLOAT, LEGACY_NAMES, float32
+from ..._core.geometry.layout import is_plain
 from ..._core.modes import THREAD
 from ..._core.node import Node, initialise, new_node
 from ..._core.tensor import PLAIN_TYPES, Tensor
@@ -165,7 +167,10 @@ def _in_place(op: str) -> Callable[..., Tensor]:
 
 def _copies(tensors: Sequence[Tensor]) -> list[Tensor]:
     counted = not THREAD.modes.inference
-    return [Tensor._from_parts((copied(each._array), each._kind, [0, None] if counted else None)) for each in tensors]
+    arrays = [each._array for each in tensors]
+    copies = [each.copy() if each.size < LARGE and is_plain(each) else copied(each) for each in arrays]
+    made = zip(copies, tensors, strict=True)
+    return [Tensor._from_parts((copy, each._kind, [0, None] if counted else None)) for copy, each in made]
 
 
 def _publish(
@@ -188,8 +193,12 @@ def _publish(
             copies = _copies(self)
             if change_at_once(f"{of_form.get(form, name)}_", copies, rows, are_new=True):
                 return tuple(copies)
-        op = getattr(Tensor, of_form.get(form, name)) if without_options is None or rows[0][1] else without_options
-        results = [op(each, *row, **options) for each, (row, options) in zip(self, rows, strict=True)]
+        if rows[0][1]:
+            op = getattr(Tensor, of_form.get(form, name))
+            results = [op(each, *row, **options) for each, (row, options) in zip(self, rows, strict=True)]
+        else:  # then none has options
+            op = without_options or getattr(Tensor, of_form.get(form, name))
+            results = list(map(op, self, *zip(*[row for row, _ in rows], strict=True)))
         return _as_one(results, f"Foreach{_titled(name)}Backward{nodes[form]}")
 
     def change(self: Any, *args: Any, **kwargs: Any) -> Any:

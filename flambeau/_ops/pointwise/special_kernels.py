@@ -113,7 +113,7 @@ def erf(x: Array) -> Array:
     if (
         x.size <= _FEW and x.flags.c_contiguous and type(x) is np.ndarray
     ):  # cheaper one by one than the calls that the fits take
-        return np.array([math.erf(each) for each in x.ravel().tolist()], x.dtype).reshape(x.shape)
+        return np.fromiter(map(math.erf, x.ravel().tolist()), x.dtype, x.size).reshape(x.shape)
     return _erf_single(x) if x.dtype == np.float32 else _erf_double(x)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arrays.quick import ONES
 from ..._core.backend import as_array
 from ..._core.dtype import BOOL, COMPLEX, FLOAT, INTEGER, bool_
 from ..._core.tensor import Tensor
@@ -243,9 +244,10 @@ reciprocal = unary(
 
 def _sigmoid(x: Array) -> Array:
     result = as_array(np.negative(x))
+    one = ONES.get(result.dtype, 1) if type(x) is np.ndarray else 1
     np.exp(result, result)
-    np.add(result, 1, result)
-    return np.true_divide(1, result, result)
+    np.add(result, one, result)
+    return np.true_divide(one, result, result)
 
 
 def _sigmoid_gradient(grad: Tensor, result: Tensor) -> Tensor:

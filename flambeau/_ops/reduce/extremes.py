@@ -101,12 +101,12 @@ def _min_dim(self: Array, dim: int, keepdim: bool) -> Any:
 
 @primitive("MaxBackward1", self=_whole_extreme_gradient)
 def _max_all(self: Array) -> Array:
-    return np.maximum.reduce(self, None)
+    return _largest(self, None, None, np.empty((), self.dtype) if type(self) is np.ndarray else None)
 
 
 @primitive("MinBackward1", self=_whole_extreme_gradient)
 def _min_all(self: Array) -> Array:
-    return np.minimum.reduce(self, None)
+    return _least(self, None, None, np.empty((), self.dtype) if type(self) is np.ndarray else None)
 
 
 def _whole_extreme(name: str, op: Any, input: Tensor, out: Tensor | None) -> Tensor:
@@ -202,7 +202,10 @@ def _amin(self: Array, dim: tuple[int, ...], keepdim: bool) -> Array:
 def _aminmax(self: Array, dim: int | None, keepdim: bool) -> Any:
     dims = None if dim is None else reduced_dims(dim, self.ndim)
     if self.size < LARGE and dims is None and self.flags.c_contiguous:
-        return _least(self, None, None, None, keepdim), _largest(self, None, None, None, keepdim)
+        if keepdim or type(self) is not np.ndarray:
+            return _least(self, None, None, None, keepdim), _largest(self, None, None, None, keepdim)
+        dtype = self.dtype
+        return _least(self, None, None, np.empty((), dtype)), _largest(self, None, None, np.empty((), dtype))
     return reduced(np.minimum, self, dims, keepdim), reduced(np.maximum, self, dims, keepdim)
 
 

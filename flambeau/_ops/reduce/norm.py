@@ -64,7 +64,7 @@ def _norm_of(self: Array, ord: float, dim: tuple[int, ...], keepdim: bool) -> Ar
         norms = arrays.reduced("norm", self, dim, self.dtype)
         if norms is not None:
             return norms.reshape(kept_shape(self.shape, dim)) if keepdim else norms
-    wide = in_single(self)
+    wide = in_single(self) if self.dtype.itemsize == 2 else self
     if ord == 2 and wide.dtype.kind == "f":
         value = np.sqrt(reduced(np.add, wide * wide, dim, keepdim))
     else:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..._backends import arrays
 from ..._core.arrays.quick import dim_moved
-from ..._core.backend import LARGE, as_array, read
+from ..._core.backend import LARGE, as_array, read, undispatched
 from ..._core.dtype import FLOAT, INTEGER, LEGACY_NAMES, float32, int64, uint8
 from ..._core.dtype import dtype as DType
 from ..._core.geometry.layout import contiguous_array
@@ -132,7 +132,8 @@ def _sum_of(array: Any, dim: tuple[int, ...] | None, keepdim: bool, dtype: DType
     if array.dtype is dtype.numpy and dtype.itemsize > 2 and dtype.category >= FLOAT:
         if 0 < array.size <= _BLOCK and array.flags.c_contiguous:
             # What the others come to for a few elements.
-            into = np.empty((), array.dtype) if dim is None and not keepdim and type(array) is np.ndarray else None
+            is_one = not keepdim and (dim is None or len(dim) == array.ndim)
+            into = np.empty((), array.dtype) if is_one and type(array) is np.ndarray else None
             return _add(array, dim, None, into, keepdim)
         return _total(array, dim, keepdim)
     if dtype.category == FLOAT and dtype.itemsize == 2:
@@ -546,9 +547,14 @@ def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     return _truth(_any, input, dim, keepdim)
 
 
+_count = undispatched(np.count_nonzero)
+
+
 @primitive(None)
 def _count_nonzero(self: Array, dim: tuple[int, ...]) -> Array:
     if len(dim) == self.ndim:
+        if type(self) is np.ndarray and self.dtype.kind in "fiub":
+            return np.array(_count(self), np.int64)
         return np.array(np.count_nonzero(self != 0), np.int64, like=self)
     return reduced(np.add, (self != 0).astype(np.int64), dim)
 

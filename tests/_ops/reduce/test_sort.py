@@ -177,3 +177,35 @@ def test_distinct_integers_that_lie_close_together(T: Any) -> Any:
             given = T.from_numpy(numbers.reshape(2, 5))
             found[f"{name} from {start}"] = [T.unique(given), T.unique(given, return_inverse=True, return_counts=True)]
     return found
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@differential
+def test_order_of_many_integers_that_lie_close_together(T: Any, dtype: str) -> Any:
+    kind = getattr(T, dtype)
+    info = T.iinfo(kind)
+    spread = T.arange(6000, dtype=kind) * 7919 % 65536
+    near_both_ends = T.cat([spread[:5000] + info.min, spread[:1000] - 65535 + info.max])
+    return [
+        each.sort(descending=descending, stable=True)
+        for each in (spread - 30000, spread % 50 + info.min, spread + (info.max - 65535), spread * 2, near_both_ends)
+        for descending in (False, True)
+    ]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "int64", "float16", "bfloat16", "float32", "float64"])
+@differential
+def test_distinct_values_alone(T: Any, dtype: str) -> Any:
+    few = T.tensor([3, -1, 0, 3, 2, 0, -1]).to(getattr(T, dtype))
+    many = (T.arange(6000) * 7919 % 101 - 20).to(getattr(T, dtype))
+    return few.unique(), many.reshape(60, 100).T.unique(), few[:1].unique(), few[0].unique(), few[:0].unique()
+
+
+def test_distinct_values_are_those_of_unique_with_all_that_it_gives() -> None:
+    """One of several NaN is not another, and the first zero stands for both."""
+    nan = float("nan")
+    for numbers in ([0.0, -0.0, nan, 1.0, nan], [-0.0, 2.0, 0.0, 2.0], [nan], [-0.0, 5.0]):
+        x = flambeau.tensor(numbers)
+        for each in (x, x.double(), x.half(), x.bfloat16()):
+            alone, whole = each.unique().float(), each.unique(return_counts=True)[0].float()
+            np.testing.assert_array_equal(alone.numpy().view(np.int32), whole.numpy().view(np.int32))

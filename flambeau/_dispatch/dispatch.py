@@ -209,12 +209,21 @@ class Primitive(Op, Generic[P, Results]):
         counter, origin = source._counter, source._view
         base = source if origin is None else origin.base
         creation = INFERENCE if modes.inference else MULTI_OUTPUT if modes.grad else NO_GRAD
+        is_view, version = self.is_view and counter is not None, 0 if counter is None else counter[0]
         for array in arrays:
             if type(array) not in ARRAY_CLASSES:  # NumPy's reductions give numbers where no dimension is left
                 array = kind.backend.asarray(array)
-            if self.is_view and counter is not None and array.dtype is dtype:
-                window = Tensor._from_parts((array, kind, counter))  # as `view_of` makes it
-                window._view = View(base, counter[0], creation)
+            if is_view and array.dtype is dtype:
+                window: Tensor = new(Tensor)  # as `view_of` makes it
+                window._array = array
+                window._kind = kind
+                window._counter = counter
+                window._requires_grad = False
+                window._grad_fn = None
+                window._output_nr = 0
+                window._grad = None
+                window._view = View(base, version, creation)
+                window._extra = None
                 outputs.append(window)
             elif self.makes_windows:
                 outputs.append(self._wrap(array, source, modes, True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -11,28 +12,36 @@ import numpy as np
 from ..._codegen.elements.join import join_lines
 
 Array = Any
+Shape = tuple[int, ...]
 
 LONG = 64
 """Bytes; shorter lines NumPy copies as quickly."""
 
 
-def concatenated(arrays: Sequence[Array], dim: int) -> Array | None:
-    """Arrays of one dtype, without gaps, side by side along `dim`; None: NumPy has to do it, or to refuse it."""
-    first = arrays[0]
-    dims = first.ndim
-    dim += dims if dim < 0 else 0
-    if not 0 < dim < dims:
+def concatenated(arrays: Sequence[Array], dim: int, stacked: bool) -> Array | None:
+    """Arrays of one dtype, without gaps, side by side along `dim`, which is new if `stacked`.
+
+    None: NumPy has to do it, or to refuse it.
+    """
+    dtype = arrays[0].dtype
+    plan = _plan(tuple([each.shape for each in arrays]), dim, stacked, dtype.itemsize)
+    return None if plan is None else join_lines()(np.empty(plan[0], dtype), *plan[1:], *arrays)
+
+
+@functools.lru_cache(256)
+def _plan(shapes: tuple[Shape, ...], dim: int, stacked: bool, itemsize: int) -> tuple[Shape, int, int, Array] | None:
+    """The shape that results, the number of its lines, their bytes, and how many of these come from each array."""
+    if stacked:
+        shapes = tuple([(*each[:dim], 1, *each[dim:]) for each in shapes])
+    first = shapes[0]
+    dim += len(first) if dim < 0 else 0
+    if not 0 < dim < len(first):
         return None  # along the first dimension it is one copy for each
-    before, after = first.shape[:dim], first.shape[dim + 1 :]
-    unit = math.prod(after) * first.itemsize
-    for each in arrays:
-        if each.ndim != dims or each.shape[:dim] != before or each.shape[dim + 1 :] != after:
+    before, after = first[:dim], first[dim + 1 :]
+    unit = math.prod(after) * itemsize
+    for each in shapes:
+        if len(each) != len(first) or each[:dim] != before or each[dim + 1 :] != after or each[dim] * unit < LONG:
             return None
-        if each.shape[dim] * unit < LONG:
-            return None
-    lines, total = math.prod(before), sum([each.shape[dim] for each in arrays])
-    if lines < 2:
-        return None
-    result = np.empty((*before, total, *after), first.dtype)
-    lengths = np.array([each.shape[dim] * unit for each in arrays], np.int64)
-    return join_lines()(result, lines, total * unit, lengths, *arrays)
+    lines, total = math.prod(before), sum([each[dim] for each in shapes])
+    lengths = np.array([each[dim] * unit for each in shapes], np.int64)
+    return None if lines < 2 else ((*before, total, *after), lines, total * unit, lengths)

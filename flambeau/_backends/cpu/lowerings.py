@@ -94,12 +94,14 @@ def _function(place: str) -> Kernel | None:
 
 def _generated_if_large(name: str) -> Kernel:
     place, is_large = _LARGE_ENOUGH[name]
+    found: list[Kernel | None] = []  # nothing, until it is first needed
 
     def lowering(*args: Any) -> Any:
         if not is_large(*args):
             return None
-        function = _function(place)
-        return None if function is None else function(*args)
+        if not found:
+            found.append(_function(place))
+        return None if found[0] is None else found[0](*args)
 
     return lowering
 

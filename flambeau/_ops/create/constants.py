@@ -372,9 +372,9 @@ def full(
     if layout is not None:
         check_options(layout, None, "full")
     number = fill_value if type(fill_value) is float else fill_number(fill_value, "full")
-    if dtype is None:
+    if dtype is None and (out is not None or type(fill_value) is not float):
         dtype = out.dtype if out is not None else _dtype_of_number(fill_value, number)
-    kind = chosen_kind(dtype, device, None, "full")
+    kind = chosen_kind(dtype, device, None, "full")  # without a dtype the default one, as for a float
     if out is None:
         return filled(shape, kind, fitting(number, kind.dtype), requires_grad)
     return delivered(filled(shape, kind, fitting(number, kind.dtype), requires_grad), out)

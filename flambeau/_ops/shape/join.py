@@ -106,6 +106,16 @@ def _grown_by(arrays: Sequence[Any], dim: int) -> list[Any]:
     return [each[index] for each in arrays]
 
 
+def _stacked(arrays: Sequence[Any], dim: int) -> Any:
+    """NumPy's arrays without gaps side by side along a new dimension."""
+    first = arrays[0]
+    if not dim and first.ndim and all([each.shape == first.shape for each in arrays]):  # noqa: C419 (few, quicker)
+        joined = np.empty((len(arrays), *first.shape), first.dtype)
+        _concatenate(arrays, 0, joined.reshape(-1, *first.shape[1:]))
+        return joined
+    return _concatenate(_grown_by(arrays, dim), dim)
+
+
 def _plain_cat(tensors: Any, dim: int, stacked: bool = False) -> Tensor | None:
     """The short way for tensors of one kind that fit together; None where it does not apply.
 
@@ -133,16 +143,9 @@ def _plain_cat(tensors: Any, dim: int, stacked: bool = False) -> Tensor | None:
     try:
         if recorded:
             return (_stack if stacked else _cat)(list(tensors), dim, kind.dtype)
-        if size >= LARGE:
-            joined = _side_by_side(_grown_by(arrays, dim) if stacked else arrays, dim)
-        elif not stacked:
-            joined = _concatenate(arrays, dim)
-        elif not dim and dims > 1 and all([each.shape == arrays[0].shape for each in arrays]):  # noqa: C419 (few, quicker)
-            first = arrays[0]
-            joined = np.empty((len(arrays), *first.shape), first.dtype)
-            _concatenate(arrays, 0, joined.reshape(-1, *first.shape[1:]))
-        else:
-            joined = _concatenate(_grown_by(arrays, dim), dim)
+        joined = array_functions.concatenated(arrays, dim, stacked) if size >= LARGE else None
+        if joined is None:
+            joined = _stacked(arrays, dim) if stacked else _concatenate(arrays, dim)
     except (ValueError, IndexError):
         return None  # the long way knows what to say
     return Tensor._from_parts((joined, kind, None if modes.inference else [0, None]))

@@ -154,7 +154,7 @@ class _WithBench:
 _FAMILIES: dict[str, Any] = {
     "pointwise": SimpleNamespace(pointwise=_pointwise, MOST_VARIANTS=16),
     "copy": SimpleNamespace(copy_into=_copy_into),
-    "join": SimpleNamespace(concatenated=lambda arrays, dim: None),  # NumPy's copies are the same
+    "join": SimpleNamespace(concatenated=lambda arrays, dim, stacked: None),  # NumPy's copies are the same
     "matmul": SimpleNamespace(
         **{name: functools.partial(_product, name) for name in ("product", "product_of_few_rows")}
     ),

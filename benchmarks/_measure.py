@@ -95,18 +95,28 @@ def calls_per_burst(take: Burst, seconds: float) -> int:
     return max(1, round(calls * seconds / taken))
 
 
-def alternate(runs: Sequence[Run], rounds: int, seconds: float, collect: bool) -> list[Timing]:
-    """Time `runs` in short bursts that take turns, so that a slow moment of the machine falls on all of them."""
+def alternate(runs: Sequence[Run], rounds: int, seconds: float, collect: bool, limit: float = math.inf) -> list[Timing]:
+    """Time `runs` in short bursts that take turns, so that a slow moment of the machine falls on all of them.
+
+    After `limit` seconds there are no further rounds, if there were `FEWEST_ROUNDS`.
+    """
     with garbage_collector(collect):
-        return alternate_bursts([functools.partial(burst, run) for run in runs], rounds, seconds)
+        return alternate_bursts([functools.partial(burst, run) for run in runs], rounds, seconds, limit)
 
 
-def alternate_bursts(bursts: Sequence[Burst], rounds: int, seconds: float) -> list[Timing]:
+FEWEST_ROUNDS = 9
+"""Of calls that take long: a slow moment falls on a part of one, and the quickest of few is as good as of many."""
+
+
+def alternate_bursts(bursts: Sequence[Burst], rounds: int, seconds: float, limit: float = math.inf) -> list[Timing]:
     """The same for functions that take the number of calls, and return how many seconds these took."""
     calls = [calls_per_burst(take, seconds) for take in bursts]
     taken: list[list[float]] = [[] for _ in bursts]
     order = list(range(len(bursts)))
-    for _ in range(rounds):
+    end = perf_counter() + limit
+    for number in range(rounds):
+        if number >= FEWEST_ROUNDS and perf_counter() > end:
+            break
         for index in order:
             taken[index].append(bursts[index](calls[index]) / calls[index] * 1e6)
         order.reverse()  # neither always follows the other

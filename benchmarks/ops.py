@@ -19,6 +19,8 @@ from _ops.cases import OPS, Inputs
 SIZES = (10, 10_000, 1_000_000)
 LIMIT = 2.0
 """Ratios above are listed at the end."""
+SECONDS_EACH = 0.5
+"""So long a line is measured at most: of a million elements some take half a second for one call."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,8 @@ def measure(name: str, size: int, direction: str, frameworks: tuple[Any, Any], r
             return Row(name, size, direction, "differs")
     except Exception as error:  # whatever goes wrong in one case, the others are still measured
         return Row(name, size, direction, f"failed ({type(error).__name__}: {error})")
-    return Row(name, size, direction, "measured", *_measure.alternate(runs, rounds, seconds, collect=False))
+    timings = _measure.alternate(runs, rounds, seconds, collect=False, limit=SECONDS_EACH)
+    return Row(name, size, direction, "measured", *timings)
 
 
 def print_row(row: Row) -> None:

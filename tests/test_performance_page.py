@@ -95,3 +95,32 @@ def test_times_are_needed(tmp_path: Path) -> None:
     run = write(tmp_path, results(memory=[]))
     assert run.returncode != 0
     assert "none of the files has times" in run.stderr
+
+
+def measured(name: str, size: int, direction: str, ratio: float | None) -> dict[str, Any]:
+    return {"name": name, "size": size, "direction": direction, "ratio": ratio}
+
+
+def test_table_of_single_ops(tmp_path: Path) -> None:
+    """It replaces what stands between its marks, and lists what is above 2 with the reasons."""
+    page, file = tmp_path / "performance.md", tmp_path / "ops.json"
+    begin, end = "<!-- single ops: written by tools/ops_table.py -->", "<!-- end of single ops -->"
+    page.write_text(f"before\n{begin}\nold\n{end}\nafter\n", encoding="utf-8")
+    cases = [
+        measured("rand", 10, "forward", 2.5),
+        measured("add", 10, "forward", 0.4),
+        measured("add", 10, "backward", 2.75),
+        measured("add", 10_000, "forward", 1.5),
+        measured("odd", 10, "forward", None),
+    ]
+    machine = {"python": "3.12.1", "machine": "wood", "cores": 2}
+    file.write_text(json.dumps({"machine": machine, "pytorch": "2.13.0", "cases": cases}), encoding="utf-8")
+    command = [sys.executable, str(ROOT / "tools" / "ops_table.py"), "--page", str(page), str(file)]
+    subprocess.run(command, check=True)
+    text = page.read_text(encoding="utf-8")
+    assert re.fullmatch(f"before\n{begin}\n.*\n{end}\nafter\n", text, re.DOTALL)
+    assert "old" not in text
+    assert "| 10 | 3 | 1.00 | 2.75 | 1 | 2 |" in text
+    assert "- random numbers, which take a lock, through several Python calls: `rand` 2.5\n" in text
+    assert "- not looked into: `add` backward 2.8\n" in text
+    assert "Above 2 at 10,000 elements: none." in text

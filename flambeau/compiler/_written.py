@@ -19,6 +19,9 @@ _MOST_LINES = 300
 _ASSIGNED = re.compile(r"((?:[a-z]+\d+|row)(?:, [a-z]+\d+)*),? = ")
 """Variables of checks, and of the sizes among them."""
 
+_NAMED = re.compile(r"\b(?:[a-z]+\d+|row)\b")
+"""What could be one of them."""
+
 
 @dataclass
 class Written:
@@ -103,8 +106,5 @@ def _assigned(lines: Sequence[str]) -> set[str]:
 
 
 def _names(lines: Sequence[str], variables: set[str]) -> set[str]:
-    """The variables that lines name; constants, of which there are many more, are called otherwise."""
-    if not variables:
-        return set()
-    beginnings = "|".join(sorted({each.rstrip("0123456789") for each in variables}))
-    return variables & set(re.findall(rf"\b(?:{beginnings})\d*\b", "\n".join(lines)))
+    """The variables that lines name."""
+    return variables & set(_NAMED.findall("\n".join(lines)))

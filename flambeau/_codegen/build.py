@@ -22,7 +22,7 @@ from typing import Any
 import llvmlite.ir as ir
 
 from .._core.process.processor import ON_X86_64
-from . import types
+from . import constants, types
 from .types import BOOL, F16, F32, F64, I8, I16, I32, I64, POINTER, VOID, Scalar
 
 Number = int | float | bool
@@ -219,9 +219,7 @@ class Builder:
             number = None
         else:
             number = float(value)
-        if isinstance(type_, ir.VectorType):
-            return Value(self, ir.Constant(type_, [number] * type_.count))
-        return Value(self, ir.Constant(type_, number))
+        return Value(self, constants.number(type_, number))
 
     def integer(self, value: Operand) -> Value:
         """A 64-bit integer."""
@@ -247,38 +245,33 @@ class Builder:
         """A vector that holds `value` in every lane."""
         if lanes == 1 or value.lanes == lanes:
             return value
-        vector = ir.VectorType(value.type, lanes)
-        undefined = ir.Constant(vector, ir.Undefined)
-        first = self.ir.insert_element(undefined, value.ir, ir.Constant(I32, 0))
-        mask = ir.Constant(ir.VectorType(I32, lanes), [0] * lanes)
-        return Value(self, self.ir.shuffle_vector(first, undefined, mask), value.signed)
+        undefined = constants.undefined(constants.vector(value.type, lanes))
+        first = self.ir.insert_element(undefined, value.ir, constants.number(I32, 0))
+        everywhere = constants.number(constants.vector(I32, lanes), 0)
+        return Value(self, self.ir.shuffle_vector(first, undefined, everywhere), value.signed)
 
     def shuffle(self, first: Value, second: Value | None, lanes: Sequence[int]) -> Value:
         """A vector of the chosen lanes of one or two vectors."""
-        other = ir.Constant(first.type, ir.Undefined) if second is None else second.ir
-        return Value(
-            self,
-            self.ir.shuffle_vector(first.ir, other, ir.Constant(ir.VectorType(I32, len(lanes)), list(lanes))),
-            first.signed,
-        )
+        other = constants.undefined(first.type) if second is None else second.ir
+        return Value(self, self.ir.shuffle_vector(first.ir, other, constants.positions(*lanes)), first.signed)
 
     def gathered(self, values: Sequence[Value]) -> Value:
         """A vector of single values."""
-        vector = ir.Constant(ir.VectorType(values[0].type, len(values)), ir.Undefined)
+        vector = constants.undefined(ir.VectorType(values[0].type, len(values)))
         for number, value in enumerate(values):
-            vector = self.ir.insert_element(vector, value.ir, ir.Constant(I32, number))
+            vector = self.ir.insert_element(vector, value.ir, constants.number(I32, number))
         return Value(self, vector, values[0].signed)
 
     def lane(self, vector: Value, number: int) -> Value:
         """One number of a vector."""
-        return Value(self, self.ir.extract_element(vector.ir, ir.Constant(I32, number)), vector.signed)
+        return Value(self, self.ir.extract_element(vector.ir, constants.number(I32, number)), vector.signed)
 
     def convert(self, value: Value, element: ir.Type, signed: bool = True) -> Value:
         """`value` in another type of number. Floats become integers by cutting, saturating at the ends."""
         source = value.element
         if source == element:
             return Value(self, value.ir, signed)
-        target = ir.VectorType(element, value.lanes) if value.lanes > 1 else element
+        target = constants.vector(element, value.lanes)
         from_float, to_float = value.is_float, not isinstance(element, ir.IntType)
         if from_float and to_float:
             if ON_X86_64 and element == F16 and source == F64:
@@ -304,7 +297,7 @@ class Builder:
 
     def bits(self, value: Value, element: ir.Type) -> Value:
         """The same bits as another type of the same width."""
-        target = ir.VectorType(element, value.lanes) if value.lanes > 1 else element
+        target = constants.vector(element, value.lanes)
         return Value(self, self.ir.bitcast(value.ir, target), True)
 
     def select(self, condition: Value, if_true: Operand, if_false: Operand) -> Value:
@@ -415,10 +408,9 @@ class Builder:
         """The lanes of a vector combined in pairs."""
         while (lanes := vector.lanes) > 1:
             half = lanes // 2
-            low, high = self.shuffle(vector, None, range(half)), self.shuffle(vector, None, range(half, lanes))
             if half == 1:
-                low, high = self.lane(vector, 0), self.lane(vector, 1)
-            vector = combine(low, high)
+                return combine(self.lane(vector, 0), self.lane(vector, 1))
+            vector = combine(self.shuffle(vector, None, range(half)), self.shuffle(vector, None, range(half, lanes)))
         return vector
 
     # Memory
@@ -431,6 +423,17 @@ class Builder:
     def at(self, pointer: Value, scalar: Scalar, index: Operand) -> Value:
         """The address of an element."""
         return self.offset(pointer, index, scalar.memory)
+
+    def opaque(self, pointer: Value) -> Value:
+        """The same address, of which LLVM does not see how it was computed; to be asked for outside of inner loops.
+
+        LLVM looks for the best way to count up the addresses of a loop. Where it sees sums of many products in them,
+        this is most of the time that it takes for a kernel.
+        """
+        if "opaque" not in self.module.globals:
+            inner = self.subroutine("opaque", POINTER, [POINTER])
+            inner.give_back(inner.arguments[0])
+        return self.call("opaque", POINTER, [pointer])
 
     def load_raw(self, pointer: Value, type_: ir.Type, align: int | None = None) -> Value:
         """What stands at an address."""
@@ -446,14 +449,13 @@ class Builder:
     def load(self, pointer: Value, scalar: Scalar, index: Operand = 0, lanes: int = 1) -> Value:
         """`lanes` neighbouring elements of an array, in the type in which they are computed with."""
         place = self.at(pointer, scalar, index)
-        memory = ir.VectorType(scalar.memory, lanes) if lanes > 1 else scalar.memory
-        raw = self.load_raw(place, memory, scalar.size)
+        raw = self.load_raw(place, constants.vector(scalar.memory, lanes), scalar.size)
         raw.signed = scalar.is_signed
         return self.unpacked(raw, scalar)
 
     def prefetch(self, pointer: Value) -> None:
         """Fetch what stands at an address into the cache; it may be any address."""
-        read, keep, data = (ir.Constant(I32, number) for number in (0, 3, 1))
+        read, keep, data = (constants.number(I32, number) for number in (0, 3, 1))
         function = self.external("llvm.prefetch.p0", VOID, [POINTER, I32, I32, I32])
         self.ir.call(function, [pointer.ir, read, keep, data])
 
@@ -500,7 +502,7 @@ class Builder:
 
     def variable(self, type_: ir.Type, initial: Operand | None = None, lanes: int = 1, signed: bool = True) -> Variable:
         """A variable of `type_`, or a vector of them."""
-        return Variable(self, ir.VectorType(type_, lanes) if lanes > 1 else type_, initial, signed)
+        return Variable(self, constants.vector(type_, lanes), initial, signed)
 
     # Control
 
@@ -616,7 +618,7 @@ class Builder:
         body, count, grain = Value(self, inner.function), self.integer(count), self.integer(grain)
         with self.either(count <= grain) as (small, large):
             with small:
-                self.ir.call(inner.function, [place, ir.Constant(I64, 0), count.ir])
+                self.ir.call(inner.function, [place, constants.number(I64, 0), count.ir])
             with large:
                 state = self.call("PyEval_SaveThread", POINTER, []) if unlock else None
                 self.call("flambeau_parallel", VOID, [body, Value(self, place), count, grain])
@@ -625,7 +627,8 @@ class Builder:
 
     @staticmethod
     def _field(build: ir.IRBuilder, place: ir.Value, record: ir.Type, number: int) -> ir.Value:
-        return build.gep(place, [ir.Constant(I32, 0), ir.Constant(I32, number)], inbounds=True, source_etype=record)
+        indices = [constants.number(I32, 0), constants.number(I32, number)]
+        return build.gep(place, indices, inbounds=True, source_etype=record)
 
 
 def _function(module: ir.Module, name: str, returns: ir.Type, arguments: Sequence[ir.Type]) -> ir.Function:

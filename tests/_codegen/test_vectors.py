@@ -9,6 +9,7 @@ pytest.importorskip("llvmlite")
 
 from flambeau._codegen.arrays import Arguments
 from flambeau._codegen.build import Builder
+from flambeau._codegen.constants import vector
 from flambeau._codegen.kernel import kernel
 from flambeau._codegen.products.gemm import transposed
 from flambeau._codegen.types import float32
@@ -27,8 +28,17 @@ def reverse_four(b: Builder, args: Arguments) -> None:
 def transpose_four(b: Builder, args: Arguments) -> None:
     """Transpose a matrix of 4x4."""
     out, source = (args.array(i).data for i in range(2))
-    for row, vector in enumerate(transposed(b, [b.load(source, float32, 4 * row, 4) for row in range(4)])):
-        b.store(out, float32, 4 * row, vector)
+    for row, column in enumerate(transposed(b, [b.load(source, float32, 4 * row, 4) for row in range(4)])):
+        b.store(out, float32, 4 * row, column)
+
+
+@kernel
+def write_zeros(b: Builder, args: Arguments) -> None:
+    """Write 0, 0, -0 and -0 as single numbers, then as vectors of two."""
+    out = args.array(0).data
+    for place, number in enumerate((0.0, 0.0, -0.0, -0.0)):
+        b.store(out, float32, place, b.constant(float32.compute, number))
+        b.store(out, float32, 4 + 2 * place, b.constant(vector(float32.compute, 2), number))
 
 
 def test_gathered() -> None:
@@ -41,3 +51,10 @@ def test_transposed() -> None:
     source, out = np.arange(16, dtype=np.float32).reshape(4, 4), np.zeros((4, 4), np.float32)
     transpose_four()(out, source)
     np.testing.assert_array_equal(out, source.T)
+
+
+def test_zeros_keep_their_signs() -> None:
+    out = np.ones(12, np.float32)
+    write_zeros()(out)
+    assert not out.any()
+    assert np.signbit(out).tolist() == [False, False, True, True] + [False] * 4 + [True] * 4

@@ -213,7 +213,10 @@ def pointwise_strided(b: Builder, arguments: Arguments, program: Program, memory
             column = position.value - row * inner
             length = c.smaller(inner - column, end - position.value)
             offsets = _offsets(c, row, outer, sizes, strides)
-            places = [base + (offset + column * step) for base, offset, step in zip(bases, offsets, steps, strict=True)]
+            places = [
+                c.opaque(base + (offset + column * step))
+                for base, offset, step in zip(bases, offsets, steps, strict=True)
+            ]
             _segment(c, program, scalars, results, places, steps, length, width)
             position.value = position.value + length
 

@@ -31,8 +31,8 @@ def turned_copy(b: Builder, arguments: Arguments, dtype: str) -> None:
             first_column = (task - line * tiles) * _TILE
             number = line // lines
             first_row = (line - number * lines) * _TILE
-            source = c.at(x, scalar, number * batch_step + first_column * column_step + first_row)
-            target = c.at(out, scalar, (number * rows + first_row) * columns + first_column)
+            source = c.opaque(c.at(x, scalar, number * batch_step + first_column * column_step + first_row))
+            target = c.opaque(c.at(out, scalar, (number * rows + first_row) * columns + first_column))
             height, width = c.smaller(rows - first_row, _TILE), c.smaller(columns - first_column, _TILE)
             for row, tall in c.lanes(0, height, BLOCK):
                 for column, wide in c.lanes(0, width, BLOCK):

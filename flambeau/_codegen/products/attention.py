@@ -47,10 +47,10 @@ class _Heads:
         self.scalar = scalar
 
     @staticmethod
-    def matrix(values: list[Value], batch: Value, head: Value) -> _Matrix:
+    def matrix(c: Builder, values: list[Value], batch: Value, head: Value) -> _Matrix:
         """The rows of one head; `values` are those that were captured."""
         place, batch_step, head_step, row_step = values
-        return _Matrix(place + (batch * batch_step + head * head_step), row_step)
+        return _Matrix(c.opaque(place + (batch * batch_step + head * head_step)), row_step)
 
 
 def _turned(
@@ -137,7 +137,9 @@ def attention_forward(b: Builder, arguments: Arguments, dtype: str, causal: bool
             first = (task - line * blocks) * QUERIES
             batch = line // number_of_heads
             head = line - batch * number_of_heads
-            output, query, key, value, mask = (_Heads.matrix(given[at : at + 4], batch, head) for at in range(0, 20, 4))
+            output, query, key, value, mask = (
+                _Heads.matrix(c, given[at : at + 4], batch, head) for at in range(0, 20, 4)
+            )
             count = c.smaller(rows - first, QUERIES)
             _turned(c, scalar, query, first, count, width, scale, turned)
             for at, lanes in _parts(scalar):
@@ -216,7 +218,9 @@ def attention_of_few_queries(b: Builder, arguments: Arguments, dtype: str, causa
             number = task - line * rows
             batch = line // number_of_heads
             head = line - batch * number_of_heads
-            output, query, key, value, mask = (_Heads.matrix(given[at : at + 4], batch, head) for at in range(0, 20, 4))
+            output, query, key, value, mask = (
+                _Heads.matrix(c, given[at : at + 4], batch, head) for at in range(0, 20, 4)
+            )
             seen = c.smaller(keys, number + 1) if causal else keys
             line_of_query = query.row(c, scalar, number)
             for together, first, last in ((4, c.integer(0), seen // 4 * 4), (1, seen // 4 * 4, seen)):
@@ -273,14 +277,14 @@ def _absorb(
     c: Builder, scalar: Scalar, scores: Value, seen: Value, largest: Value, total: Value, shrink: Value
 ) -> None:
     """Turn scores into exponentials, and bring maxima, sums and the factor of what was gathered before up to date."""
-    zero = 0.0
-    for at, lanes in _parts(scalar):
+    lanes = 64 // scalar.size
+    with c.loop(0, QUERIES, lanes) as at:
         before = c.load(largest, scalar, at, lanes)
         highest = c.variable(scalar.compute, before, lanes)
         with c.loop(0, seen) as row:
             highest.value = c.maximum(highest.value, c.load(scores, scalar, row * QUERIES + at, lanes))
         # Queries that have seen no key yet: nothing is subtracted from their scores, which are -inf.
-        safe = c.select(highest.value == _LOWEST, c.constant(before.type, zero), highest.value)
+        safe = c.select(highest.value == _LOWEST, c.constant(before.type, 0.0), highest.value)
         factor = exp(c, before - safe)
         sums = c.variable(scalar.compute, c.load(total, scalar, at, lanes) * factor, lanes)
         with c.loop(0, seen) as row:
@@ -320,7 +324,7 @@ def attention_backward(b: Builder, arguments: Arguments, dtype: str, causal: boo
             batch = line // number_of_heads
             head = line - batch * number_of_heads
             of_query, of_key, of_value, query, key, value, output, grad, mask = (
-                _Heads.matrix(given[at : at + 4], batch, head) for at in range(0, 36, 4)
+                _Heads.matrix(c, given[at : at + 4], batch, head) for at in range(0, 36, 4)
             )
             count = c.smaller(rows - first, QUERIES)
             _turned(c, scalar, query, first, count, width, scale, turned)

@@ -171,8 +171,8 @@ def _write_panels(b: Builder, unit: Value, values: list[Value], memory: Scalar, 
     together = b.select(row_step <= 64, b.integer(_STEPS_TOGETHER), b.larger(steps, 1))
     with b.loop(0, steps, together) as from_step, b.loop(first_tile, last_tile) as tile:
         to_step = b.smaller(from_step + together, steps)
-        target = b.at(panels, compute, (block * row_tiles + tile) * depth_block * rows)
-        begin = b.at(source, memory, start + tile * rows * row_step)
+        target = b.opaque(b.at(panels, compute, (block * row_tiles + tile) * depth_block * rows))
+        begin = b.opaque(b.at(source, memory, start + tile * rows * row_step))
         valid = b.smaller(sizes.rows - tile * rows, rows)
         with b.either(valid == rows) as (is_whole, is_rest):
             with is_whole, b.either(row_step == 1) as (side_by_side, apart):

@@ -86,12 +86,16 @@ class _Sums:
                 for total, each in zip(totals, loaded, strict=True):
                     total.value = c.fma(spread, each, total.value)
             factor.value, line.value = c.at(factor.value, scalar, column_step), c.at(line.value, scalar, right_step)
-        for number, totals in enumerate(sums):
-            for column, total in zip(columns, totals, strict=True):
-                place = result_step * number + column
-                with c.when(add != 0):
-                    total.value = total.value + c.load(result, scalar, place, width)
-                c.store(result, scalar, place, total.value)
+        placed = [
+            (total, result_step * number + column)
+            for number, totals in enumerate(sums)
+            for column, total in zip(columns, totals, strict=True)
+        ]
+        with c.when(add != 0):
+            for total, place in placed:
+                total.value = total.value + c.load(result, scalar, place, width)
+        for total, place in placed:
+            c.store(result, scalar, place, total.value)
 
 
 class Product:

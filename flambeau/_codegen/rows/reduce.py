@@ -100,8 +100,8 @@ def reduce_columns(b: Builder, arguments: Arguments, kind: str, given: str, resu
             batch = line // chunks_
             first = (line - batch * chunks_) * chunk_
             last = c.smaller(first + chunk_, length_)
-            place = c.at(x_, source, batch * length_ * inner_ + column)
-            goal = c.at(out_, target, line * inner_ + column)
+            place = c.opaque(c.at(x_, source, batch * length_ * inner_ + column))
+            goal = c.opaque(c.at(out_, target, line * inner_ + column))
             centre = c.at(centres_, target, batch * inner_ + column) if kind == "deviation" else None
             start = c.constant(target.compute, start_of(kind, target.name))
             fours = first + (last - first) // 4 * 4

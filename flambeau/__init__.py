@@ -9,40 +9,43 @@ import importlib
 import math
 from typing import Any
 
-from . import autograd
-from ._backends.cpu import lowerings as _cpu_lowerings
-from ._core.backend import backend_of as _backend_of
-from ._core.device import LAYOUTS, MEMORY_FORMATS, device, layout, memory_format
-from ._core.dtype import NAMES, dtype, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype
-from ._core.process.caller import is_warn_always_enabled, set_warn_always
-from ._core.process.defaults import get_default_device, set_default_device
-from ._core.release import RELEASE as _RELEASE
-from ._core.size import Size
-from ._core.storage import UntypedStorage
-from ._core.tensor import Tensor
-from ._dispatch.gradients.fused_derivatives import fused as _fused
-from ._dispatch.public import catalogue
-from ._dispatch.public.overrides import DisableTorchFunctionSubclass
-from ._dispatch.public.registry import function_named
-from ._dispatch.public.settings import (
-    are_deterministic_algorithms_enabled,
-    get_deterministic_debug_mode,
-    get_num_threads,
-    is_deterministic_algorithms_warn_only_enabled,
-    set_deterministic_debug_mode,
-    set_num_threads,
-    use_deterministic_algorithms,
-)
-from ._wiring import fill as _fill_slots
-from .autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled
-from .autograd.grad_mode import (
-    enable_grad,
-    inference_mode,
-    is_grad_enabled,
-    is_inference_mode_enabled,
-    no_grad,
-    set_grad_enabled,
-)
+from ._core.process.collector import collector_paused as _collector_paused
+
+with _collector_paused():
+    from . import autograd
+    from ._backends.cpu import lowerings as _cpu_lowerings
+    from ._core.backend import backend_of as _backend_of
+    from ._core.device import LAYOUTS, MEMORY_FORMATS, device, layout, memory_format
+    from ._core.dtype import NAMES, dtype, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype
+    from ._core.process.caller import is_warn_always_enabled, set_warn_always
+    from ._core.process.defaults import get_default_device, set_default_device
+    from ._core.release import RELEASE as _RELEASE
+    from ._core.size import Size
+    from ._core.storage import UntypedStorage
+    from ._core.tensor import Tensor
+    from ._dispatch.gradients.fused_derivatives import fused as _fused
+    from ._dispatch.public import catalogue
+    from ._dispatch.public.overrides import DisableTorchFunctionSubclass
+    from ._dispatch.public.registry import function_named
+    from ._dispatch.public.settings import (
+        are_deterministic_algorithms_enabled,
+        get_deterministic_debug_mode,
+        get_num_threads,
+        is_deterministic_algorithms_warn_only_enabled,
+        set_deterministic_debug_mode,
+        set_num_threads,
+        use_deterministic_algorithms,
+    )
+    from ._wiring import fill as _fill_slots
+    from .autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled
+    from .autograd.grad_mode import (
+        enable_grad,
+        inference_mode,
+        is_grad_enabled,
+        is_inference_mode_enabled,
+        no_grad,
+        set_grad_enabled,
+    )
 
 _cpu_lowerings.push()
 _fill_slots()
@@ -117,7 +120,8 @@ _SUBPACKAGES = frozenset({
 def __getattr__(name: str) -> Any:
     # Subpackages load on first use: importing the package stays quick.
     if name in _SUBPACKAGES:
-        return importlib.import_module(f"flambeau.{name}")
+        with _collector_paused():
+            return importlib.import_module(f"flambeau.{name}")
     if name in _LATER:
         value = globals()[name] = getattr(importlib.import_module(f"flambeau.{_LATER[name]}"), name)
         return value

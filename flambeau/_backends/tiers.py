@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from .._core.backend import backend_of
+from .._core.process.collector import collector_paused
 
 FAMILIES: dict[str, Any] = {}
 """The modules that were asked for, None for those that are not there."""
@@ -57,8 +58,9 @@ def available() -> bool:
 def _load(family: str) -> Any:
     if not available():
         return None
-    module = importlib.import_module(f"flambeau._backends.cpu.{family}")
-    importlib.import_module("flambeau._backends.cpu.allocator").start()  # large results are to come from the pool
+    with collector_paused():
+        module = importlib.import_module(f"flambeau._backends.cpu.{family}")
+        importlib.import_module("flambeau._backends.cpu.allocator").start()  # large results are to come from the pool
     return module
 
 

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import importlib
 
+from .._core.process.collector import collector_paused
+
 
 def load(family: str) -> None:
     """Import one file of ops."""
-    importlib.import_module(f"{__name__}.{family}")
+    with collector_paused():
+        importlib.import_module(f"{__name__}.{family}")

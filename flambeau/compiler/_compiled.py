@@ -17,6 +17,7 @@ from .._backends.tiers import generated, wanted
 from .._core.dtype import DEFAULTS
 from .._core.modes import THREAD
 from .._core.process import defaults
+from .._core.process.collector import collector_paused
 from .._core.process.determinism import DETERMINISM
 from .._core.process.threads import num_threads
 from .._core.tensor import Tensor
@@ -181,7 +182,8 @@ class Compiled:
             reason, line = self._unsteady(recording.recorder.program.items)
             if reason is not None:
                 raise Uncompilable(reason)
-            return recording.result, self._program(recording)
+            with collector_paused():
+                return recording.result, self._program(recording)
         except Uncompilable as refused:
             raise Refused(str(refused), recording.result, True, line) from None
 

@@ -1,0 +1,23 @@
+"""Python's cyclic collector, and where it had better wait."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Let no cycles be looked for meanwhile, as while modules are imported.
+
+    Those make thousands of objects, all of which stay: the collector looks at them time and again, finds nothing, and
+    comes to look at everything there is in the midst of a program's first step.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -1,17 +1,20 @@
-"""Decompositions and solutions of systems, NumPy's and its library's, with as many threads as pay.
+"""Decompositions and solutions of systems, NumPy's and its library's, in the precision of the matrices.
 
-The library divides even the small steps of a decomposition among its threads, which then wait for one another thousands
-of times. Where another process uses the processors too, each wait may take as long as the operating system lets that
-one run: on two busy processors, the singular values of 200 x 200 numbers took 10 to 30 times as long with two threads
-as with one, and everything up to 800 x 800 several times as long. On an idle machine with 16 processors, threads gain
-nothing (less than a tenth) below the sizes given here.
+NumPy's functions compute float32 in float64, which takes twice as long. The loops under them, which it calls by
+signature, have one for each dtype: these are called here where they are known, the functions elsewhere.
+
+All of them use as many threads as pay. The library divides even the small steps of a decomposition among its threads,
+which then wait for one another thousands of times. Where another process uses the processors too, each wait may take as
+long as the operating system lets that one run: on two busy processors, the singular values of 200 x 200 numbers took 10
+to 30 times as long with two threads as with one, and everything up to 800 x 800 several times as long. On an idle
+machine with 16 processors, threads gain nothing (less than a tenth) below the sizes given here.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -37,16 +40,75 @@ def _with_threads_from(size: int, function: Callable[..., Any]) -> Callable[...,
     return run
 
 
-svd = _with_threads_from(_DECOMPOSITIONS, np.linalg.svd)
-eig = _with_threads_from(_DECOMPOSITIONS, np.linalg.eig)
-eigvals = _with_threads_from(_DECOMPOSITIONS, np.linalg.eigvals)
-eigh = _with_threads_from(_DECOMPOSITIONS, np.linalg.eigh)
-eigvalsh = _with_threads_from(_DECOMPOSITIONS, np.linalg.eigvalsh)
-qr = _with_threads_from(_DECOMPOSITIONS, np.linalg.qr)
-det = _with_threads_from(_DECOMPOSITIONS, np.linalg.det)
+def _failed(kind: str, flag: int) -> NoReturn:
+    raise np.linalg.LinAlgError("a matrix is singular, not positive-definite, or without a result that converges")
+
+
+@functools.cache
+def _loop(name: str) -> tuple[Any, dict[str, str]]:
+    """NumPy's loop of this name, and its signatures by the dtype of the matrices."""
+    loop = getattr(getattr(np.linalg, "_umath_linalg", None), name, None)
+    return loop, {each[0]: each for each in getattr(loop, "types", ())}
+
+
+def _by_loop(name: str, matrices: Any, *others: Any) -> Any:
+    """What NumPy's loop of this name makes of matrices; None: it has none for them."""
+    loop, signatures = _loop(name)
+    signature = signatures.get(matrices.dtype.char) if type(matrices) is np.ndarray else None
+    if signature is None:
+        return None
+    with np.errstate(invalid="call", over="ignore", divide="ignore", under="ignore", call=_failed):
+        return loop(matrices, *others, signature=signature)
+
+
+def _preferring_loop(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def run(matrices: Any, *others: Any) -> Any:
+        found = _by_loop(name, matrices, *others)
+        return function(matrices, *others) if found is None else found
+
+    return run
+
+
+def _svd(matrices: Any, full_matrices: bool) -> Any:
+    found = _by_loop("svd_f" if full_matrices else "svd_s", matrices)
+    return np.linalg.svd(matrices, full_matrices) if found is None else found
+
+
+def _svdvals(matrices: Any) -> Any:
+    found = _by_loop("svd", matrices)
+    return np.linalg.svd(matrices, compute_uv=False) if found is None else found
+
+
+def _eigh(matrices: Any, triangle: Any = "L") -> Any:
+    found = _by_loop("eigh_lo" if triangle == "L" else "eigh_up", matrices)
+    return np.linalg.eigh(matrices, triangle) if found is None else found
+
+
+def _eigvalsh(matrices: Any, triangle: Any = "L") -> Any:
+    found = _by_loop("eigvalsh_lo" if triangle == "L" else "eigvalsh_up", matrices)
+    return np.linalg.eigvalsh(matrices, triangle) if found is None else found
+
+
+def _qr(matrices: Any, mode: Any) -> Any:
+    found = eliminations.qr(matrices, mode) if type(matrices) is np.ndarray else None
+    return np.linalg.qr(matrices, mode) if found is None else found
+
+
+svd = _with_threads_from(_DECOMPOSITIONS, _svd)
+svdvals = _with_threads_from(_DECOMPOSITIONS, _svdvals)
+eig = _with_threads_from(_DECOMPOSITIONS, _preferring_loop("eig", np.linalg.eig))
+eigvals = _with_threads_from(_DECOMPOSITIONS, _preferring_loop("eigvals", np.linalg.eigvals))
+eigh = _with_threads_from(_DECOMPOSITIONS, _eigh)
+eigvalsh = _with_threads_from(_DECOMPOSITIONS, _eigvalsh)
+qr = _with_threads_from(_DECOMPOSITIONS, _qr)
+det = _with_threads_from(_DECOMPOSITIONS, np.linalg.det)  # its loop for float32 takes the exponential of a sum of logs
 slogdet = _with_threads_from(_DECOMPOSITIONS, np.linalg.slogdet)
-cholesky = _with_threads_from(_DECOMPOSITIONS, np.linalg.cholesky)
-inv = _with_threads_from(_ELIMINATIONS, np.linalg.inv)
-solve = _with_threads_from(_ELIMINATIONS, np.linalg.solve)
+cholesky = _with_threads_from(_DECOMPOSITIONS, _preferring_loop("cholesky_lo", np.linalg.cholesky))
+inv = _with_threads_from(_ELIMINATIONS, _preferring_loop("inv", np.linalg.inv))
+solve = _with_threads_from(_ELIMINATIONS, _preferring_loop("solve", np.linalg.solve))
 factored = _with_threads_from(_ELIMINATIONS, eliminations.factored)
 triangle_solved = _with_threads_from(_ELIMINATIONS, eliminations.triangle_solved)
+symmetric_factored = _with_threads_from(_DECOMPOSITIONS, eliminations.symmetric_factored)
+orthonormal = _with_threads_from(_DECOMPOSITIONS, eliminations.orthonormal)
+least_squares = _with_threads_from(_DECOMPOSITIONS, eliminations.least_squares)

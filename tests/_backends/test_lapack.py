@@ -50,7 +50,7 @@ def test_several_callers_at_once() -> None:
     assert blas.used_threads() == flambeau.get_num_threads()
 
 
-@pytest.mark.parametrize("name", ["svdvals", "eigvalsh", "qr", "inv"])
+@pytest.mark.parametrize("name", ["svdvals", "eigvalsh", "qr", "inv", "ldl_factor"])
 def test_ops_go_that_way(name: str) -> None:
     size = 100 if name == "inv" else 200
     matrices = flambeau.randn(20, size, size)
@@ -79,3 +79,25 @@ def test_a_forked_process_has_all_threads() -> None:
         if not child:
             os._exit(blas.used_threads() or 0)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
+
+
+def _all(found: Any) -> list[Any]:
+    return list(found) if isinstance(found, tuple) else [found]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+@pytest.mark.parametrize("name", ["inv", "solve", "cholesky", "eigh", "eigvalsh", "eig", "eigvals", "svd", "svdvals"])
+def test_results_without_the_loops(name: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    parts = rng.standard_normal((2, 3, 6, 6))
+    noise = (parts[0] + 1j * parts[1] if dtype == "complex64" else parts[0]).astype(dtype)
+    matrices = noise @ noise.conj().swapaxes(-1, -2) + np.diag(np.arange(6)).astype(dtype)
+    others = {"solve": (noise,), "svd": (False,), "eigh": ("U",), "eigvalsh": ("U",)}.get(name, ())
+    function = getattr(lapack, name)
+    quick = _all(function(matrices, *others))
+    monkeypatch.setattr(lapack, "_by_loop", lambda *_: None)
+    for ours, theirs in zip(quick, _all(function(matrices, *others)), strict=True):
+        assert ours.shape == theirs.shape
+        assert ours.dtype.char.lower() == theirs.dtype.char.lower() == "f"
+        # vectors are unique up to a phase, and eigenvalues have no order
+        np.testing.assert_allclose(np.sort(np.abs(ours)), np.sort(np.abs(theirs)), rtol=1e-2, atol=1e-3)

@@ -1,7 +1,7 @@
-"""Routines of the linear algebra library that NumPy brings along and has no functions for: LU, triangular systems.
+"""Routines of the linear algebra library that NumPy brings along and has no functions for, or only for float64.
 
 They are called by their addresses, matrix by matrix. The library counts columns first: a row-major matrix is its
-transpose to it.
+transpose to it. What it leaves in place of the matrices is returned as it is, column by column in memory.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from .blas import openblas
 Array = Any
 
 _LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}
+_COMPLEX = {"orgqr": "ungqr"}
+"""What complex routines are called that have another name."""
 _NAMES = ("scipy_{}_64_", "{}_64_")
 """Libraries whose integers have 64 bits say so in the names of their routines; others are not asked."""
 _WORTH_A_CALL = 16
-"""Smaller matrices are quicker by functions of whole batches, if there are several."""
+"""Smaller matrices are quicker by functions of whole batches, if there are several and such functions."""
 
 
 @functools.cache
@@ -36,35 +38,67 @@ def _routine(name: str) -> Callable[..., Any] | None:
     return None
 
 
-def _routine_for(name: str, matrices: Array) -> Callable[..., Any] | None:
+def _routine_for(name: str, matrices: Array, smallest: int = _WORTH_A_CALL) -> Callable[..., Any] | None:
     """The routine for these matrices; None: there is none, or it does not pay."""
     letter = _LETTERS.get(matrices.dtype.char)
     if letter is None or not matrices.size or not matrices.dtype.isnative:
         return None
-    is_one = matrices.size == matrices.shape[-1] * matrices.shape[-2]
-    return _routine(letter + name) if is_one or min(matrices.shape[-2:]) >= _WORTH_A_CALL else None
+    if min(matrices.shape[-2:]) < smallest and matrices.size != matrices.shape[-1] * matrices.shape[-2]:
+        return None
+    return _routine(letter + (_COMPLEX.get(name, name) if matrices.dtype.kind == "c" else name))
 
 
 def _number(value: int) -> Any:
     return ctypes.byref(ctypes.c_int64(value))
 
 
+def _letters(text: str) -> list[Any]:
+    return [ctypes.c_char_p(each.encode()) for each in text]
+
+
+def _lengths(text: str) -> list[Any]:
+    """The routines want the lengths of their letters too, after all else."""
+    return [ctypes.c_size_t(1) for _ in text]
+
+
 def _address(array: Array) -> ctypes.c_void_p:
     return ctypes.c_void_p(array.ctypes.data)
 
 
+def _addresses(stack: Array) -> list[ctypes.c_void_p]:
+    """Where the parts of a contiguous array begin."""
+    begin = stack.ctypes.data
+    return [ctypes.c_void_p(begin + part * stack.strides[0]) for part in range(len(stack))]
+
+
+def _by_columns(matrices: Array) -> Array:
+    """A copy in one line of matrices, each with its columns one after the other: its transpose in rows."""
+    *_, rows, columns = matrices.shape
+    return np.array(matrices.swapaxes(-1, -2), order="C").reshape(-1, columns, rows)
+
+
+def _on_each(run: Callable[..., Any], arguments: Callable[..., tuple[Any, ...]], *stacks: Array) -> None:
+    """Call a routine for each matrix, with `arguments` of its places in the stacks, of working memory and its size."""
+    places = list(zip(*map(_addresses, stacks), strict=True))
+    wanted = np.empty(1, stacks[0].dtype)
+    run(*arguments(*places[0], _address(wanted), _number(-1)))  # it says how much it wants
+    memory = np.empty(max(1, int(wanted[0].real)), wanted.dtype)
+    for place in places:
+        run(*arguments(*place, _address(memory), _number(len(memory))))
+
+
 def factored(matrices: Array) -> tuple[Array, Array] | None:
-    """L and U of matrices in one array, column by column in memory, and the swaps of rows, counted from 1."""
+    """L and U of matrices in one array, and the swaps of rows, counted from 1."""
     run = _routine_for("getrf", matrices)
     if run is None:
         return None
     *batch, rows, columns = matrices.shape
-    packed = np.array(matrices.swapaxes(-1, -2), order="C").reshape(-1, columns, rows)
+    packed = _by_columns(matrices)
     swaps = np.empty((len(packed), min(rows, columns)), np.int64)
-    info = ctypes.c_int64()
+    info = _number(0)
     sizes = _number(rows), _number(columns)
-    for matrix, made in zip(packed, swaps, strict=True):
-        run(*sizes, _address(matrix), sizes[0], _address(made), ctypes.byref(info))
+    for matrix, made in zip(_addresses(packed), _addresses(swaps), strict=True):
+        run(*sizes, matrix, sizes[0], made, info)
     return packed.reshape(*batch, columns, rows).swapaxes(-1, -2), swaps.reshape(*batch, -1).astype(np.int32)
 
 
@@ -83,12 +117,11 @@ def triangle_solved(matrices: Array, right: Array, upper: bool, unitriangular: b
     for index in np.ndindex(*batch):
         matrix, turned = _readable(spread[index])
         # X' A' = B', as the library reads row-major matrices
-        letters = "R", "UL"[upper != turned], "T" if turned else "N", "U" if unitriangular else "N"
+        letters = "R" + "UL"[upper != turned] + ("T" if turned else "N") + ("U" if unitriangular else "N")
         step = max(matrix.strides) // matrix.itemsize
         run(
-            *(ctypes.c_char_p(each.encode()) for each in letters), _number(columns), _number(size), _address(one),
-            _address(matrix), _number(max(step, size)), _address(solution[index]), _number(columns),
-            *(ctypes.c_size_t(1) for _ in letters),
+            *_letters(letters), _number(columns), _number(size), _address(one), _address(matrix),
+            _number(max(step, size)), _address(solution[index]), _number(columns), *_lengths(letters),
         )  # fmt: skip
     return solution
 
@@ -101,3 +134,93 @@ def _readable(matrix: Array) -> tuple[Array, bool]:
         if near == item and far >= item * matrix.shape[0] and far % item == 0:
             return matrix, turned
     return np.ascontiguousarray(matrix), False
+
+
+def symmetric_factored(matrices: Array, hermitian: bool) -> tuple[Array, Array, Array] | None:
+    """L and D of L D L^T, or of L D L^H, in one array, the swaps, and codes: 0, or where the first zero in D is."""
+    run = _routine_for("hetrf" if hermitian else "sytrf", matrices, 1)
+    if run is None:
+        return None
+    *batch, size, _ = matrices.shape
+    packed = _by_columns(matrices)
+    swaps, codes = np.empty((len(packed), size), np.int64), np.empty((len(packed), 1), np.int64)
+    triangle, length, order = _letters("L"), _lengths("L"), _number(size)
+    _on_each(
+        run,
+        lambda matrix, made, code, *memory: (*triangle, order, matrix, order, made, *memory, code, *length),
+        packed, swaps, codes,
+    )  # fmt: skip
+    lower = np.tril(packed.reshape(matrices.shape).swapaxes(-1, -2))
+    return lower, swaps.reshape(*batch, size).astype(np.int32), codes.reshape(batch).astype(np.int32)
+
+
+def qr(matrices: Array, mode: str) -> Any:
+    """Q and R, R alone, or the reflectors under R, turned, and their factors: what NumPy's function gives."""
+    found = _reflectors(matrices)
+    if found is None or mode == "raw":
+        return found and (found[0].swapaxes(-1, -2), found[1])
+    raw, factors = found
+    *batch, rows, columns = matrices.shape
+    wanted = rows if mode == "complete" else min(rows, columns)
+    upper = np.triu(raw[..., :wanted, :])
+    if mode == "r":
+        return upper
+    if wanted > columns:
+        raw = np.concatenate([raw, np.empty((*batch, rows, wanted - columns), raw.dtype)], -1)
+    return orthonormal(raw[..., :wanted], factors), upper
+
+
+def _reflectors(matrices: Array) -> tuple[Array, Array] | None:
+    run = _routine_for("geqrf", matrices)
+    if run is None:
+        return None
+    *batch, rows, columns = matrices.shape
+    packed = _by_columns(matrices)
+    factors = np.empty((len(packed), min(rows, columns)), packed.dtype)
+    sizes, info = (_number(rows), _number(columns)), _number(0)
+    _on_each(run, lambda matrix, made, *memory: (*sizes, matrix, sizes[0], made, *memory, info), packed, factors)
+    return packed.reshape(*batch, columns, rows).swapaxes(-1, -2), factors.reshape(*batch, -1)
+
+
+def orthonormal(raw: Array, factors: Array) -> Array | None:
+    """As many columns of the product of reflectors as `raw` has."""
+    run = _routine_for("orgqr", raw)
+    if run is None or not factors.size:
+        return None
+    *batch, rows, columns = raw.shape
+    packed, count = _by_columns(raw), factors.shape[-1]
+    factors = np.ascontiguousarray(factors).reshape(-1, count)
+    sizes, info = (_number(rows), _number(columns), _number(count)), _number(0)
+    _on_each(run, lambda matrix, each, *memory: (*sizes, matrix, sizes[0], each, *memory, info), packed, factors)
+    return packed.reshape(*batch, columns, rows).swapaxes(-1, -2)
+
+
+def least_squares(matrices: Array, right: Array, tolerance: float) -> tuple[Array, Array] | None:
+    """The shortest X that make A X - B shortest, above what is left of B, and the ranks of A.
+
+    A condition number above 1 / `tolerance` counts as infinite.
+    """
+    run = _routine_for("gelsy", matrices, 1)
+    if run is None or right.dtype is not matrices.dtype or not right.size:
+        return None
+    (rows, columns), count = matrices.shape[-2:], right.shape[-1]
+    batch = np.broadcast_shapes(matrices.shape[:-2], right.shape[:-2])
+    room = np.zeros((*batch, count, max(rows, columns)), right.dtype)
+    room[..., :rows] = right.swapaxes(-1, -2)
+    packed = _by_columns(np.broadcast_to(matrices, (*batch, rows, columns)))
+    places = len(packed)
+    orders = np.zeros((places, columns), np.int64)  # zero: any column may go first
+    ranks = np.empty((places, 1), np.int64)
+    limit = np.array([tolerance], packed.real.dtype)
+    # complex routines have a second working memory, for whose size they are not asked
+    second = np.empty(2 * columns, limit.dtype)
+    rest = ([_address(second)] if packed.dtype.kind == "c" else []) + [_number(0)]
+    sizes, tall = (_number(rows), _number(columns), _number(count)), _number(room.shape[-1])
+    _on_each(
+        run,
+        lambda matrix, solution, order, rank, *memory: (
+            *sizes, matrix, sizes[0], solution, tall, order, _address(limit), rank, *memory, *rest
+        ),
+        packed, room.reshape(places, -1), orders, ranks,
+    )  # fmt: skip
+    return room.swapaxes(-1, -2), ranks.reshape(batch)

@@ -8,7 +8,6 @@ import numpy as np
 
 from ..._backends import lapack
 from ..._core.arrays.lazy_signs import content, every_element
-from ..._core.arrays.quick import joint_shape
 from ..._core.backend import as_array, beside, read
 from ..._core.dtype import LEGACY_NAMES
 from ..._core.modes import THREAD
@@ -219,7 +218,7 @@ def _svd(A: Array, full_matrices: bool) -> Any:
 @primitive(None)
 def _svdvals(A: Array) -> Array:
     try:
-        return lapack.svd(A, compute_uv=False)
+        return lapack.svdvals(A)
     except np.linalg.LinAlgError:
         _raise_diverged("linalg.svd", A)
 
@@ -463,21 +462,40 @@ def _lstsq_gradients(grads: Any, needs: Any, self: Any, b: Any, solution: Any) -
     return [of_matrix, of_right]
 
 
+def _by_orthogonal_factors(A: Array, b: Array, rcond: Any) -> tuple[Array, Array] | None:
+    """LAPACK's array with the solution, and the rank; None: the library is another one."""
+    if not (type(A) is np.ndarray is type(b)) or not (rcond is None or isinstance(rcond, int | float)):
+        return None
+    found: tuple[Array, Array] | None = lapack.least_squares(
+        A, b, float(finfo_of(A).eps) * max(A.shape[-2:]) if rcond is None else rcond
+    )
+    return found
+
+
+def _by_singular_values(A: Array, b: Array, rcond: Any) -> Array:
+    """The same array by the pseudo-inverse."""
+    solution = np.matmul(_pinv.kernel(A, None, rcond, False), b)
+    *batch, columns, count = solution.shape
+    room = np.zeros((*batch, max(A.shape[-2:]), count), A.dtype, like=A)
+    room[..., :columns, :] = solution
+    return column_major(room)
+
+
 @several("LinalgLstsqBackward0", joint=_lstsq_gradients, results=("solution", "residuals", "rank", "singular_values"))
 def _lstsq(self: Array, b: Array, rcond: Any, driver: str) -> Any:
     rows, columns = self.shape[-2:]
     real = self.real.dtype
-    batch = joint_shape(self.shape[:-2], b.shape[:-2])
-    solution = np.matmul(_pinv.kernel(self, None, rcond, False), b)
-    # The solution is the upper part of LAPACK's array, which has room for max(rows, columns) rows.
-    padding = np.zeros((*batch, max(rows, columns), b.shape[-1]), self.dtype, like=self)
-    padding[..., :columns, :] = solution
-    solution = column_major(padding)[..., :columns, :]
     nothing = np.empty(0, real, like=self)
+    found = _by_orthogonal_factors(self, b, rcond) if driver in ("gels", "gelsy") else None
+    # The solution is the upper part of LAPACK's array, which has room for max(rows, columns) rows.
+    room = _by_singular_values(self, b, rcond) if found is None else found[0]
+    solution = room[..., :columns, :]
     if driver == "gels":
         rank, values, full = np.empty(0, np.int64, like=self), nothing, True
+    elif found is not None:
+        rank, values, full = found[1], nothing, True
     else:
-        values = lapack.svd(self, compute_uv=False)
+        values = lapack.svdvals(self)
         absolute, relative = _thresholds(None, rcond, self)
         bound = np.maximum(absolute, relative * values.max(-1, keepdims=True, initial=0))
         rank = as_array((values > bound).sum(-1)).astype(np.int64, copy=False)

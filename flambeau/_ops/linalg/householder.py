@@ -141,7 +141,10 @@ def _product_gradients(grads: Any, needs: Any, input: Any, tau: Any) -> list[Any
 
 @primitive("LinalgHouseholderProductBackward0", joint=_product_gradients)
 def _householder_product(input: Array, tau: Array) -> Array:
-    return column_major(_reflected(input, tau, np.eye(*input.shape[-2:], dtype=input.dtype, like=input), False))
+    found = lapack.orthonormal(input, tau) if type(input) is np.ndarray is type(tau) else None
+    if found is None:
+        found = _reflected(input, tau, np.eye(*input.shape[-2:], dtype=input.dtype, like=input), False)
+    return column_major(found)
 
 
 @public("linalg.householder_product", function=False, method=False, out=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backends import lapack
 from ..._core.backend import read
 from ..._core.dtype import INTEGER, LEGACY_NAMES
 from ..._core.tensor import Tensor
@@ -110,10 +111,15 @@ def _factor_shapes(self: Array, hermitian: bool) -> Any:
 @on_host
 def _ldl_factor_ex(self: Array, hermitian: bool) -> Any:
     *batch, size, _ = self.shape
+    hermitian = hermitian and self.dtype.kind == "c"
+    found = lapack.symmetric_factored(self, hermitian)
+    if found is not None:
+        packed, pivots, info = found
+        return column_major(packed), pivots, info
     packed = np.empty_like(self, order="C", subok=False)
     pivots, info = np.empty((*batch, size), np.int32), np.empty(batch, np.int32)
     for place in np.ndindex(*batch):
-        packed[place], pivots[place], info[place] = _factor(self[place], hermitian and self.dtype.kind == "c")
+        packed[place], pivots[place], info[place] = _factor(self[place], hermitian)
     return column_major(packed), pivots, info
 
 

@@ -1,4 +1,4 @@
-"""LU factors and triangular systems by routines of NumPy's library: every dtype and layout, batches, zeros."""
+"""Routines of NumPy's library: every dtype and layout, batches, zeros, and what is left to others."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from flambeau._backends.cpu import eliminations
+from flambeau._ops.linalg import ldl
 
 DTYPES = ["float32", "float64", "complex64", "complex128"]
 pytestmark = pytest.mark.skipif(
@@ -64,6 +65,64 @@ def test_triangular_systems(dtype: str, layout: str, upper: bool, unit: bool) ->
     np.testing.assert_allclose(triangle @ found, np.broadcast_to(right, found.shape), atol=200 * np.finfo(dtype).eps)
 
 
+SHAPES = [(1, 1), (7, 7), (20, 30), (30, 20), (2, 3, 17, 16)]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("mode", ["reduced", "complete", "r", "raw"])
+def test_orthogonal_factors_are_numpys(shape: tuple[int, ...], dtype: str, mode: Any) -> None:
+    matrices = numbers(shape, dtype)
+    found, expected = eliminations.qr(matrices, mode), np.linalg.qr(matrices, mode)
+    for ours, theirs in [(found, expected)] if mode == "r" else zip(found, expected, strict=True):
+        assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
+        np.testing.assert_allclose(ours, theirs, atol=500 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [*SHAPES, (2, 1, 3, 2)])
+def test_least_squares(shape: tuple[int, ...], dtype: str) -> None:
+    matrices, right = numbers(shape, dtype), numbers((shape[-2], 3), dtype)
+    found = eliminations.least_squares(matrices, right, 100 * np.finfo(dtype).eps)
+    assert found is not None
+    room, ranks = found
+    expected = np.linalg.pinv(matrices) @ right
+    assert room.shape == (*shape[:-2], max(shape[-2:]), 3)
+    np.testing.assert_allclose(room[..., : shape[-1], :], expected, rtol=1e-3, atol=1e3 * np.finfo(dtype).eps)
+    assert (ranks == min(shape[-2:])).all()
+    assert ranks.shape == shape[:-2]
+
+
+def test_least_squares_count_what_is_nearly_dependent() -> None:
+    matrix = np.stack([np.arange(6.0), np.ones(6), np.arange(6.0) + 1e-9 * np.arange(6.0) ** 2], 1)
+    loose, exact = (eliminations.least_squares(matrix, np.ones((6, 1)), limit) for limit in (1e-6, 1e-12))
+    assert loose is not None
+    assert exact is not None
+    assert (int(loose[1]), int(exact[1])) == (2, 3)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("hermitian", [False, True])
+@pytest.mark.parametrize("shape", [(1, 1), (5, 5), (2, 2, 6, 6), (70, 70)])
+def test_symmetric_factors_are_those_of_the_way_back(shape: tuple[int, ...], hermitian: bool, dtype: str) -> None:
+    hermitian = hermitian and "complex" in dtype
+    matrices = numbers(shape, dtype)
+    matrices = matrices + (matrices.conj() if hermitian else matrices).swapaxes(-1, -2)
+    found = eliminations.symmetric_factored(matrices, hermitian)
+    assert found is not None
+    for place in np.ndindex(*shape[:-2]):
+        packed, pivots, code = ldl._factor(matrices[place], hermitian)
+        np.testing.assert_allclose(found[0][place], packed, atol=5e4 * np.finfo(dtype).eps)
+        np.testing.assert_array_equal(found[1][place], pivots)
+        assert found[2][place] == code == 0
+
+
+def test_symmetric_factors_of_singular_matrices() -> None:
+    found = eliminations.symmetric_factored(np.stack([np.eye(3), np.diag([1.0, 0.0, 2.0])]), False)
+    assert found is not None
+    assert found[2].tolist() == [0, 2]
+
+
 def test_what_is_left_to_others() -> None:
     singular = np.triu(np.ones((20, 20)))
     singular[3, 3] = 0
@@ -72,3 +131,6 @@ def test_what_is_left_to_others() -> None:
     assert eliminations.factored(np.ones((3, 4, 4))) is None
     assert eliminations.factored(np.ones((0, 0))) is None
     assert eliminations.factored(np.ones((20, 20), np.float16)) is None
+    assert eliminations.qr(np.ones((3, 4, 4)), "r") is None
+    assert eliminations.least_squares(np.ones((2, 0)), np.ones((2, 1)), 0.1) is None
+    assert eliminations.symmetric_factored(np.ones((0, 0)), False) is None

@@ -21,7 +21,7 @@ from ..._dispatch.public.overrides import has_override, run_override
 from ..._dispatch.public.registry import CASTING, by_rule, explain, export_method, public, write_out
 from ..pointwise.binary import conj, mul
 from ..shape.view import _contiguous_clone, _t, _transpose, _unsafe_view, _unsqueeze, expanded_shape, reshaped
-from .products import array_dot
+from .products import array_dot, integer_product
 
 _NUMBERS = frozenset(np.dtype(each).num for each in "bBhilqfdFD")
 """NumPy's numbers of the element types whose products NumPy computes as PyTorch does."""
@@ -153,7 +153,13 @@ def _int_mm(input: Tensor, mat2: Tensor) -> Tensor:
     mat2=lambda grad, self: hermitian(self).bmm(grad),
 )
 def _bmm(self: Array, mat2: Array) -> Array:
-    return product(self, mat2, np.matmul, "bmm")
+    return product(self, mat2, _products_of_batches, "bmm")
+
+
+def _products_of_batches(left: Any, right: Any) -> Any:
+    is_integer = left.dtype.kind in "iu" and type(left) is np.ndarray is type(right)
+    done = integer_product(left, right) if is_integer else None
+    return np.matmul(left, right) if done is None else done
 
 
 def check_bmm(batch1: Tensor, batch2: Tensor) -> None:
@@ -356,7 +362,7 @@ def _batched(left: Tensor, right: Tensor) -> Tensor:
 def _batched_product(left: Any, right: Any) -> Any:
     if right.ndim == 2 and left.size and left.flags.c_contiguous:  # one product of all rows
         return array_dot(left.reshape(-1, left.shape[-1]), right).reshape(*left.shape[:-1], right.shape[1])
-    return contiguous_array(np.matmul(left, right))
+    return contiguous_array(_products_of_batches(left, right))
 
 
 def _batch_error(left: Tensor, right: Tensor) -> Exception:

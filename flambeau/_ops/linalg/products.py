@@ -45,6 +45,8 @@ def array_dot(left: Any, right: Any) -> Any:
 
 def _quick_product(left: Any, right: Any) -> Any:
     """The product of two matrices by other than NumPy's kernels; None: these are as quick."""
+    if left.dtype.kind in "iu":
+        return integer_product(left, right)
     count = left.size * right.shape[1]
     done = arrays.product_of_few_rows(left, right) if left.shape[0] <= _FEW_ROWS else None
     if done is not None or (left.shape[1] > _LONG and count <= _FEW_LONG and num_threads() == 1):
@@ -53,6 +55,25 @@ def _quick_product(left: Any, right: Any) -> Any:
     if pays and left.dtype == right.dtype == _SINGLE and (right.size <= _MUCH_TO_COPY or right.flags.f_contiguous):
         done = arrays.library_product(left, right)
     return arrays.product(left, right) if done is None and count <= _MOST else done
+
+
+_EXACT = 2**53
+"""Up to here float64 has all integers."""
+
+
+def integer_product(left: Any, right: Any) -> Any:
+    """The product of matrices of integers as one of float64; None: a sum of theirs might not be exact in it."""
+    if right.dtype is not left.dtype or not left.size or not right.size:
+        return None
+    if left.shape[-1] * _reach(left) * _reach(right) > _EXACT:
+        return None
+    product = np.matmul if left.ndim > 2 or right.ndim > 2 else array_dot
+    exact = product(left.astype(np.float64), right.astype(np.float64)).astype(np.int64)
+    return exact.astype(left.dtype, copy=False)  # which wraps around, as sums of narrow integers do
+
+
+def _reach(integers: Any) -> int:
+    return max(int(integers.max()), -int(integers.min()))
 
 
 def matrix_product(left: Any, right: Any) -> Any:

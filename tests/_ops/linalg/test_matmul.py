@@ -52,6 +52,16 @@ def test_values_and_derivatives(T: Any, product: str, dtype: str) -> Any:
     )
 
 
+@differential
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64"])
+@pytest.mark.parametrize("reach", [5, 2**31, 2**62])
+def test_large_products_of_integers(T: Any, reach: int, dtype: str) -> Any:
+    """Exact where floats of 64 bits would not be, and around the ends of the dtype."""
+    numbers = (T.arange(3 * 70 * 70) * 7919 % 1013 * (reach // 1013 + 1)).reshape(3, 70, 70)
+    left, right = numbers.to(getattr(T, dtype)), numbers.flip(-1).to(getattr(T, dtype)) - 3
+    return left[0] @ right[0], left @ right, left @ right[1], T.addmm(left[0], left[1], right[2])
+
+
 @differential(tolerance=1e-5)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "int64", "uint8"])
 @pytest.mark.parametrize(

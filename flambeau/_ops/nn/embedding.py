@@ -216,6 +216,10 @@ def embedding(
 def _bag_numbers(offsets: Array, count: int, include_last_offset: bool) -> tuple[Array, int]:
     """For each index the bag that it is in, and how many bags there are."""
     starts = offsets[:-1] if include_last_offset else offsets
+    if type(starts) is np.ndarray and starts.size:
+        sizes = np.diff(starts, append=count)
+        if sizes.min() >= 0:
+            return np.repeat(np.arange(len(starts)), sizes), len(starts)
     return np.searchsorted(starts, np.arange(count, like=offsets), side="right") - 1, len(starts)
 
 

@@ -45,68 +45,55 @@ def _states(targets: Array, target_lengths: Array, blank: int) -> tuple[Array, A
     return states, np.arange(2 * longest + 1, like=targets) < 2 * target_lengths[:, None] + 1
 
 
-def _skippable(states: Array) -> Array:
-    """For each state whether it can follow the one before the previous one: another label."""
-    result = np.zeros(states.shape, bool, like=states)
-    result[:, 3::2] = states[:, 3::2] != states[:, 1:-2:2]
+_ROOM = 2
+"""So many states that never are stand beside the others: whence a state is reached is then a slice, at the ends too."""
+
+
+def _skips(states: Array, dtype: Any) -> Array:
+    """For each state 0 if it can follow the one before the previous one, because it is another label; else never."""
+    result = np.full(states.shape, _NEVER, dtype, like=states)
+    result[:, 3::2] = np.where(states[:, 3::2] != states[:, 1:-2:2], 0, _NEVER)
     return result
 
 
-def _state_log_probs(log_probs: Array, states: Array) -> Array:
+def _state_log_probs(log_probs: Array, states: Array, exist: Array) -> Array:
     """For each time and sequence the log-probability of each state; classes out of range are never seen."""
     inside = (states >= 0) & (states < log_probs.shape[2])
     safe = np.where(inside, states, 0)[None].repeat(len(log_probs), 0)
-    return np.where(inside, np.take_along_axis(log_probs, safe, 2), log_probs.dtype.type(_NEVER))
-
-
-def _moved(values: Array, steps: int) -> Array:
-    """`values` moved along the states: state s gets what state s - steps had."""
-    result = np.full(values.shape, _NEVER, values.dtype, like=values)
-    if steps > 0:
-        result[:, steps:] = values[:, :-steps]
-    else:
-        result[:, :steps] = values[:, -steps:]
-    return result
-
-
-def _arrivals(values: Array, skippable: Array, direction: int) -> Array:
-    """The logarithm of the sum over the states from which each state is reached in one step of time."""
-    skip = skippable if direction > 0 else _moved_flags(skippable)
-    twice = np.where(skip, _moved(values, 2 * direction), _NEVER) if values.shape[1] > 2 else _NEVER
-    if values.shape[1] < 2:
-        return values
-    return np.logaddexp(np.logaddexp(values, _moved(values, direction)), twice).astype(values.dtype, copy=False)
-
-
-def _moved_flags(flags: Array) -> Array:
-    result = np.zeros(flags.shape, bool, like=flags)
-    result[:, :-2] = flags[:, 2:]
-    return result
+    return np.where(inside & exist, np.take_along_axis(log_probs, safe, 2), log_probs.dtype.type(_NEVER))
 
 
 def _forward(log_probs: Array, states: Array, exist: Array) -> Array:
     """log alpha[sequence, time, state]: all that is seen up to a time, ending in a state."""
-    seen = _state_log_probs(log_probs, states)
-    skippable = _skippable(states)
-    alpha = np.full((seen.shape[1], seen.shape[0], seen.shape[2]), _NEVER, log_probs.dtype, like=log_probs)
-    alpha[:, 0, :2] = np.where(exist[:, :2], seen[0, :, :2], _NEVER)
-    for time in range(1, len(seen)):
-        alpha[:, time] = np.where(exist, _arrivals(alpha[:, time - 1], skippable, 1) + seen[time], _NEVER)
-    return alpha
+    seen = _state_log_probs(log_probs, states, exist)
+    skips = _skips(states, seen.dtype)
+    times, batch, count = seen.shape
+    alpha = np.full((times, batch, _ROOM + count), _NEVER, seen.dtype, like=log_probs)
+    alpha[0, :, _ROOM : _ROOM + 2] = seen[0, :, :2]
+    for before, after, here in zip(alpha, alpha[1:], seen[1:], strict=False):
+        arrivals = np.logaddexp(np.logaddexp(before[:, 2:], before[:, 1:-1]), before[:, :-2] + skips)
+        after[:, _ROOM:] = arrivals + here
+    return alpha[..., _ROOM:].swapaxes(0, 1).copy()
 
 
-def _backward(log_probs: Array, states: Array, exist: Array, input_lengths: Array, last: Array) -> Array:
+def _backward(log_probs: Array, states: Array, exist: Array, input_lengths: Lengths, last: Array) -> Array:
     """log beta[sequence, time, state]: all that is seen after a time, starting from a state."""
-    seen = _state_log_probs(log_probs, states)
-    skippable = _skippable(states)
-    beta = np.full((seen.shape[1], seen.shape[0], seen.shape[2]), _NEVER, log_probs.dtype, like=log_probs)
-    final = np.where(last, log_probs.dtype.type(0), log_probs.dtype.type(_NEVER))
-    for time in range(len(seen) - 1, -1, -1):
-        if time + 1 < len(seen):
-            arriving = np.where(exist, beta[:, time + 1] + seen[time + 1], _NEVER)
-            beta[:, time] = _arrivals(arriving, skippable, -1)
-        ends = input_lengths == time + 1
-        beta[ends, time] = final[ends]
+    seen = _state_log_probs(log_probs, states, exist)
+    times, batch, count = seen.shape
+    skips = np.full((batch, count), _NEVER, seen.dtype, like=log_probs)
+    skips[:, :-2] = _skips(states, seen.dtype)[:, 2:]
+    beta = np.full((batch, times, count), _NEVER, seen.dtype, like=log_probs)
+    after = np.full((batch, count + _ROOM), _NEVER, seen.dtype, like=log_probs)
+    final = np.where(last, seen.dtype.type(0), seen.dtype.type(_NEVER))
+    lengths, ends = np.array(input_lengths, np.int64, like=log_probs), set(input_lengths)
+    for time in range(times - 1, -1, -1):
+        here = beta[:, time]
+        if time + 1 < times:
+            after[:, :count] = beta[:, time + 1] + seen[time + 1]
+            here[...] = np.logaddexp(np.logaddexp(after[:, :-2], after[:, 1:-1]), after[:, 2:] + skips)
+        if time + 1 in ends:
+            stop = lengths == time + 1
+            here[stop] = final[stop]
     return beta
 
 
@@ -137,7 +124,7 @@ def _ctc_loss_backward(
     times, batch, classes = log_probs.shape
     inputs, labels = np.array(input_lengths, np.int64, like=self), np.array(target_lengths, np.int64, like=self)
     states, exist = _states(targets, labels, blank)
-    beta = _backward(log_probs, states, exist, inputs, _last_states(exist, labels))
+    beta = _backward(log_probs, states, exist, input_lengths, _last_states(exist, labels))
     weights = np.exp(log_alpha + beta + neg_log_likelihood[:, None, None])
     sequences, moments = np.arange(batch, like=self)[:, None, None], np.arange(times, like=self)[None, :, None]
     inside = (states >= 0) & (states < classes)

@@ -1,0 +1,1 @@
+"""The calls of `typical.py`, by subject: each file enters its own into `CASES`."""

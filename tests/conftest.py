@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 from collections.abc import Generator, Iterable, Iterator
@@ -20,6 +21,13 @@ import flambeau
 from .support.global_state import allow_settings, left_as_found
 from .support.older_oracle import reason_to_fail
 from .support.oracle import WITH_CUDA, older_than, pytorch
+
+with contextlib.suppress(ImportError):
+    from hypothesis.internal.conjecture import providers
+
+    # Else it parses every module of the package that happens to be imported, and draws from the numbers found there:
+    # examples would depend on the tests before.
+    providers._get_local_constants = lambda: providers._local_constants
 
 NO_PYTORCH = "needs PyTorch, which is not installed"
 

@@ -404,7 +404,7 @@ class OpNode(Node):
         results: list[Any] = []
         for number, entry in enumerate(self.formulas):
             width = spread if number == self.list_input else 1
-            if entry is None or all(edge is None for edge in edges[len(results) : len(results) + width]):
+            if entry is None or edges[len(results) : len(results) + width].count(None) == width:
                 results += [None] * width
                 continue
             result = entry[0](grad, *[self._value(name) for name in entry[1]])

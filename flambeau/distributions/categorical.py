@@ -77,8 +77,11 @@ class Categorical(_ProbsOrLogits):
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._check_sample(value)
-        index, log_pmf = flambeau.broadcast_tensors(value.long().unsqueeze(-1), self.logits)
-        return log_pmf.gather(-1, index[..., :1]).squeeze(-1)
+        index, log_pmf = value.long().unsqueeze(-1), self.logits
+        if index.shape[:-1] != log_pmf.shape[:-1]:
+            index, log_pmf = flambeau.broadcast_tensors(index, log_pmf)
+            index = index[..., :1]
+        return log_pmf.gather(-1, index).squeeze(-1)
 
     def entropy(self) -> Tensor:
         # Impossible events have logits of -inf and contribute nothing.

@@ -228,9 +228,12 @@ class Distribution:
                 f"The right-most size of value must match event_shape: {value.shape} vs {self._event_shape}."
             )
         expected = self._extended_shape()
-        sizes = zip(reversed(value.shape), reversed(expected), strict=False)
-        if value.shape != expected and any(1 not in pair and pair[0] != pair[1] for pair in sizes):
-            raise ValueError(f"Value is not broadcastable with batch_shape+event_shape: {value.shape} vs {expected}.")
+        if value.shape != expected:
+            sizes = zip(reversed(value.shape), reversed(expected), strict=False)
+            if any(1 not in pair and pair[0] != pair[1] for pair in sizes):
+                raise ValueError(
+                    f"Value is not broadcastable with batch_shape+event_shape: {value.shape} vs {expected}."
+                )
         try:
             support = self.support
         except NotImplementedError:

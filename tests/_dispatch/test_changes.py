@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import flambeau
-from tests.support.differential import differential
+from tests.support.differential import differential, outcome
 
 PACKAGE = Path(flambeau.__file__).parent
 
@@ -65,3 +65,25 @@ def test_versions_and_histories(T: Any, name: str, view: bool, recorded: bool) -
     CHANGES[name](T, x, T.tensor([1.0, -2.0, 3.0], requires_grad=recorded))
     node = None if base.grad_fn is None else base.grad_fn.name()
     return base._version, x._version, x.requires_grad, node
+
+
+WINDOWS = {
+    "changed and stored": lambda x: x[1].add_(1),
+    "the same": lambda x: x[1],
+    "the same in one dimension more": lambda x: x[1:2][0],
+    "the same column": lambda x: x[:, 1][:3],
+    "another": lambda x: x[2],
+    "some of the same": lambda x: x.view(-1)[4:7],
+}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+@pytest.mark.parametrize("index", [1, (slice(None), 1)], ids=["row", "column"])
+@differential
+def test_windows_stored_in_windows(T: Any, name: str, index: Any) -> Any:
+    x = T.arange(9.0).view(3, 3)
+
+    def store() -> None:
+        x[index] = WINDOWS[name](x)
+
+    return outcome(store), x, x._version

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
 
 from flambeau._codegen.expr import Untraceable
+from flambeau._dispatch.abstract import tracing
 from flambeau._dispatch.abstract.tracing import traced_rule as traced
+
+_TOLD: list[Any] = []
 
 
 def test_a_rule_becomes_steps() -> None:
@@ -85,3 +89,29 @@ def test_a_rule_that_changes_nothing() -> None:
 def test_what_has_no_place_in_a_program(rule: Any) -> None:
     with pytest.raises(Untraceable):
         traced(rule, None, "float32", 1)
+
+
+def test_numbers_follow_from_the_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    def rule(step: float, param: Any, grad: Any) -> None:
+        _TOLD.append(step)
+        if step > 3:
+            param.mul_(0.5)
+        param.add_(grad, alpha=-(0.1 / (1 - 0.9**step)))
+
+    monkeypatch.setattr(tracing, "_TRACED", {})
+    _TOLD.clear()
+    for step in (1.0, 2.0, 3.0, 4.0, 5.0, 2.0):
+        program, changed, numbers = traced(rule, step, "float32", 2)
+        assert changed == (0,)
+        assert list(numbers) == [*([0.5] if step > 3 else []), -(0.1 / (1 - 0.9**step))]
+        assert [each[0] for each in program.steps].count("multiply") == (2 if step > 3 else 1)
+    # The first time as it is, then once for each way that it takes, and takes again.
+    assert [getattr(each, "value", each) for each in _TOLD] == [1.0, 2.0, 4.0, 2.0]
+
+
+def test_a_rule_may_do_with_a_step_what_it_likes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def rule(step: float, param: Any) -> None:
+        param.mul_(math.sqrt(step))
+
+    monkeypatch.setattr(tracing, "_TRACED", {})
+    assert [list(traced(rule, step, "float32", 1)[2]) for step in (1.0, 4.0, 9.0)] == [[1.0], [2.0], [3.0]]

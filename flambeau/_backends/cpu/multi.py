@@ -31,9 +31,8 @@ def norms(arrays: Sequence[Any]) -> list[Any] | None:
     """The norms of arrays of one dtype, in that dtype."""
     dtype = arrays[0].dtype
     name = name_of_type(dtype)
-    flags = [each.flags for each in arrays]
-    if name is None or not all(each.forc and each.aligned for each in flags):
+    if name is None or any([each.dtype is not dtype for each in arrays]):  # noqa: C419 (few, quicker)
         return None
-    if any(each.dtype is not dtype for each in arrays):
+    if not all([(flags := each.flags).forc and flags.aligned for each in arrays]):  # noqa: C419
         return None
     return list(np.sqrt(square_sums(name)(np.empty(len(arrays)), *arrays)).astype(dtype))

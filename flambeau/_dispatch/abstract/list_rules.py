@@ -8,6 +8,8 @@ plain, contiguous and apart from each other, are left to the caller.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import repeat
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -41,10 +43,15 @@ def kernels_for(tensors: Sequence[Tensor], for_one_op: bool = False) -> Any:
 
 def are_apart(changed: Sequence[Tensor], *read: Sequence[Tensor]) -> bool:
     """Whether all are plain tensors and none shares memory with one that is changed, as far as that can be told."""
-    if not all(PLAIN_TYPES.issuperset(map(type, each)) for each in (changed, *read)):
+    if not PLAIN_TYPES.issuperset(map(type, changed)):
         return False
     owners = _owners(changed)
-    return len(owners) == len(changed) and all(owners.isdisjoint(_owners(each)) for each in read)
+    if len(owners) != len(changed):
+        return False
+    for each in read:
+        if not PLAIN_TYPES.issuperset(map(type, each)) or not owners.isdisjoint(_owners(each)):
+            return False
+    return True
 
 
 def _owners(tensors: Sequence[Tensor]) -> set[int]:
@@ -128,10 +135,11 @@ def change_at_once(
         return False
     operands = [_common(each, tensors[0]) for each in zip(*[row for row, _ in rows], strict=True)]
     others = [each for each in operands if type(each) is tuple]
-    options = rows[0][1]
+    every_options = [each for _, each in rows]
+    options = every_options[0]
     if (
         None in operands
-        or any(each is not options and each != options for _, each in rows)
+        or every_options.count(options) != len(rows)
         or not unrecorded(tensors, *others)
         or None in [each._counter for each in tensors]
         or not (are_new or are_apart(tensors, *others))
@@ -149,7 +157,7 @@ def _common(operands: tuple[Any, ...], target: Tensor) -> Any:
     """An argument for all tensors: the number that each of them gets, or a tuple of tensors; None if it is neither."""
     first = operands[0]
     if isinstance(first, Tensor):
-        if first._array.ndim == 0 and first._kind is target._kind and all(each is first for each in operands):
+        if first._array.ndim == 0 and first._kind is target._kind and all(map(is_, operands, repeat(first))):
             return first.item() if unrecorded((first,)) else None
         return operands
     return first if operands.count(first) == len(operands) else None

@@ -23,7 +23,7 @@ import numpy as np
 from ..._codegen.expr import Expr, Program, Trace, Untraceable
 from ..elementwise import Elementwise
 from .combinations import interpolated, scaled_product, scaled_quotient
-from .formulas import Formula
+from .formulas import Formula, function_of
 
 _WIDE = {"float32": "float32", "float64": "float64", "float16": "float32", "bfloat16": "float32"}
 """The type in which elements of a dtype are computed with."""
@@ -359,24 +359,46 @@ def of_expressions(expressions: Sequence[Expr], kind: Any) -> list[AbstractTenso
 
 def traced_rule(
     rule: Callable[..., Any], number: Any, dtype: str, tensors: int
-) -> tuple[Program, tuple[int, ...], list[Any]]:
+) -> tuple[Program, tuple[int, ...], Sequence[Any]]:
     """The program of an update rule, the positions of the tensors that it changes, and the numbers of this update.
 
-    A rule that is told of a step is traced anew for each update, because its branches may depend on it.
+    A rule that refers to nothing but constants is traced once. If it is told of a step, its numbers follow from that.
     """
-    known = None if number is not None and type(number) is not bool else _constants_of(rule)
+    stepping = type(number) is float
+    known = _constants_of(rule) if number is None or type(number) is bool or stepping else None
     if known is None:
         return _traced(rule, number, dtype, tensors)
-    key = *known, number, dtype, tensors
+    key = (*known, float if stepping else number, dtype, tensors)
     found = _TRACED.get(key)
     if found is None:
         if len(_TRACED) >= _MOST_TRACED:
             _TRACED.clear()
-        found = _TRACED[key] = _traced(rule, number, dtype, tensors)
-    return found
+        traced = _traced(rule, number, dtype, tensors)
+        # Whether it is worth while to find out how the numbers of a step are computed, the next step will tell.
+        _TRACED[key] = _MET if stepping else traced
+        return traced
+    if not stepping:
+        return found
+    numbers = None if found is _MET or found is _ANEW else found[2](number)
+    if numbers is None and found is not _ANEW:  # or the rule takes another way at this step
+        try:
+            found = _TRACED[key] = _traced_by_step(rule, number, dtype, tensors)
+            numbers = found[2](number)
+        except Exception:  # whatever it did with its number: with a number itself it may
+            _TRACED[key] = _ANEW
+    return _traced(rule, number, dtype, tensors) if numbers is None else (found[0], found[1], numbers)
 
 
-_TRACED: dict[Any, tuple[Program, tuple[int, ...], list[Any]]] = {}
+def _traced_by_step(rule: Callable[..., Any], number: float, dtype: str, tensors: int) -> Any:
+    """What `_traced` gives, but for its numbers what computes them from the step, or None where branches differ."""
+    conditions: list[str] = []
+    program, changed, numbers = _traced(rule, Formula("step", number, conditions), dtype, tensors)
+    return program, changed, function_of(("step",), numbers, conditions)
+
+
+_TRACED: dict[Any, Any] = {}
+_MET, _ANEW = object(), object()
+"""In place of the trace of a rule that is told of a step: there was one; and, there must be one for each step."""
 _MOST_TRACED = 256
 _CONSTANTS = frozenset((bool, int, float, str, type(None)))
 

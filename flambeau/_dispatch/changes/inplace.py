@@ -12,7 +12,7 @@ from ..._core.geometry.layout import element_strides, is_dense
 from ..._core.modes import THREAD
 from ..._core.node import Node
 from ..._core.slots import SLOTS
-from ..._core.storage import address_of, owner_of
+from ..._core.storage import address_of, are_apart
 from ..._core.tensor import CUSTOM_FUNCTION, INFERENCE, MULTI_OUTPUT, NO_GRAD, Tensor
 from ..._core.text.errors import INFERENCE_INPLACE, LEAF_INPLACE, LEAF_VIEW_INPLACE
 from .history import end_change, forbidden_view
@@ -144,14 +144,18 @@ def _steps(array: Any) -> list[tuple[int, int]]:
     return [pair for pair in zip(array.shape, array.strides, strict=True) if pair[0] != 1]
 
 
+def _are_same(one: Any, other: Any) -> bool:
+    """Whether two arrays are the same elements in the same order."""
+    alike = one.strides == other.strides and one.shape == other.shape
+    return (alike or _steps(one) == _steps(other)) and address_of(one) == address_of(other)
+
+
 def check_apart(written: Any, read: Any, but_same: bool = False) -> None:
     """Refuse to read memory that is being written; `but_same`: unless both are the same elements in the same order."""
-    if owner_of(written) is not owner_of(read):
+    if are_apart(written, read) or (but_same and _are_same(written, read)) or not np.may_share_memory(written, read):
         return
-    same = address_of(written) == address_of(read) and _steps(written) == _steps(read)
     # With gaps in one of them the extents tell nothing: PyTorch lets such tensors pass.
-    dense = all(is_dense(each.shape, element_strides(each)) for each in (written, read))
-    if not (same and but_same) and dense and np.may_share_memory(written, read):
+    if all(is_dense(each.shape, element_strides(each)) for each in (written, read)):
         raise RuntimeError(
             "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
             "memory location. Please clone() the tensor before performing the operation."

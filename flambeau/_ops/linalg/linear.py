@@ -1,13 +1,15 @@
 """Linear layers: `input @ weight.T + bias`.
 
-PyTorch records two nodes for a layer: that of `weight.t()` and that of `addmm`. A small layer would spend much of its
-time on the first. Here an ordinary call is one op, whose node leads to the weight itself; it becomes the two nodes when
-somebody looks at the graph behind it (`_spelled_out`).
+PyTorch records two nodes for a layer: that of `weight.t()` and that of `addmm`; before them one that makes a matrix of
+an input that is none. A small layer would spend much of its time on these. Here an ordinary call is one op, whose node
+leads to the weight and the input themselves; it becomes PyTorch's nodes when somebody looks at the graph behind it
+(`_spelled_out`).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from ..._core.modes import THREAD
@@ -17,13 +19,27 @@ from ..._dispatch.dispatch import Array, fresh, primitive
 from ..._dispatch.gradients.array_derivatives import TAKEN, unrecorded
 from ..._dispatch.public.registry import public
 from ..pointwise.binary import add
-from ..shape.view import _t, reshaped
+from ..shape.view import _t, _view, reshaped
 from .addmm import _addmm, _addmm_added, _addmm_left, _addmm_right, _check_addmm, _combined
 from .matmul import _NUMBERS, _is_column_major, matmul, write_product
 from .products import array_dot
 
 
+def _as_matrix(sizes: tuple[int, ...]) -> tuple[int, int]:
+    """The sizes of the matrix whose rows are those of a tensor."""
+    return math.prod(sizes[:-1]), sizes[-1]
+
+
+def _rows_of(array: Any) -> Any:
+    return array if array.ndim == 2 else array.reshape(_as_matrix(array.shape))
+
+
 def _input_gradient(grad: Tensor, mat2: Tensor, mat1_sym_sizes: Any, mat1_sym_strides: Any, alpha: Any) -> Any:
+    if len(mat1_sym_sizes) != 2:
+        if unrecorded(grad, mat2):
+            return fresh(array_dot(grad._array, mat2._array).reshape(mat1_sym_sizes), grad)
+        sizes = _as_matrix(mat1_sym_sizes)
+        return reshaped(_addmm_left(grad, _t(mat2), sizes, (sizes[1], 1), alpha), mat1_sym_sizes)
     if unrecorded(grad, mat2) and not _is_column_major(mat1_sym_sizes, mat1_sym_strides):
         return fresh(array_dot(grad._array, mat2._array), grad)
     return _addmm_left(grad, _t(mat2), mat1_sym_sizes, mat1_sym_strides, alpha)
@@ -31,7 +47,9 @@ def _input_gradient(grad: Tensor, mat2: Tensor, mat1_sym_sizes: Any, mat1_sym_st
 
 def _weight_gradient(grad: Tensor, mat1: Tensor, mat2_sym_sizes: Any, mat2_sym_strides: Any, alpha: Any) -> Any:
     if unrecorded(grad, mat1):
-        return fresh(array_dot(grad._array.T, mat1._array), grad)
+        return fresh(array_dot(grad._array.T, _rows_of(mat1._array)), grad)
+    if mat1._array.ndim != 2:
+        mat1 = reshaped(mat1, _as_matrix(mat1._array.shape))
     return _t(_addmm_right(grad, mat1, mat2_sym_sizes[::-1], mat2_sym_strides[::-1], alpha))
 
 
@@ -44,7 +62,8 @@ def _weight_gradient(grad: Tensor, mat1: Tensor, mat2_sym_sizes: Any, mat2_sym_s
     mat2=_weight_gradient,
 )
 def _addmm_of_transposed(self: Array, mat1: Array, mat2: Array, beta: Any, alpha: Any) -> Array:
-    """`addmm(self, mat1, mat2.t())`, of row-major weights, with no factors."""
+    """`addmm(self, mat1, mat2.t())`, of row-major weights, with no factors; `mat1` may be any tensor of rows."""
+    mat1 = _rows_of(mat1)
     if mat1.dtype.num not in _NUMBERS:
         return _combined(self, mat1, mat2.T, array_dot, "addmm_impl_cpu_", beta, alpha)
     result = array_dot(mat1, mat2.T)
@@ -53,23 +72,46 @@ def _addmm_of_transposed(self: Array, mat1: Array, mat2: Array, beta: Any, alpha
 
 
 def _spelled_out(node: Any) -> None:
-    """Make the node of such a call that of `addmm`, behind which the one of the transpose stands."""
-    weight, place = node.edges[2], node.place
+    """Make the node of such a call that of `addmm`, behind which those of the transpose and of the matrix stand."""
+    _, given, weight = node.edges
+    kind = node.outputs[0][1]
     transposed: Any = None
     if weight is not None:
         node.mat2_sym_sizes = node.mat2_sym_sizes[::-1]
         node.mat2_sym_strides = node.mat2_sym_strides[::-1]
-        transposed = new_node(_t.node_class)
-        initialise(transposed, (weight,), ((node.mat2_sym_sizes, node.outputs[0][1]),))
-        transposed.sequence, transposed.place = node.sequence - 1, place  # the number that `linear` has left for it
-        node.edges = (*node.edges[:2], (transposed, 0))
-    saved = node.mat2
+        transposed = _before(node, 1, _t.node_class, weight, (node.mat2_sym_sizes, kind))
+    matrix: Any = None
+    if given is not None and len(node.mat1_sym_sizes) != 2:
+        sizes = _as_matrix(node.mat1_sym_sizes)
+        matrix = _before(node, 2, _view.node_class, given, (sizes, kind))
+        matrix.self_sym_sizes = node.mat1_sym_sizes
+        node.mat1_sym_sizes, node.mat1_sym_strides = sizes, (sizes[1], 1)
+    node.edges = (node.edges[0], given if matrix is None else (matrix, 0), transposed and (transposed, 0))
+    _save_instead(node.mat2, transposed, lambda array: array.T)
+    if type(node.mat1) is SavedTensor and node.mat1.tensor is not None and _array_of(node.mat1).ndim != 2:
+        _save_instead(node.mat1, matrix, _rows_of)
+    node.__class__ = _addmm.node_class
+
+
+def _before(node: Any, numbers: int, node_class: Any, edge: Any, output: tuple[Any, Any]) -> Any:
+    """The node of a view of an input, recorded `numbers` before `node`: `linear` has left these for it."""
+    made = new_node(node_class)
+    initialise(made, (edge,), (output,))
+    made.sequence, made.place = node.sequence - numbers, node.place
+    return made
+
+
+def _array_of(saved: SavedTensor) -> Any:
+    return saved.tensor._array if saved.grad_fn is None else saved.tensor[0]
+
+
+def _save_instead(saved: Any, made_by: Any, view: Callable[[Any], Any]) -> None:
+    """Let what was saved be a view of it that `made_by` has made, or nobody."""
     if type(saved) is SavedTensor and saved.tensor is not None:
         array, kind, counter = saved.tensor if saved.grad_fn is not None else saved.tensor._parts()
-        parts = array.T, kind, counter
-        saved.tensor = Tensor._from_parts(parts) if transposed is None else parts
-        saved.grad_fn, saved.output_nr = transposed, 0
-    node.__class__ = _addmm.node_class
+        parts = view(array), kind, counter
+        saved.tensor = Tensor._from_parts(parts) if made_by is None else parts
+        saved.grad_fn, saved.output_nr = made_by, 0
 
 
 _addmm_of_transposed.spelled_out = _spelled_out
@@ -88,24 +130,23 @@ def _unrecorded_product(input: Tensor, weight: Tensor) -> Tensor | None:
     return None if done is None else Tensor._from_parts((done, kind, None if modes.inference else [0, None]))
 
 
-def _of_matrix(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """The layer on the rows of a matrix."""
-    kind, array = input._kind, weight._array
+def _of_rows(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """The layer on the rows of a matrix, or of another tensor without gaps: a matrix."""
+    kind, array, shape = input._kind, weight._array, input._array.shape
     outputs, inputs = array.shape
-    if (
-        weight._kind is kind
-        and bias._kind is kind
-        and input._array.shape[1] == inputs
-        and bias._array.shape == (outputs,)
-    ):
-        ordinary = type(input) in PLAIN_TYPES and type(weight) in PLAIN_TYPES and type(bias) in PLAIN_TYPES
-        if ordinary and TAKEN[kind] and THREAD.modes.plain and array.flags.c_contiguous:
-            next_sequence_number()  # for the node of the transpose, should anybody ask for it
-            return _addmm_of_transposed(bias, input, weight, 1, 1)
-        return _addmm(bias, input, _t(weight), 1, 1)
+    fits = weight._kind is kind and bias._kind is kind and shape[-1] == inputs and bias._array.shape == (outputs,)
+    ordinary = type(input) in PLAIN_TYPES and type(weight) in PLAIN_TYPES and type(bias) in PLAIN_TYPES
+    whole = array.flags.c_contiguous and (len(shape) == 2 or kind.is_cpu)
+    if fits and ordinary and whole and TAKEN[kind] and THREAD.modes.plain:
+        next_sequence_number()  # for the node of the transpose, should anybody ask for it
+        if len(shape) != 2:
+            next_sequence_number()  # for that of the matrix
+        return _addmm_of_transposed(bias, input, weight, 1, 1)
+    matrix = input if len(shape) == 2 else reshaped(input, _as_matrix(shape))
     factor = _t(weight)
-    _check_addmm(bias, input, factor)
-    return _addmm(bias, input, factor, 1, 1)
+    if not fits:
+        _check_addmm(bias, matrix, factor)
+    return _addmm(bias, matrix, factor, 1, 1)
 
 
 @public("nn.functional.linear", function=False, method=False, out=write_product)
@@ -124,9 +165,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if weight_dims == 1:
         raise RuntimeError(f"mat2 must be a matrix, got {weight_dims}-D tensor")
     if dims == 2:
-        return _of_matrix(input, weight, bias)
+        return _of_rows(input, weight, bias)
     if bias._array.ndim == 1 and bias._array.flags.c_contiguous and input._array.flags.c_contiguous:
-        shape = input._array.shape
-        flat = _of_matrix(reshaped(input, (math.prod(shape[:-1]), shape[-1])), weight, bias)
-        return reshaped(flat, (*shape[:-1], weight._array.shape[0]))
+        return _view(_of_rows(input, weight, bias), (*input._array.shape[:-1], weight._array.shape[0]))
     return add(matmul(input, _t(weight)), bias)

@@ -17,7 +17,8 @@ from ..._core.geometry.layout import contiguous_array
 from ..._core.tensor import Tensor
 from ..._dispatch.changes.exact_out import store_exactly, store_truth
 from ..._dispatch.compiled_body import pointwise_at_any_size
-from ..._dispatch.dispatch import Array, Primitive, Results, primitive, several
+from ..._dispatch.dispatch import Array, Primitive, Results, fresh, primitive, several
+from ..._dispatch.gradients.array_derivatives import unrecorded
 from ..._dispatch.public.registry import public, write_out
 from ..create.constants import as_dtype
 from ..pointwise.binary import conj
@@ -188,6 +189,8 @@ def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = 
 
 def sum_over(input: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:
     """`input.sum(dim, keepdim)` of a floating-point or complex tensor, over dimensions counted from the front."""
+    if input._kind.is_cpu and unrecorded(input):
+        return fresh(_sum_of(input._array, dim, keepdim, input._kind.dtype), input)
     return _sum_dim(input, dim, keepdim, input._kind.dtype)
 
 

@@ -16,7 +16,8 @@ from ..._core.dtype import LEGACY_NAMES, can_cast, promote_types
 from ..._core.geometry.layout import is_channels_last
 from ..._core.modes import THREAD
 from ..._core.tensor import PLAIN_TYPES, Tensor, wrap
-from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.dispatch import Array, fresh, primitive
+from ..._dispatch.gradients.array_derivatives import unrecorded
 from ..._dispatch.gradients.undifferentiable import no_derivative
 from ..._dispatch.public.registry import public, write_out
 from .named_shapes import atleast_1d, atleast_2d, atleast_3d, tensor_list
@@ -85,12 +86,17 @@ def _concatenated(arrays: Sequence[Any], dim: int, array_type: np.dtype[Any]) ->
 def _cat_gradients(grad: Tensor, tensors_sym_sizes: Any, dim: int) -> list[Any]:
     results: list[Any] = []
     start = 0
+    on_arrays = grad._kind.is_cpu and unrecorded(grad)
     for shape in tensors_sym_sizes:
         if shape == _NO_ELEMENTS:
             results.append(grad.new_zeros(shape))
             continue
-        results.append(_slice(grad, dim, start, start + shape[dim], 1))
-        start += shape[dim]
+        end = start + shape[dim]
+        if on_arrays:
+            results.append(fresh(grad._array[(*_ALL[dim], slice(start, end))], grad))
+        else:
+            results.append(_slice(grad, dim, start, end, 1))
+        start = end
     return results
 
 

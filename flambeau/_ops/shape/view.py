@@ -152,8 +152,9 @@ def viewed(array: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _reshaped_back(grad: Tensor, self_sym_sizes: tuple[int, ...]) -> Tensor:
-    if not grad._kind.is_cpu and unrecorded(grad):  # as in `_t_back`
-        return fresh(grad._array.reshape(self_sym_sizes), grad)
+    array = grad._array
+    if ((array.flags.c_contiguous and array.size) or not grad._kind.is_cpu) and unrecorded(grad):  # as in `_t_back`
+        return fresh(array.reshape(self_sym_sizes), grad)
     return reshaped(grad, self_sym_sizes)
 
 
@@ -378,21 +379,17 @@ def expand(input: Tensor, size: Any, *more: int, implicit: bool = False) -> Tens
     return _expand(input, expanded_shape(input._array.shape, as_shape((size, *more))))
 
 
-def _unsqueezed(grad: Tensor, self_sym_sizes: tuple[int, ...]) -> Tensor:
-    return reshaped(grad, self_sym_sizes)
-
-
-@primitive("SqueezeBackward0", view=True, self=_unsqueezed)
+@primitive("SqueezeBackward0", view=True, self=_reshaped_back)
 def _squeeze_all(self: Array) -> Array:
     return self.squeeze()
 
 
-@primitive("SqueezeBackward1", view=True, self=lambda grad, self_sym_sizes, dim: _unsqueezed(grad, self_sym_sizes))
+@primitive("SqueezeBackward1", view=True, self=lambda grad, self_sym_sizes, dim: _reshaped_back(grad, self_sym_sizes))
 def _squeeze_dim(self: Array, dim: int) -> Array:
     return self.squeeze(dim) if self.ndim and self.shape[dim] == 1 else self.view()
 
 
-@primitive("SqueezeBackward2", view=True, self=lambda grad, self_sym_sizes, dim: _unsqueezed(grad, self_sym_sizes))
+@primitive("SqueezeBackward2", view=True, self=lambda grad, self_sym_sizes, dim: _reshaped_back(grad, self_sym_sizes))
 def _squeeze_dims(self: Array, dim: tuple[int, ...]) -> Array:
     return self.squeeze(tuple([each for each in dim if self.ndim and self.shape[each] == 1]))
 

@@ -138,7 +138,7 @@ class Conversions(Members):
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Reset the gradients of all parameters, to None or to zeros."""
-        if getattr(self, "_is_replica", False):
+        if vars(self).get("_is_replica", False):
             warnings.warn(
                 "Calling .zero_grad() from a module created with nn.DataParallel() has no effect: the parameters are "
                 "copied (in a differentiable manner) from the original module and are no leaves of the graph.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, cast
+from typing import Any
 
 from ..._core.tensor import Tensor
 from ..parameter import Parameter
@@ -46,7 +46,8 @@ class Members:
             return
         if remove_duplicate:
             memo.add(self)
-        yield prefix, cast("whole.Module", self)  # no other class has this base
+        this: Any = self  # a module: no other class has this base
+        yield prefix, this
         for name, module in self._modules.items():
             if module is not None:
                 path = f"{prefix}.{name}" if prefix else name
@@ -93,9 +94,7 @@ class Members:
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
         """The parameters of this module and, with `recurse`, of all below it, each with its dotted path."""
-        yield from self._named_members(
-            lambda module: module._parameters.items(), prefix, recurse, remove_duplicate=remove_duplicate
-        )
+        return self._named_members(lambda module: module._parameters.items(), prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """The parameters of this module and, with `recurse`, of all below it."""
@@ -106,9 +105,7 @@ class Members:
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
         """The buffers of this module and, with `recurse`, of all below it, each with its dotted path."""
-        yield from self._named_members(
-            lambda module: module._buffers.items(), prefix, recurse, remove_duplicate=remove_duplicate
-        )
+        return self._named_members(lambda module: module._buffers.items(), prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """The buffers of this module and, with `recurse`, of all below it."""

@@ -56,7 +56,7 @@ def get_total_norm(
         if not found:
             return tensor(0.0)
         _check_foreach(found, foreach)
-        if any(each.stands_for_many for each in found):
+        if any([each.stands_for_many for each in found]):  # noqa: C419 (few, quicker)
             total = _norm_of_parts(found, norm_type)
         else:
             norms = list_norms(found) if norm_type == 2 else [linalg.vector_norm(each, norm_type) for each in found]
@@ -88,11 +88,13 @@ def clip_grads_with_norm_(
     parameters: Tensors, max_norm: float, total_norm: Tensor, foreach: bool | None = None
 ) -> None:
     """Scale the gradients of `parameters`, in place, by `max_norm / total_norm` if that is below one."""
-    limit = float(max_norm)
+    _scale(_gradients(parameters), float(max_norm), total_norm, foreach)
+
+
+def _scale(gradients: list[Any], limit: float, total_norm: Tensor, foreach: bool | None) -> None:
+    if not gradients:
+        return
     with no_grad():
-        gradients = _gradients(parameters)
-        if not gradients:
-            return
         _check_foreach(gradients, foreach)
         # No look at the values: the factor is always multiplied in, and is one where nothing is to be clipped.
         factor = (limit / (total_norm + 1e-6)).clamp(max=1.0)
@@ -122,8 +124,9 @@ def clip_grad_norm_(
     found = _listed(parameters)
     if not found and isinstance(parameters, Generator):  # most likely it was read to its end before
         warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2)
-    total = get_total_norm(_gradients(found), norm_type, error_if_nonfinite, foreach)
-    clip_grads_with_norm_(found, max_norm, total, foreach)
+    gradients = _gradients(found)
+    total = get_total_norm(gradients, norm_type, error_if_nonfinite, foreach)
+    _scale(gradients, float(max_norm), total, foreach)
     return total
 
 

@@ -50,6 +50,32 @@ def test_only_what_is_needed(T: Any, needed: tuple[bool, ...]) -> object:
     return [each.grad for each in tensors], node._saved_mat1, node._saved_mat2, sizes, _names(node)
 
 
+@pytest.mark.parametrize("shape", [(4,), (2, 3, 4)])
+@pytest.mark.parametrize("needed", NEEDED)
+@differential
+def test_inputs_that_are_no_matrices(T: Any, shape: tuple[int, ...], needed: tuple[bool, ...]) -> object:
+    y, tensors = _layer(T, shape, "float32", *needed)
+    y.sum().backward()
+    again, _ = _layer(T, shape, "float32", *needed)
+    node = again.grad_fn.next_functions[0][0]
+    sizes = (node._saved_mat1_sym_sizes, node._saved_mat1_sym_strides) if needed[0] else ()
+    saved = node._saved_mat1, node._saved_mat2, sizes
+    seen: list[Any] = []
+    if needed[0]:
+        node.next_functions[1][0].register_hook(lambda inputs, outputs: seen.append((inputs, outputs)))
+        again.sum().backward()
+    return [each.grad for each in tensors], saved, seen, _names(again.grad_fn)
+
+
+@differential
+def test_inputs_that_change(T: Any) -> object:
+    x = T.ones(2, 3, 4, requires_grad=True) * 2
+    weight = T.ones(5, 4, requires_grad=True)
+    y = T.nn.functional.linear(x, weight, T.ones(5))
+    x.mul_(2)
+    return outcome(lambda: y.sum().backward(), "modified by an inplace operation: [torch.FloatTensor [6, 4]]")
+
+
 @differential
 def test_hooks_on_both_nodes(T: Any) -> object:
     y, tensors = _layer(T, (3, 4), "float32")
@@ -87,14 +113,19 @@ def test_the_order_of_nodes_is_that_of_the_calls() -> None:
     y, _ = _layer(flambeau, (3, 4), "float32")
     node = y.grad_fn
     assert node.next_functions[2][0]._sequence_nr() == node._sequence_nr() - 1
+    node = _layer(flambeau, (2, 3, 4), "float32")[0].grad_fn.next_functions[0][0]
+    assert [node._sequence_nr() - each._sequence_nr() for each, _ in node.next_functions[1:]] == [2, 1]
 
 
+@pytest.mark.parametrize("shape", [(9, 37), (3, 3, 37)])
 @pytest.mark.parametrize("looking", [False, True])
-def test_bits_do_not_depend_on_who_looks(looking: bool) -> None:
+def test_bits_do_not_depend_on_who_looks(looking: bool, shape: tuple[int, ...]) -> None:
     flambeau.manual_seed(3)
-    layer, x = flambeau.nn.Linear(37, 11), flambeau.randn(9, 37, requires_grad=True)
+    layer, x = flambeau.nn.Linear(37, 11), flambeau.randn(*shape, requires_grad=True)
     plain, spelled = layer(x), layer(x)
-    assert spelled.grad_fn.next_functions[2][0].name() == "TBackward0"
+    node: Any = spelled.grad_fn
+    node = node if len(shape) == 2 else node.next_functions[0][0]
+    assert node.next_functions[2][0].name() == "TBackward0"
     expected = flambeau.autograd.grad(spelled.square().sum(), [x, layer.weight, layer.bias], create_graph=looking)
     found = flambeau.autograd.grad(plain.square().sum(), [x, layer.weight, layer.bias], create_graph=looking)
     for one, other in zip(found, expected, strict=True):

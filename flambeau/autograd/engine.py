@@ -305,16 +305,16 @@ def count_gradients(roots: Sequence[tuple[Target, int, Tensor]]) -> dict[Target,
     included.
     """
     counts: dict[Target, int] = {}
-    stack: list[Any] = []
+    nodes: list[Any] = []
     for target, _, _ in roots:
         if target in counts:
             counts[target] += 1
         else:
             counts[target] = 1
             if isinstance(target, Node):
-                stack.append(target)
-    while stack:
-        for edge in stack.pop().edges:
+                nodes.append(target)
+    for node in nodes:  # it grows meanwhile
+        for edge in node.edges:
             if edge is not None:
                 target = edge[0]
                 if target in counts:
@@ -322,7 +322,7 @@ def count_gradients(roots: Sequence[tuple[Target, int, Tensor]]) -> dict[Target,
                 else:
                     counts[target] = 1
                     if isinstance(target, Node):
-                        stack.append(target)
+                        nodes.append(target)
     return counts
 
 

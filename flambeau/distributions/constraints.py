@@ -221,9 +221,10 @@ class _Boolean(Constraint):
         return (value == 0) | (value == 1)
 
 
-def _if_whole(value: Tensor, result: Tensor) -> Tensor:
+def _if_whole(value: Any, result: Any) -> Any:
     """`result` where numbers are whole, which integers need not be asked."""
-    return result if value._kind.dtype.category == INTEGER else (value % 1 == 0) & result
+    is_integer = value._kind.dtype.category == INTEGER if isinstance(value, Tensor) else value.dtype.kind in "iu"
+    return result if is_integer else (value % 1 == 0) & result
 
 
 class _IntegerInterval(_BoundedBothWays):
@@ -287,7 +288,7 @@ class _Simplex(Constraint):
     event_dim = 1
 
     def check(self, value: Tensor) -> Tensor:
-        return (value >= 0).all(-1) & ((value.sum(-1) - 1).abs() < 1e-6)
+        return (value >= 0).all(-1) & (abs(value.sum(-1) - 1) < 1e-6)
 
 
 class _Multinomial(Constraint):

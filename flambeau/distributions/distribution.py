@@ -10,8 +10,8 @@ from typing import Any, ClassVar, TypeVar
 import flambeau
 from flambeau import Size, Tensor
 
-from .._core.modes import recording
 from . import constraints
+from ._validation import holds
 from .utils import lazy_property
 
 __all__ = ["Distribution"]
@@ -80,9 +80,7 @@ class Distribution:
             if constraints.is_dependent(constraint) or self._is_yet_to_compute(name):
                 continue
             value = getattr(self, name)
-            with recording(False):
-                valid = bool(constraint.check(value).all())
-            if not valid:
+            if not holds(constraint, value):
                 raise ValueError(
                     f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of "
                     f"distribution {self!r} to satisfy the constraint {constraint!r}, but found invalid values:\n"
@@ -243,7 +241,7 @@ class Distribution:
                 stacklevel=4,
             )
             return
-        if not support.check(value).all():
+        if not holds(support, value):
             raise ValueError(
                 f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within the "
                 f"support ({support!r}) of the distribution {self!r}, but found invalid values:\n{value}"

@@ -378,7 +378,8 @@ def traced_rule(
         _TRACED[key] = _MET if stepping else traced
         return traced
     if not stepping:
-        return found
+        kept: _Traced = found
+        return kept
     numbers = None if found is _MET or found is _ANEW else found[2](number)
     if numbers is None and found is not _ANEW:  # or the rule takes another way at this step
         try:
@@ -389,13 +390,14 @@ def traced_rule(
     return _traced(rule, number, dtype, tensors) if numbers is None else (found[0], found[1], numbers)
 
 
-def _traced_by_step(rule: Callable[..., Any], number: float, dtype: str, tensors: int) -> Any:
+def _traced_by_step(rule: Callable[..., Any], number: float, dtype: str, tensors: int) -> _Traced:
     """What `_traced` gives, but for its numbers what computes them from the step, or None where branches differ."""
     conditions: list[str] = []
     program, changed, numbers = _traced(rule, Formula("step", number, conditions), dtype, tensors)
     return program, changed, function_of(("step",), numbers, conditions)
 
 
+_Traced = tuple[Program, tuple[int, ...], Any]
 _TRACED: dict[Any, Any] = {}
 _MET, _ANEW = object(), object()
 """In place of the trace of a rule that is told of a step: there was one; and, there must be one for each step."""

@@ -40,13 +40,18 @@ def owner_of(array: Any) -> Any:
 def are_apart(first: Any, second: Any) -> bool:
     """Whether two arrays have different memory. (`owner_of`, short where both are views of arrays that own theirs.)"""
     one, other = first.base, second.base
-    if one is not other and type(one) is type(other) is np.ndarray and one.base is None and other.base is None:
+    if one is other and one is not None:
+        return False
+    if type(one) is type(other) is np.ndarray and one.base is None and other.base is None:
         return True
     return owner_of(first) is not owner_of(second)
 
 
 def address_of(array: Any) -> int:
     """Where the first element of `array` is."""
+    if type(array) is np.ndarray:
+        place: int = array.__array_interface__["data"][0]
+        return place
     return backend_of_array(array).address(array)
 
 

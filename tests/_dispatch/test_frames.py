@@ -21,11 +21,17 @@ def _one_pass(loss: Callable[[], Any]) -> Callable[[], Any]:
     return lambda: loss().sum().backward()
 
 
+def _add_to_row(tensor: Any) -> None:
+    tensor[1] += 1
+
+
 def _cases() -> dict[str, tuple[int, Callable[[], Any]]]:
     a, b, x = T.ones(4, 4), T.ones(4, 4), T.ones(4, 4, requires_grad=True)
     integers, image, rows, numbers = T.ones(4, 4, dtype=T.int64), T.ones(1, 2, 6, 6), T.ones(2, 4), T.tensor([1, 3])
     linear, conv, norm, embedding = T.nn.Linear(4, 4), T.nn.Conv2d(2, 2, 3), T.nn.LayerNorm(4), T.nn.Embedding(8, 4)
     cell, chances = T.nn.LSTMCell(4, 4), T.ones(1, 4, requires_grad=True)
+    weight = T.nn.Parameter(T.ones(4))
+    weight.grad, adam = T.ones(4), T.optim.Adam([weight])
     return {
         "a * b": (1, lambda: a * b),
         "a + integers": (1, lambda: a + integers),
@@ -43,15 +49,18 @@ def _cases() -> dict[str, tuple[int, Callable[[], Any]]]:
         "cat, recorded": (20, lambda: T.cat([x, b])),
         "softmax": (7, lambda: a.softmax(1)),
         "Linear": (13, lambda: linear(rows)),
-        "Linear on a vector": (21, lambda: linear(rows[0])),
-        "Categorical, log_prob": (165, lambda: Categorical(chances).log_prob(numbers[:1])),
+        "Linear on a vector": (19, lambda: linear(rows[0])),
+        "Categorical, log_prob": (114, lambda: Categorical(chances).log_prob(numbers[:1])),
         "Categorical, sample": (50, Categorical(chances).sample),
         "Conv2d": (32, lambda: conv(image)),
         "LayerNorm": (31, lambda: norm(rows)),
         "Embedding": (20, lambda: embedding(numbers)),
-        "LSTMCell": (80, lambda: cell(rows)),
+        "LSTMCell": (70, lambda: cell(rows)),
         "x * b, backward": (46, _one_pass(lambda: x * b)),
-        "Linear, backward": (73, _one_pass(lambda: linear(rows))),
+        "Linear, backward": (69, _one_pass(lambda: linear(rows))),
+        "Linear on a vector, backward": (82, _one_pass(lambda: linear(rows[0]))),
+        "a[1] += 1": (27, lambda: _add_to_row(a)),
+        "Adam": (74, adam.step),
         "Conv2d, backward": (101, _one_pass(lambda: conv(image))),
     }
 

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..._codegen.products.recurrent import gru_step, gru_step_backward, lstm_step, lstm_step_backward
+from ..._core.backend import undispatched
 from ..tiers import library
 from .dtypes import FULL_NAMES
 
+_dot = undispatched(np.dot)
 _WORTHWHILE = 100**3
 """From so many multiplications on the vendor's library is quicker than NumPy's."""
 
@@ -28,11 +30,11 @@ def _ordered(rows: Any, steps: int, reverse: bool) -> list[Any]:
     return blocks[::-1] if reverse else blocks
 
 
-def _multiplier(rows: int, right: Any) -> Callable[[Any, Any], object]:
-    """What writes the product of a step's rows with the weights: (left, out). All steps have the same weights."""
+def _multiplier(rows: int, right: Any) -> Callable[[Any, Any, Any], object]:
+    """What writes the product of a step's rows with the weights: (left, weights, out). All steps have the same ones."""
     kernels = library() if rows * right.size >= _WORTHWHILE and right.dtype == np.float32 else None
     found = None if kernels is None else kernels.multiplier(rows, right)
-    return found or (lambda left, out: left.dot(right, out))
+    return _dot if found is None else lambda left, _, out: found(left, out)
 
 
 def lstm_forward(
@@ -42,14 +44,15 @@ def lstm_forward(
     the last state and cell.
     """
     dtype, (count, width) = gates.dtype, (len(gates), cell.shape[-1])
-    output, cells, shown = (np.empty((count, width), dtype) for _ in range(3))
+    output, cells, shown = [np.empty((count, width), dtype) for _ in range(3)]
     product = np.empty((count // steps, 4 * width), dtype)
-    multiply, step = _multiplier(len(product), w_hh.T), lstm_step(FULL_NAMES[dtype])
+    weights = w_hh.T
+    multiply, step = _multiplier(len(product), weights), lstm_step(FULL_NAMES[dtype])
     hidden, cell = np.ascontiguousarray(hidden), np.ascontiguousarray(cell)
     for gate, this, show, state in zip(
-        *(_ordered(each, steps, reverse) for each in (gates, cells, shown, output)), strict=True
+        *[_ordered(each, steps, reverse) for each in (gates, cells, shown, output)], strict=True
     ):
-        multiply(hidden, product)
+        multiply(hidden, weights, product)
         step(gate, product, this, show, state, cell)
         hidden, cell = state, this
     return output, cells, shown, hidden, cell
@@ -77,7 +80,7 @@ def lstm_backward(
     ]
     for of_gate, gate, old, show, of_step in zip(*given, strict=True):
         step(of_gate, of_cell, gate, old, of_step, show, of_hidden)
-        multiply(of_gate, of_hidden)
+        multiply(of_gate, w_hh, of_hidden)
     return of_gates, of_hidden, of_cell
 
 
@@ -86,10 +89,11 @@ def gru_forward(products: Any, hidden: Any, w_hh: Any, b_hh: Any, steps: int, re
     dtype, (count, width) = products.dtype, (len(products), hidden.shape[-1])
     states, gates = np.empty((count, width), dtype), np.empty((count, 4 * width), dtype)
     product = np.empty((count // steps, 3 * width), dtype)
-    multiply, step = _multiplier(len(product), w_hh.T), gru_step(FULL_NAMES[dtype])
+    weights = w_hh.T
+    multiply, step = _multiplier(len(product), weights), gru_step(FULL_NAMES[dtype])
     hidden = np.ascontiguousarray(hidden)
-    for given, gate, state in zip(*(_ordered(each, steps, reverse) for each in (products, gates, states)), strict=True):
-        multiply(hidden, product)
+    for given, gate, state in zip(*[_ordered(each, steps, reverse) for each in (products, gates, states)], strict=True):
+        multiply(hidden, weights, product)
         if b_hh is not None:
             product += b_hh
         step(gate, given, product, state, hidden)
@@ -112,6 +116,6 @@ def gru_backward(
     ]
     for of_state, of_input, gate, old, of_step in zip(*given, strict=True):
         step(of_state, of_input, kept, gate, of_step, old, of_hidden)
-        multiply(of_state, of_hidden)
+        multiply(of_state, w_hh, of_hidden)
         of_hidden += kept
     return of_states, of_inputs, of_hidden

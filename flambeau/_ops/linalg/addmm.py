@@ -14,7 +14,7 @@ from ..._dispatch.dispatch import Array, fresh, primitive
 from ..._dispatch.gradients.array_derivatives import unrecorded
 from ..._dispatch.public.registry import public
 from ..pointwise.binary import add, conj
-from ..reduce.reductions import sum_over
+from ..reduce.reductions import sum_of_array
 from ..shape.view import _t, reshaped
 from .matmul import (
     _NUMBERS,
@@ -103,7 +103,7 @@ def _addmm_added(grad: Tensor, self_sym_sizes: Any, beta: Any) -> Any:
     array = grad._array
     if beta == 1 and self_sym_sizes == array.shape[1:] and unrecorded(grad):
         if grad._kind.is_cpu:
-            return sum_over(grad, (0,), False)
+            return fresh(sum_of_array(array, (0,), False, grad._kind.dtype), grad)
         summed = grad._kind.backend.array_functions("products").summed_rows(array)  # of a row it is the sum of all
         if summed is not None:
             return fresh(summed, grad)

@@ -31,7 +31,7 @@ def _as_matrix(sizes: tuple[int, ...]) -> tuple[int, int]:
 
 
 def _rows_of(array: Any) -> Any:
-    return array if array.ndim == 2 else array.reshape(_as_matrix(array.shape))
+    return array.reshape(_as_matrix(array.shape))
 
 
 def _input_gradient(grad: Tensor, mat2: Tensor, mat1_sym_sizes: Any, mat1_sym_strides: Any, alpha: Any) -> Any:
@@ -47,7 +47,8 @@ def _input_gradient(grad: Tensor, mat2: Tensor, mat1_sym_sizes: Any, mat1_sym_st
 
 def _weight_gradient(grad: Tensor, mat1: Tensor, mat2_sym_sizes: Any, mat2_sym_strides: Any, alpha: Any) -> Any:
     if unrecorded(grad, mat1):
-        return fresh(array_dot(grad._array.T, _rows_of(mat1._array)), grad)
+        rows = mat1._array if mat1._array.ndim == 2 else _rows_of(mat1._array)
+        return fresh(array_dot(grad._array.T, rows), grad)
     if mat1._array.ndim != 2:
         mat1 = reshaped(mat1, _as_matrix(mat1._array.shape))
     return _t(_addmm_right(grad, mat1, mat2_sym_sizes[::-1], mat2_sym_strides[::-1], alpha))
@@ -63,7 +64,8 @@ def _weight_gradient(grad: Tensor, mat1: Tensor, mat2_sym_sizes: Any, mat2_sym_s
 )
 def _addmm_of_transposed(self: Array, mat1: Array, mat2: Array, beta: Any, alpha: Any) -> Array:
     """`addmm(self, mat1, mat2.t())`, of row-major weights, with no factors; `mat1` may be any tensor of rows."""
-    mat1 = _rows_of(mat1)
+    if mat1.ndim != 2:
+        mat1 = _rows_of(mat1)
     if mat1.dtype.num not in _NUMBERS:
         return _combined(self, mat1, mat2.T, array_dot, "addmm_impl_cpu_", beta, alpha)
     result = array_dot(mat1, mat2.T)

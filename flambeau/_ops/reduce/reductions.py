@@ -129,7 +129,8 @@ def total_of(array: Any) -> Any:
     return _total(array, None, False)
 
 
-def _sum_of(array: Any, dim: tuple[int, ...] | None, keepdim: bool, dtype: DType) -> Any:
+def sum_of_array(array: Any, dim: tuple[int, ...] | None, keepdim: bool, dtype: DType) -> Any:
+    """The kernel of `sum`: over all dimensions for None, in `dtype`."""
     if array.dtype is dtype.numpy and dtype.itemsize > 2 and dtype.category >= FLOAT:
         if 0 < array.size <= _BLOCK and array.flags.c_contiguous:
             # What the others come to for a few elements.
@@ -159,7 +160,7 @@ def sum_dtype(name: str, tensor: Tensor, dtype: Any, out: Any) -> DType:
 
 @primitive("SumBackward0", self=lambda grad, self_sym_sizes: _expand(grad, self_sym_sizes))
 def _sum_all(self: Array, dtype: Any) -> Array:
-    return _sum_of(self, None, False, dtype)
+    return sum_of_array(self, None, False, dtype)
 
 
 @primitive(
@@ -167,7 +168,7 @@ def _sum_all(self: Array, dtype: Any) -> Array:
     self=lambda grad, self_sym_sizes, dim, keepdim: expand_reduced(grad, self_sym_sizes, dim, keepdim),
 )
 def _sum_dim(self: Array, dim: tuple[int, ...], keepdim: bool, dtype: Any) -> Array:
-    return _sum_of(self, dim, keepdim, dtype)
+    return sum_of_array(self, dim, keepdim, dtype)
 
 
 @public()
@@ -190,7 +191,7 @@ def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = 
 def sum_over(input: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:
     """`input.sum(dim, keepdim)` of a floating-point or complex tensor, over dimensions counted from the front."""
     if input._kind.is_cpu and unrecorded(input):
-        return fresh(_sum_of(input._array, dim, keepdim, input._kind.dtype), input)
+        return fresh(sum_of_array(input._array, dim, keepdim, input._kind.dtype), input)
     return _sum_dim(input, dim, keepdim, input._kind.dtype)
 
 
@@ -204,7 +205,7 @@ def _nansum(self: Array, dim: tuple[int, ...], keepdim: bool, dtype: Any) -> Arr
         done = arrays.reduced("present", self, dim, self.dtype)
         if done is not None:
             return done.reshape(kept_shape(self.shape, dim)) if keepdim else done
-    return _sum_of(_without_nan(self), dim, keepdim, dtype)
+    return sum_of_array(_without_nan(self), dim, keepdim, dtype)
 
 
 @pointwise_at_any_size

@@ -78,27 +78,41 @@ def weight_gradient(input: Any, grad: Any, kernel: Shape, geometry: Geometry, la
         return None
 
 
+_SINGLE = np.dtype(np.float32)
 _LONGEST = 1024
+_FEW_LONG = 256**3
+_MUCH_TO_COPY = 2**20
 
 
 def product(left: Any, right: Any, bench: Bench = DIRECT) -> Any:
-    """The product of two matrices, or of two batches of them.
-
-    The library adds up the numbers of a row one by one, and rounding errors with them: matrices with longer rows of
-    float32 are cut into pieces, whose products are added.
-    """
-    length = left.shape[-1]
+    """The product of two matrices, or of two batches of them; None: NumPy is quicker, or has to do it."""
     try:
-        if length <= _LONGEST or left.ndim > 2 or left.dtype != np.float32:
+        if left.ndim > 2 or left.dtype != _SINGLE:
             return onednn.matmul(left, right, bench=bench)
-        size = -(-length // -(-length // _LONGEST))
-        total = onednn.matmul(left[:, :size], right[:size], bench=bench)
-        for start in range(size, length, size):
-            piece = slice(start, start + size)
-            np.add(total, onednn.matmul(left[:, piece], right[piece], bench=bench), out=total)
-        return total
+        return onednn.gemm(left, right, bench) if onednn.suits(left, right) else _by_primitives(left, right, bench)
     except Unsupported:
         return None
+
+
+def _by_primitives(left: Any, right: Any, bench: Bench) -> Any:
+    """The product of two matrices of float32; None: NumPy is quicker.
+
+    Primitives add up the numbers of a row one by one, and rounding errors with them: matrices with longer rows are cut
+    into pieces, whose products are added. They copy a right matrix whose rows lie one after another, and do it slowly.
+    """
+    length = left.shape[1]
+    if right.size > _MUCH_TO_COPY and not right.flags.f_contiguous:
+        return None
+    if length <= _LONGEST:
+        return onednn.matmul(left, right, bench=bench)
+    if left.size * right.shape[1] <= _FEW_LONG:
+        return None
+    size = -(-length // -(-length // _LONGEST))
+    total = onednn.matmul(left[:, :size], right[:size], bench=bench)
+    for start in range(size, length, size):
+        piece = slice(start, start + size)
+        np.add(total, onednn.matmul(left[:, piece], right[piece], bench=bench), out=total)
+    return total
 
 
 def multiplier(rows: int, right: Any) -> Callable[[Any, Any], None] | None:

@@ -22,9 +22,7 @@ _LEAST_ALONE = 100**3
 do, so that up to `_MOST` this holds for one thread only."""
 _LONG, _PIECE, _SMALL = 1024, 256, 100**3
 _FEW_LONG = 256**3
-"""It adds up long rows in pieces (`_backends/cpu/library.py`): up to so many multiplications NumPy is quicker."""
-_MUCH_TO_COPY = 2**20
-"""A right matrix whose rows lie one after another is copied by the vendor's library, and so many numbers slowly."""
+"""Up to so many multiplications of long rows NumPy's kernels are quicker than generated ones on one thread."""
 
 
 def array_dot(left: Any, right: Any) -> Any:
@@ -49,12 +47,14 @@ def _quick_product(left: Any, right: Any) -> Any:
         return integer_product(left, right)
     count = left.size * right.shape[1]
     done = arrays.product_of_few_rows(left, right) if left.shape[0] <= _FEW_ROWS else None
-    if done is not None or (left.shape[1] > _LONG and count <= _FEW_LONG and num_threads() == 1):
+    if done is not None:
         return done
-    pays = count > _MOST or (count > _LEAST_ALONE and num_threads() == 1)
-    if pays and left.dtype == right.dtype == _SINGLE and (right.size <= _MUCH_TO_COPY or right.flags.f_contiguous):
+    is_alone = num_threads() == 1
+    if count > (_LEAST_ALONE if is_alone else _MOST) and left.dtype == right.dtype == _SINGLE:
         done = arrays.library_product(left, right)
-    return arrays.product(left, right) if done is None and count <= _MOST else done
+    if done is not None or count > _MOST or (is_alone and left.shape[1] > _LONG and count <= _FEW_LONG):
+        return done
+    return arrays.product(left, right)
 
 
 _EXACT = 2**53

@@ -13,6 +13,7 @@ place (negative or overlapping strides) are copied first.
 |---|---|---|
 | `available()`, `reason()`, `version()` | | whether the library can be used, why not, its version |
 | `set_num_threads(n)` | | nothing; for the calling thread |
+| `gemm(a, b)` | float32 | the product of two matrices which that `suits` |
 | `matmul(a, b, bias=None)` | float32, bfloat16, float16; int8 or uint8 by int8 | the product; int32 of integers |
 | `Multiplier(rows, right)(left, out)` | float32 | nothing: products with a matrix that is reordered once |
 | `convolution(input, weight, bias, geometry, last, packed)` | float32, bfloat16, float16 | the result |
@@ -49,6 +50,7 @@ from .convolution import (
     transposed_input_gradient,
     transposed_weight_gradient,
 )
+from .gemm import gemm, suits
 from .library import Unsupported, available, reason, set_num_threads, version
 from .matmul import Multiplier, matmul
 from .pooling import Window, average_pool, average_pool_backward, max_pool, max_pool_backward, window_indices
@@ -71,6 +73,7 @@ __all__ = [
     "convolution",
     "convolution_input_gradient",
     "convolution_weight_gradient",
+    "gemm",
     "gru",
     "gru_backward",
     "lstm",
@@ -80,6 +83,7 @@ __all__ = [
     "max_pool_backward",
     "reason",
     "set_num_threads",
+    "suits",
     "transposed_convolution",
     "transposed_input_gradient",
     "transposed_weight_gradient",

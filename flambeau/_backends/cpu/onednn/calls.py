@@ -49,17 +49,17 @@ def _write_execution(primitive: Primitive, arrays: list[Array], bench: Bench) ->
     if primitive.scratch:
         arrays = [*arrays, bench.empty(primitive.scratch, _BYTES)]
     if library.ask_threads is not None:  # memory for scratch is for so many
-        bench.holds_while(_place(library.ask_threads), library.threads())
+        bench.holds_while(place(library.ask_threads), library.threads())
     objects = primitive.new_objects()
     stream = library.new_stream()
     table = np.array([
-        _place(library.execute), _place(library.set_data_handle), primitive.handle.value, stream.value,
+        place(library.execute), place(library.set_data_handle), primitive.handle.value, stream.value,
         ctypes.addressof(objects.execution), id(RuntimeError), len(arrays), *[each.value for each in objects.handles],
     ], np.int64)  # fmt: skip
     bench.run(prepared_call(), table, (primitive, stream, objects), *arrays)
 
 
-def _place(function: Any) -> int:
+def place(function: Any) -> int:
     """The address of a function of the library."""
     found = ctypes.cast(function, ctypes.c_void_p).value
     assert found is not None

@@ -123,6 +123,7 @@ SIGNATURES = {
     "dnnl_primitive_create": "i:pp",
     "dnnl_primitive_destroy": "i:p",
     "dnnl_primitive_execute": "i:ppip",
+    "dnnl_sgemm": "i:ccnnnfpnpnfpn",
     "dnnl_reorder_primitive_desc_create": "i:pppppp",
     "dnnl_matmul_primitive_desc_create": "i:ppppppp",
     "dnnl_convolution_forward_primitive_desc_create": "i:ppiippppppppp",

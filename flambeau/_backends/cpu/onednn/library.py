@@ -35,7 +35,10 @@ PACKAGE = "onednn-cpu-gomp"
 FILE = "libdnnl.so.3"
 MAJOR = 3
 
-_TYPES = {"p": ctypes.c_void_p, "i": ctypes.c_int, "u": ctypes.c_uint, "z": ctypes.c_size_t}
+_TYPES = {
+    "p": ctypes.c_void_p, "i": ctypes.c_int, "u": ctypes.c_uint, "z": ctypes.c_size_t, "n": ctypes.c_int64,
+    "c": ctypes.c_char, "f": ctypes.c_float,
+}  # fmt: skip
 
 
 class Unsupported(Exception):
@@ -62,7 +65,7 @@ class Library:
     """The loaded library with one CPU engine.
 
     `loaded` is what `ctypes.CDLL` returns. Functions are called through `call` and `create`, which turn a status into
-    an exception; the two that run at every step are attributes.
+    an exception; those that run at every step are attributes.
     """
 
     def __init__(self, loaded: Any, path: Path) -> None:
@@ -79,6 +82,7 @@ class Library:
             raise OSError(f"oneDNN {MAJOR} is needed, but {path} is version {'.'.join(map(str, self.version))}")
         self.execute: Callable[[int, int, int, Any], int] = self._functions["primitive_execute"]
         self.set_data_handle: Callable[[int, int], int] = self._functions["memory_set_data_handle"]
+        self.sgemm: Callable[..., int] = self._functions["sgemm"]
         self.isa: int = self.ask("get_effective_cpu_isa")
         self.threads, self._set_threads = _thread_settings(loaded)
         self.ask_threads = getattr(loaded, "omp_get_max_threads", None)

@@ -1,0 +1,30 @@
+"""A product of matrices by a library's function with the interface of BLAS, called without Python."""
+
+from __future__ import annotations
+
+from ..arrays import Arguments, without_lock
+from ..build import Builder, Value
+from ..kernel import kernel
+from ..types import F32, I32, I64, POINTER, VOID
+from .prepared_call import called
+
+
+@kernel
+def product_call(b: Builder, arguments: Arguments) -> None:
+    """(result, left, right, table) of float32.
+
+    The table: the address of the function, the exception to raise where that returns other than 0, for each factor the
+    letter that says whether it lies by columns, rows, columns and summed length, and the steps of the three matrices.
+    """
+    out, left, right, table = (arguments.array(number).data for number in range(4))
+    function, error, *numbers = (b.load_raw(b.offset(table, at, I64), I64) for at in range(10))
+    turns_left, turns_right, rows, columns, length, left_step, right_step, out_step = numbers
+    one, nothing = b.constant(F32, 1.0), b.constant(F32, 0.0)
+    status = b.variable(I32, 0)
+    with without_lock(b):
+        letters = [b.convert(each, I32) for each in (turns_left, turns_right)]
+        given = [*letters, rows, columns, length, one, left, left_step, right, right_step, nothing, out, out_step]
+        status.value = called(b, function, I32, given)
+    with b.when(status.value != 0, likely=False):
+        b.call("PyErr_SetNone", VOID, [Value(b, b.ir.inttoptr(error.ir, POINTER))])
+        b.give_back(b.constant(POINTER, 0))

@@ -1,0 +1,88 @@
+"""Products by the library's `sgemm`: every way in which matrices lie in memory, at once and written down for a tape."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flambeau
+from flambeau._backends.cpu import onednn
+from flambeau._backends.cpu.onednn.library import get
+from flambeau._core.process.processor import ON_X86_64
+from flambeau.compiler._compiled import Compiled
+
+from ..test_matmul import matrix
+
+MODULE: Any = importlib.import_module("flambeau._backends.cpu.onednn.gemm")
+ON_X86 = pytest.mark.skipif(not ON_X86_64, reason="elsewhere the library's sgemm is plain loops")
+
+
+@pytest.mark.parametrize("sizes", [(2, 3, 4), (70, 500, 90), (33, 1500, 65)])
+@pytest.mark.parametrize("left", ["rows", "columns", "part"])
+@pytest.mark.parametrize("right", ["rows", "columns", "part"])
+def test_layouts(dnn: Any, sizes: tuple[int, int, int], left: str, right: str) -> None:
+    rows, length, columns = sizes
+    a, b = matrix(rows, length, left, "float32"), matrix(length, columns, right, "float32")
+    found = onednn.gemm(a, b)
+    assert found.flags.c_contiguous
+    exact = a.astype(np.float64) @ b.astype(np.float64)
+    bound = np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64)
+    assert (np.abs(found - exact) <= bound * np.finfo(np.float32).eps * 16).all()
+
+
+@ON_X86
+def test_what_it_suits() -> None:
+    def suits(rows: int, length: int, columns: int, left: str = "rows", right: str = "rows") -> bool:
+        return onednn.suits(matrix(rows, length, left, "float32"), matrix(length, columns, right, "float32"))
+
+    assert suits(100, 100, 100)
+    assert suits(100, 100, 100, "part", "part")
+    assert suits(100, 100, 100, "columns")
+    assert suits(100, 100, 100, right="columns")
+    assert not suits(100, 100, 100, "columns", "columns")
+    assert not suits(100, 100, 100, "steps")
+    assert not suits(100, 600, 100, "columns")  # a narrow result
+    assert suits(100, 600, 600, "columns")
+    assert not suits(64, 600, 600, right="columns")  # few rows
+    assert suits(65, 600, 600, right="columns")
+    whole = np.ones((100, 100), np.float32)
+    assert not onednn.suits(whole[::-1], whole)
+    assert not onednn.suits(whole.astype(np.float64), whole.astype(np.float64))
+    assert not onednn.suits(np.broadcast_to(whole[0], (100, 100)), whole)
+
+
+@ON_X86
+def test_a_tape_calls_it_without_python(dnn: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both calls have the same bits; the one of Python is not made by the program."""
+    before = flambeau.get_num_threads()
+    flambeau.set_num_threads(1)
+    try:
+        x = flambeau.linspace(-1, 1, 120 * 130).reshape(120, 130) * 1
+
+        def function(x: Any) -> Any:
+            return (x @ x.T).relu() @ x
+
+        compiled = Compiled(function)
+        for _ in range(5):  # the last is seen to be right
+            compiled(x)
+        expected = function(x * 2)
+        assert compiled.programs
+        asked: list[str] = []
+        monkeypatch.setattr(get(), "call", lambda name, *args: asked.append(name))
+        assert flambeau.equal(compiled(x * 2), expected)
+        assert not asked
+    finally:
+        flambeau.set_num_threads(before)
+
+
+@ON_X86
+def test_an_error_of_the_library_is_raised(dnn: Any) -> None:
+    from flambeau._codegen.machine.product_call import product_call
+
+    a = np.ones((4, 4), np.float32)
+    wrong = [MODULE.place(get().sgemm), id(RuntimeError), ord("N"), ord("N"), 4, 4, 4, 1, 1, 1]  # rows overlap
+    with pytest.raises(RuntimeError):
+        product_call()(np.empty_like(a), a, a, np.array(wrong, np.int64))

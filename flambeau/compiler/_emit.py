@@ -127,12 +127,16 @@ class Source:
 
     def _segment(self, segment: Segment) -> None:
         """Write the call of a tape, and what is to be done where that refuses."""
-        made = [self._output(each) for each in segment.outputs]
+        made = [self._memory(each) for each in segment.outputs]
         given = [f"v{number}" for number in segment.inputs]
         run, table = self._tape(segment), self.constant(segment.tape.table)
         self.constants.setdefault("tapes", []).append(segment.tape)
         self.lines.append(f"if not {run}({', '.join([table, 'True', 'False', *given, *made])}):")
         self.lines.append(f"    {self._one_by_one(segment)}")
+        if shared := [(name, each) for name, each in zip(made, segment.outputs, strict=True) if name.startswith("m")]:
+            self.lines.append("else:")
+            self.lines += [f"    {line}" for name, each in shared for line in self._windows_on(name, each)]
+            self.lines.append(f"{' = '.join([name for name, _ in shared])} = None")
         for item in segment.windows:
             self._item(item)
 
@@ -154,18 +158,22 @@ class Source:
         self._unproven[name] = segment
         return name
 
-    def _output(self, output: Output) -> str:
-        """Write the new memory for values; its name."""
+    def _memory(self, output: Output) -> str:
+        """Write the new memory for values; its name, which is that of the value if there is but one."""
         like, first = output.like, output.windows[0]
-        is_whole = first[1].header is like
-        name = f"{'v' if is_whole else 'm'}{first[0]}"
+        name = f"{'v' if first[1].header is like else 'm'}{first[0]}"
         text = f"empty({like.shape}, {self.constant(like.dtype)})"
         self.lines.append(f"{name} = {text if like.flags.c_contiguous else f'empty_like({self.constant(like)})'}")
-        for number, place in () if is_whole else output.windows:
+        return name
+
+    def _windows_on(self, name: str, output: Output) -> list[str]:
+        """Lines for the values that lie in the same memory."""
+        lines: list[str] = []
+        for number, place in output.windows:
             header = place.header
             parts = header.shape, self.constant(header.dtype), name, place.offset, header.strides
-            self.lines.append(f"v{number} = ndarray({', '.join(map(str, parts))})")
-        return name
+            lines.append(f"v{number} = ndarray({', '.join(map(str, parts))})")
+        return lines
 
     def _item(self, item: Item) -> None:
         if isinstance(item, Outside):

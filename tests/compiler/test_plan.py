@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import importlib
 import random
 from collections.abc import Callable
@@ -14,6 +15,7 @@ import pytest
 import flambeau as torch
 from flambeau._backends.tiers import generated
 from flambeau.compiler._compiled import Compiled
+from flambeau.compiler.plan import proof
 from flambeau.compiler.plan.memory import arranged
 from flambeau.compiler.plan.sheet import Launch, Sheet
 
@@ -168,6 +170,61 @@ def test_large_memory_of_a_tape_is_there_while_it_runs() -> None:
     assert bits(result) == bits(products(x))
     del result
     assert pool["allocated"] == before
+
+
+def test_no_call_takes_more_memory_than_a_plain_one() -> None:
+    """Not even the one in which tapes are seen to be right: results of ops and of tapes are not there together."""
+    torch.ones(5000).exp()  # with it generated code starts, and the pool
+    pool = importlib.import_module("flambeau._backends.cpu.allocator").allocator()
+    if pool is None:
+        pytest.skip("there is no pool")
+    x = torch.randn(16, 784)
+
+    def peaks(compile: bool) -> list[int]:
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(torch.nn.Linear(784, 256), torch.nn.ReLU(), torch.nn.Linear(256, 10))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+        def step() -> Any:
+            optimizer.zero_grad()
+            loss = model(x).square().mean()
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+
+        made = Compiled(step)
+        run = made if compile else step
+        gc.collect()
+        before = pool["requested"]
+        found = []
+        for _ in range(6):
+            pool.reset_peaks()
+            run()
+            found.append(pool["requested_peak"] - before)
+        assert bool(made.programs) is compile
+        return found
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        plain = peaks(False)
+        assert 0 < max(peaks(True)) <= max(plain)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def test_a_tape_that_is_wrong_is_seen_by_sums_of_its_bits() -> None:
+    """One bit of a large result is enough, and two elements that are exchanged."""
+    large = np.arange(1 << 16, dtype=np.float32).reshape(256, 256)
+    other = large.copy()
+    assert proof._print(other) == proof._print(large)
+    other.view(np.int32)[100, 3] ^= 1
+    assert proof._print(other) != proof._print(large)
+    for one, two in (((1, 2), (1, 3)), ((1, 2), (5, 2)), ((0, 0), (255, 255))):
+        other = large.copy()
+        other[one], other[two] = large[two], large[one]
+        assert proof._print(other) != proof._print(large)
+    assert proof._print(large.T) != proof._print(large)
 
 
 def test_a_tape_that_is_in_use_is_not_entered() -> None:

@@ -1,11 +1,11 @@
-"""The first call of a tape: it runs beside the ops that it stands for, on what these are given.
+"""The first call of a tape: it runs after the ops that it stands for, on what these were given.
 
 A tape that does not give the same bits is never run again; the ops are, one by one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,13 @@ from .._lower import lowered
 from .._program import Call, Value, uses, values_in
 from .segment import Segment, extent_of
 from .sheet import Array
+
+_LARGE = 1 << 17
+"""Bytes of an array that is not kept to be compared with another: sums of it are."""
+_COLUMNS = 512
+
+Print = tuple[object, ...]
+"""What two arrays have in common that have the same bits, in the same order of memory."""
 
 
 class Proof:
@@ -26,18 +33,31 @@ class Proof:
         """Puts another function in the place of this one."""
 
     def __call__(self, table: Any, done: bool, refused: bool, *arrays: Array) -> bool:
-        """What the tape does on arrays, inputs first; False: the ops have to run, and nothing has been done."""
+        """What the tape does on arrays, inputs first; False: the ops have to run, and nothing has been done.
+
+        The ops run before the tape has its memory, and leave prints of their results. So there are never two of them,
+        and this call takes no more memory than one without a tape.
+        """
         segment = self._segment
         given = dict(zip(segment.inputs, arrays, strict=False))
-        made = _named(segment, arrays[len(given) :])
+        made = arrays[len(given) :]
         before, beside = ({number: _copied(given[number]) for number in segment.changed} for _ in range(2))
-        free_idle_memory()  # it is for ops that run one by one: tapes have memory themselves
-        if not segment.tape.run(table, done, refused, *arrays):
-            return False
-        made |= {number: given[number] for number in segment.changed}
-        is_right = _is_right(segment, {**segment.untouched, **given, **beside}, made)
+        wanted = {*segment.changed, *[number for output in segment.outputs for number, _ in output.windows]}
+        shapes = [each.shape for each in made]
+        for array in made:
+            _let_go(array)
+        try:
+            expected = _prints(segment, {**segment.untouched, **given, **beside}, wanted)
+        except Exception:  # run again, they change what they change up to there, and raise it
+            expected = None
+        beside.clear()
         free_idle_memory()
-        if is_right:
+        for array, shape in zip(made, shapes, strict=True):
+            if array.shape != shape:
+                array.resize(shape, refcheck=False)
+        if expected is None or not segment.tape.run(table, done, refused, *arrays):
+            return False
+        if all(expected[number] == _print(array) for number, array in _results(segment, given, made)):
             self._settle(segment.tape.run)
             return True
         for number, array in before.items():
@@ -50,58 +70,63 @@ def _refusing(*args: Any) -> bool:
     return False
 
 
-def _named(segment: Segment, memory: Sequence[Array]) -> dict[int, Array]:
-    """The values that lie in the memory that a tape fills."""
-    found: dict[int, Array] = {}
+def _let_go(array: Array) -> None:
+    """Leave a large new array, of which nobody else knows yet, the memory of a few elements, in the same order."""
+    if array.nbytes >= _LARGE and array.flags.owndata and array.flags.forc:
+        array.resize([min(size, 2) for size in array.shape], refcheck=False)
+
+
+def _results(segment: Segment, given: dict[int, Array], memory: Sequence[Array]) -> Iterator[tuple[int, Array]]:
+    """The values that a tape makes or changes, where they lie."""
     for output, base in zip(segment.outputs, memory, strict=True):
         for number, place in output.windows:
             header = place.header
             is_whole = header is output.like
-            found[number] = (
-                base if is_whole else np.ndarray(header.shape, header.dtype, base, place.offset, header.strides)
+            yield (
+                number,
+                base if is_whole else np.ndarray(header.shape, header.dtype, base, place.offset, header.strides),
             )
-    return found
+    for number in segment.changed:
+        yield number, given[number]
 
 
-def _is_right(segment: Segment, values: dict[int, Array], made: dict[int, Array]) -> bool:
-    """Whether the ops make of values what the tape has made; what is not needed any more is let go.
+def _prints(segment: Segment, values: dict[int, Array], wanted: set[int]) -> dict[int, Print]:
+    """Prints of what the ops make of values; what is not needed any more is let go.
 
-    What is the same is taken from the tape from then on, so that there are not two of it. Where ops change arrays, that
-    is seen at the end.
+    Where ops change arrays, these are looked at in the end.
     """
     items = segment.items
     changing = any(item.op.writes for item in items)
     last = {value.number: position for position, item in enumerate(items) for value in uses(item)}
+    found: dict[int, Print] = {}
     for position, item in enumerate(items):
-        if not _is_run(item, values, {} if changing else made):
-            return False
+        _run(item, values)
         for value in {*values_in(item.args), *values_in(item.results)}:
-            if last.get(value.number, -1) <= position and not (changing and value.number in made):
-                values.pop(value.number, None)
-    return not changing or all(_is_same(made[number], array) for number, array in values.items() if number in made)
+            number = value.number
+            if changing and number in wanted:
+                continue
+            if number in wanted and number not in found:
+                found[number] = _print(values[number])
+            if last.get(number, -1) <= position:
+                values.pop(number, None)
+    return {number: _print(values[number]) for number in wanted} if changing else found
 
 
-def _is_run(item: Call, values: dict[int, Array], made: dict[int, Array]) -> bool:
-    """Run an op; whether its results are those that were made, as far as these are known."""
+def _run(item: Call, values: dict[int, Array]) -> None:
+    """Run an op on values, and add its results to them."""
     results = lowered(item)(*[_arrays(each, values) for each in item.args])
     for value, result in zip(*_lists(item.results, results), strict=True):
         if type(value) is Value:
-            array = np.asarray(result)
-            if not _is_same(made.get(value.number, array), array):
-                return False
-            values[value.number] = made.get(value.number, array)
-    return True
+            values[value.number] = np.asarray(result)
 
 
-def _is_same(one: Array, other: Array) -> bool:
-    """Whether two arrays have the same bits, in the same order of memory."""
-    return one is other or (one.strides == other.strides and np.array_equal(_bits(one), _bits(other)))
-
-
-def _bits(array: Array) -> Array:
-    """The elements of an array as integers, in the order of memory."""
+def _print(array: Array) -> Print:
+    """The strides and all bits of a small array; of a large one sums of its bits by rows and by columns."""
     order = sorted(range(array.ndim), key=lambda dim: -abs(array.strides[dim]))
-    return np.ascontiguousarray(array.transpose(order)).view(f"u{array.itemsize}")
+    content = np.ascontiguousarray(array.transpose(order)).reshape(-1).view(np.uint8)
+    whole = 0 if array.nbytes < _LARGE else content.size // (8 * _COLUMNS) * (8 * _COLUMNS)
+    rows = content[:whole].view(np.uint64).reshape(-1, _COLUMNS)
+    return array.strides, rows.sum(0).tobytes(), rows.sum(1).tobytes(), content[whole:].tobytes()
 
 
 def _copied(array: Array) -> Array:

@@ -14,7 +14,7 @@ from .._program import Call, Item, Value, uses, values_in
 from .draft import Draft
 from .fuse import fused
 from .memory import arranged
-from .sheet import Array, Buffer, Launch, Place
+from .sheet import Array, Buffer, Launch, Place, header_of
 
 _MOST_TOGETHER = 1 << 19
 """Bytes that the ops of one tape may make: what they are given, and what is needed later, is there until it ends."""
@@ -191,7 +191,7 @@ def _base(buffer: Buffer, values: list[tuple[int, Place]]) -> Array:
     header = values[0][1].header
     if len(values) == 1 and header.nbytes == buffer.size and not values[0][1].offset:
         return header
-    return np.empty(buffer.size, np.uint8)
+    return header_of((buffer.size,), np.dtype(np.uint8), None)
 
 
 def _leading_to(wanted: list[int], items: Sequence[Call]) -> list[Call]:

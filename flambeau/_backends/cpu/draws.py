@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from ..._codegen.random import draws as kernels
+from ..._codegen.random.words import coins as throw
 from ..._codegen.random.words import normals_by_polynomials, shuffled
 from ..._core.generator import Generator
 from ..._core.process.processor import ON_X86_64
 from ..._core.random.normal_sampling import NORMAL_BLOCK
 from ..._core.random.permutation import SWAPPED_FORWARDS
-from .random import throw_coins
+from .random import least_unit_above
 
 Array = Any
 
@@ -31,6 +32,8 @@ def _float_name(out: Array, generator: Generator) -> str | None:
 
 _NUMBERS = (float, int)
 _FLOATS = {np.dtype(name).num: name for name in ("float32", "float64")}
+_UNREAD = np.empty(1)
+"""Where the second number of a last pair goes that is in its place already."""
 _INT64 = {np.dtype(np.int64).num, np.dtype(np.longlong).num}
 
 
@@ -75,11 +78,12 @@ def _in_pairs(out: Array, generator: Generator, mean: float, std: float, exponen
     name = _float_name(out, generator)
     if name is None:
         return None
-    kernel, size, spare = kernels.normals_in_pairs(name, exponential), out.size, np.empty(1)
+    kernel, size = kernels.normals_in_pairs(name, exponential), out.size
     with generator._lock:
         waiting = generator._next_normal
         begin, first = (0, 0.0) if waiting is None else (1, waiting)
         fresh = size - begin
+        spare = np.empty(1) if fresh % 2 else _UNREAD
         kernel(out, generator.draw32(4 * ((fresh + 1) // 2)), size, mean, std, spare, begin, first)
         generator._next_normal = spare.item() if fresh % 2 else None
     return out
@@ -116,10 +120,11 @@ def log_normal(out: Array, generator: Generator, mean: float = 1.0, std: float =
 
 def coins(out: Array, generator: Generator, p: Any) -> Array | None:
     """Ones with probability `p`, else zeros."""
-    if type(p) not in _NUMBERS or _float_name(out, generator) is None or not 0 <= p <= 1:
+    name = _float_name(out, generator)
+    if name is None or type(p) not in _NUMBERS or not 0 <= p <= 1:
         return None
-    throw_coins(out, generator.draw32(2 * out.size), p)
-    return out
+    size = out.size
+    return throw(name)(out, generator.draw32(2 * size), size, *least_unit_above(p))
 
 
 def coins_of_chances(chances: Array, generator: Generator | None) -> Array | None:

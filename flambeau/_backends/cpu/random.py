@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -35,9 +36,13 @@ def _name(out: Array) -> str | None:
 
 def throw_coins(out: Array, words: Array, p: float) -> None:
     """Fill `out` with ones with probability `p`, else zeros; each throw uses two words."""
-    # Both sides of `number * 2**-53 < p` times 2**53 are exact, and the number is whole.
-    high, low = divmod(math.ceil(p * 2.0**53), 2**32)
-    coins(_name(out))(out, words, out.size, high, low)
+    coins(_name(out))(out, words, out.size, *least_unit_above(p))
+
+
+@functools.lru_cache(64)
+def least_unit_above(p: float) -> tuple[int, int]:
+    """The first of the 2**53 numbers in [0, 1) that is not below `p`, as two words."""
+    return divmod(math.ceil(p * 2.0**53), 2**32)  # the product is exact
 
 
 def normals_by_polynomials(units: Array) -> Array:

@@ -219,8 +219,10 @@ _FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 def _dot_in_parts(left: Any, right: Any) -> Any:
     """The dot product; of long float32 vectors by parts, added up in float64: libraries' own sums may be too long."""
-    if left.dtype != np.float32 or left.size <= _DOT_PART or type(left) is not np.ndarray:
+    if type(left) is not np.ndarray:
         return np.dot(left, right)
+    if left.dtype != np.float32 or left.size <= _DOT_PART:
+        return left.dot(right)
     parts = [
         left[start : start + _DOT_PART].dot(right[start : start + _DOT_PART])
         for start in range(0, left.size, _DOT_PART)

@@ -243,7 +243,9 @@ reciprocal = unary(
 
 
 def _sigmoid(x: Array) -> Array:
-    result = as_array(np.negative(x))
+    result = np.negative(x)
+    if type(result) is not np.ndarray:
+        result = as_array(result)
     one = ONES.get(result.dtype, 1) if type(x) is np.ndarray else 1
     np.exp(result, result)
     np.add(result, one, result)

@@ -24,6 +24,7 @@ from ..._core.modes import THREAD
 from ..._core.random import permutation, sampling
 from ..._core.random.philox import cuda_generator
 from ..._core.tensor import Tensor
+from ..._core.version import note_change
 from ..._dispatch.arguments.scalar import whole
 from ..._dispatch.changes.history import end_change
 from ..._dispatch.changes.inplace import before_change, check_no_overlap, check_writable
@@ -454,6 +455,8 @@ def _fill(target: Tensor, node: str, draw: Writer, numbers: Numbers, generator: 
     if THREAD.modes.grad and (target._requires_grad or target._view is not None) and target.requires_grad:
         result: Any = _HISTORIES[node](before_change(target, (), {}))
         end_change(target, result._grad_fn, result._output_nr)
+    elif target._counter is not None:
+        note_change(target._counter, 3)
     else:
         end_change(target)
     return target

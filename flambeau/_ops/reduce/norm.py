@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._backends import arrays
-from ..._core.arrays.quick import joint_shape
+from ..._core.arrays.quick import ZEROS, joint_shape
 from ..._core.backend import LARGE, as_array
 from ..._core.dtype import BOOL, FLOAT, LEGACY_NAMES, promote_types
 from ..._core.tensor import Tensor
@@ -64,6 +64,11 @@ def _norm_of(self: Array, ord: float, dim: tuple[int, ...], keepdim: bool) -> Ar
         norms = arrays.reduced("norm", self, dim, self.dtype)
         if norms is not None:
             return norms.reshape(kept_shape(self.shape, dim)) if keepdim else norms
+    is_one = len(dim) == self.ndim and not keepdim
+    if ord == 2 and is_one and 0 < self.size < LARGE and type(self) is np.ndarray and self.dtype in ZEROS:
+        total = np.empty((), self.dtype)
+        np.add.reduce(self * self, dim, None, total)
+        return np.sqrt(total, total)
     wide = in_single(self) if self.dtype.itemsize == 2 else self
     if ord == 2 and wide.dtype.kind == "f":
         value = np.sqrt(reduced(np.add, wide * wide, dim, keepdim))

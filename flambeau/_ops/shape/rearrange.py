@@ -22,7 +22,9 @@ from .view import (
     _contiguous_clone,
     _diagonal_backward,
     _diagonal_of,
+    _expand,
     _restride,
+    _unsqueeze,
     as_shape,
     diagonal_dims,
     distinct_dims,
@@ -151,8 +153,10 @@ def _interleave_evenly(input: Tensor, repeats: int, dim: int, output_size: int |
         raise RuntimeError(
             f"repeat_interleave: Invalid output_size, expected {shape[dim] * repeats} but got {output_size}"
         )
-    spread = input.unsqueeze(dim + 1).expand((*shape[: dim + 1], repeats, *shape[dim + 1 :]))
-    return _contiguous_clone(spread).flatten(dim, dim + 1)
+    (count,) = as_shape((repeats,))
+    before, size, after = shape[:dim], shape[dim], shape[dim + 1 :]
+    spread = _expand(_unsqueeze(input, dim + 1), (*before, size, count, *after))
+    return reshaped(_contiguous_clone(spread), (*before, size * count, *after))
 
 
 # ----- reordering ---------------------------------------------------------------------------------------------------

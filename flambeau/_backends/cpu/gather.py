@@ -42,9 +42,17 @@ def within(index: Array, size: int) -> bool:
         if index.dtype not in _INDICES:
             return False
         check = _CHECKS[index.dtype] = positions_within(_INDICES[index.dtype])
-    wrong = np.zeros(1, np.int64)
-    check(wrong, index if index.flags.c_contiguous else np.ascontiguousarray(index), index.size, size)
-    return not wrong[0]
+    flag = _FLAGS[0]
+    check(flag, index if index.flags.c_contiguous else np.ascontiguousarray(index), index.size, size)
+    if flag[0]:
+        _FLAGS[0] = np.zeros(1, np.int64)
+        return False
+    return True
+
+
+_FLAGS = [np.zeros(1, np.int64)]
+"""What a check sets when a position is wrong, and nobody sets back: then there is another for the next ones. A check at
+the same time in another thread may see it as well; it says that it does not know, and somebody else looks again."""
 
 
 def _merged(shape: Sizes, strides: Sizes, dims: range) -> int | None:

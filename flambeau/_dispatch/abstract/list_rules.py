@@ -127,7 +127,7 @@ def change_at_once(
 ) -> bool:
     """Apply an in-place method to every tensor, with a row of arguments for each; False if no kernel can do it.
 
-    Tensors that `are_new` share no memory with others.
+    Tensors that `are_new` share no memory with others, and have no history.
     """
     modes = THREAD.modes
     kernels = kernels_for(tensors, for_one_op=True) if modes.plain else None
@@ -140,7 +140,7 @@ def change_at_once(
     if (
         None in operands
         or every_options.count(options) != len(rows)
-        or not unrecorded(tensors, *others)
+        or not (unrecorded(*others) if are_new else unrecorded(tensors, *others))
         or None in [each._counter for each in tensors]
         or not (are_new or are_apart(tensors, *others))
     ):

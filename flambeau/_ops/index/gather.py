@@ -50,11 +50,12 @@ def check_index_tensor(name: str, input: Tensor, index: Tensor) -> None:
         raise TypeError(f"{name}(): argument 'index' (position 3) must be Tensor, not {type(index).__name__}")
     if index._array.size == 0:
         return
-    if index._kind.dtype not in (int64, int32):
+    dtype = index._kind.dtype
+    if dtype is not int64 and dtype is not int32:
         raise RuntimeError(
             f"{name}(): Expected dtype int32/int64 for index, but got {index.dtype}: convert it with .long()"
         )
-    if max(index._array.ndim, 1) != max(input._array.ndim, 1):
+    if index._array.ndim != input._array.ndim and max(index._array.ndim, 1) != max(input._array.ndim, 1):
         what = "input" if name == "gather" else "self"
         raise RuntimeError(
             f"Index tensor must have the same number of dimensions as {what} tensor: {index._array.ndim} and "

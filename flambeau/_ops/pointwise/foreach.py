@@ -34,6 +34,9 @@ Plan = tuple[str, Sequence[Row]]
 _GIVEN: Any = object()
 """The default of what must be given in one of several ways."""
 
+_NO_OPTIONS: dict[str, Any] = {}
+"""One for all rows: that they are the same is then seen at once."""
+
 
 # ----- arguments ----------------------------------------------------------------------------------------------------
 
@@ -219,7 +222,7 @@ def _publish(
 
 # ----- the families -------------------------------------------------------------------------------------------------
 
-_ALONE: Row = ((), {})
+_ALONE: Row = ((), _NO_OPTIONS)
 
 
 def _unary(name: str) -> None:
@@ -248,7 +251,7 @@ def _binary(name: str, nodes: dict[str, str], ops: dict[str, str] | None = None)
         form, operands = _spread(full, self, operand)
         if form == "Tensor":
             form = _form_of_tensor(full, operand, "Tensor" in nodes)
-        return form, [((each,), {}) for each in operands]
+        return form, [((each,), _NO_OPTIONS) for each in operands]
 
     _publish(name, plan, nodes, ops)
 
@@ -284,7 +287,7 @@ def _sum(name: str, nodes: dict[str, str]) -> None:
             raise TypeError(
                 f"{full}() received an invalid combination of arguments: alpha= is for tensors, not for numbers"
             )
-        options = {"alpha": alpha} if scaled else {}
+        options = {"alpha": alpha} if scaled else _NO_OPTIONS
         return form, [((each,), options) for each in operands]
 
     _publish(name, plan, nodes, without_options=_add if name == "add" else None)
@@ -328,7 +331,7 @@ def _lerp_plan(self: list[Tensor], tensors1: list[Tensor], weight: Any = _GIVEN,
     form, parts = _spread("_foreach_lerp", self, given)
     if form == "Tensor":
         form = _form_of_tensor("_foreach_lerp", given, allowed=False)
-    return form, [((end, part), {}) for end, part in zip(tensors1, parts, strict=True)]
+    return form, [((end, part), _NO_OPTIONS) for end, part in zip(tensors1, parts, strict=True)]
 
 
 def _clone_plan(self: list[Tensor], *, memory_format: Any = None) -> Plan:
@@ -355,7 +358,7 @@ def _mm_plan(self: list[Tensor], mat2: list[Tensor]) -> Plan:
         )
     if not self:
         raise RuntimeError("_foreach_mm requires non-empty tensor lists")
-    return "", [((each,), {}) for each in mat2]
+    return "", [((each,), _NO_OPTIONS) for each in mat2]
 
 
 for _name in (
@@ -391,7 +394,7 @@ def _pow_plan(self: list[Tensor], exponent: Any) -> Plan:
     form, exponents = _spread("_foreach_pow", self, exponent)
     if form == "Tensor":
         form = _form_of_tensor("_foreach_pow", exponent, allowed=False)
-    return form, [((each,), {}) for each in exponents]
+    return form, [((each,), _NO_OPTIONS) for each in exponents]
 
 
 @public(method=False)
@@ -421,7 +424,7 @@ def _foreach_pow_(self: list[Tensor], exponent: Any) -> Any:
 def _foreach_copy_(self: list[Tensor], src: list[Tensor], non_blocking: bool = False) -> Any:
     """Copy each tensor of one list into the tensor at its place in another."""
     _check_lists("_foreach_copy_", self, src)
-    if change_at_once("copy_", self, [((source,), {}) for source in src]):
+    if change_at_once("copy_", self, [((source,), _NO_OPTIONS) for source in src]):
         return self
     for target, source in zip(self, src, strict=True):
         target.copy_(source, non_blocking)

@@ -26,7 +26,7 @@ def number(type_: ir.Type, value: Any) -> ir.Constant:
 @functools.lru_cache(_MOST)
 def _number(type_: ir.Type, value: Any, text: str) -> ir.Constant:
     """`text` tells 0.0 and -0.0 apart, which are equal."""
-    return _Repeated(type_, value) if isinstance(type_, ir.VectorType) else ir.Constant(type_, value)
+    return _repeated(type_, value) if isinstance(type_, ir.VectorType) else ir.Constant(type_, value)
 
 
 @functools.lru_cache(_MOST)
@@ -41,9 +41,10 @@ def positions(*lanes: int) -> ir.Constant:
     return ir.Constant(ir.VectorType(I32, len(lanes)), list(lanes))
 
 
-class _Repeated(ir.Constant):
+def _repeated(type_: ir.Type, value: Any) -> ir.Constant:
     """A vector of one number, written down once, and not for each lane: that is shorter to write and to read."""
-
-    def _get_reference(self) -> str:
-        first = self.constant[0]
-        return f"splat ({first.type} {first.get_reference()})"
+    made = ir.Constant(type_, value)
+    first = made.constant[0]
+    text = f"splat ({first.type} {first.get_reference()})"
+    made._get_reference = lambda: text
+    return made

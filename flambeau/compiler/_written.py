@@ -95,9 +95,12 @@ def _left(checks: Sequence[str], known: Container[int], wanted: set[str]) -> lis
     left: list[str] = []
     for position in range(len(checks) - 1, -1, -1):
         line = checks[position]
-        if position not in known or _assigned([line]) & needed:
-            left.append(line)
-            needed |= _names([line], variables)
+        if position in known:
+            found = _ASSIGNED.match(line)
+            if found is None or needed.isdisjoint(found[1].split(", ")):
+                continue
+        left.append(line)
+        needed |= _names([line], variables)
     return left[::-1]
 
 

@@ -16,6 +16,8 @@ _COPIES = frozenset(("clone", "contiguous_clone", "copied_like"))
 
 def without_copies(items: Sequence[Item], wanted: Sequence[Value]) -> list[Item]:
     """The items without copies that are not needed."""
+    if not any(type(each) is Call and each.op.name in _COPIES for each in items):
+        return list(items)
     memory = Memory(items, wanted)
     given_back = {each.number for each in wanted}
     names: dict[int, Value] = {}

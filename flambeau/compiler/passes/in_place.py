@@ -14,6 +14,8 @@ from .memory import Memory, renamed
 
 def without_changes(items: Sequence[Item], wanted: Sequence[Value]) -> list[Item]:
     """The items without the copies into arrays that can be replaced."""
+    if not any(type(each) is Call and each.op.name == "copy_" for each in items):
+        return list(items)
     memory = Memory(items, wanted)
     names: dict[int, Value] = {}
     found: list[Item] = []

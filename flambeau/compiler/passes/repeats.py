@@ -11,7 +11,7 @@ from .memory import Memory, renamed, same_value
 
 def without_repeats(items: Sequence[Item], wanted: Sequence[Value]) -> list[Item]:
     """The items without ops that have been there before with the same arguments."""
-    memory = Memory(items, wanted)
+    memory: Memory | None = None  # most programs do nothing twice
     names: dict[int, Value] = {}
     known: dict[tuple[object, ...], list[Call]] = {}
     found: list[Item] = []
@@ -22,7 +22,7 @@ def without_repeats(items: Sequence[Item], wanted: Sequence[Value]) -> list[Item
             before = next((each for each in like if same_value(each.args, item.args)), None)
             if before is None:
                 like.append(item)
-            elif _can_be_one(before, item, position, memory):
+            elif _can_be_one(before, item, position, memory := memory or Memory(items, wanted)):
                 names[item.results.number] = before.results
                 memory.join(before.results.number, item.results.number)
                 continue

@@ -25,6 +25,9 @@ from ._members import Members
 class Conversions(Members):
     """`apply`, `to` and its kin, `requires_grad_`, `zero_grad`."""
 
+    _is_replica = False
+    """Whether it was made by `DataParallel`, for one device: its parameters are no leaves of the graph."""
+
     def _apply(self, fn: Callable[[Any], Any], recurse: bool = True) -> Self:
         """Replace every parameter, gradient and buffer by `fn` of it; parameters stay the same objects if they can."""
         if recurse:
@@ -138,7 +141,7 @@ class Conversions(Members):
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Reset the gradients of all parameters, to None or to zeros."""
-        if vars(self).get("_is_replica", False):
+        if self._is_replica:
             warnings.warn(
                 "Calling .zero_grad() from a module created with nn.DataParallel() has no effect: the parameters are "
                 "copied (in a differentiable manner) from the original module and are no leaves of the graph.",

@@ -3,7 +3,8 @@ PYTHON ?= python3
 WORKERS ?= 2
 VENV := .venv
 DEMO_VENV := .venv-demo
-PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
+# To compile every file of every package takes half a minute: what is imported is compiled then.
+PIP_INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
 SOURCES := flambeau tests examples benchmarks tools
 
 .PHONY: help demo test conformance lint types bench clean

@@ -81,7 +81,10 @@ class Generator:
         if cls is Generator and Device(device).type == "cuda":
             from .random.philox import PhiloxGenerator
 
-            usable_device(device)
+            try:
+                usable_device(device)
+            except AssertionError as error:
+                raise RuntimeError(f"Cannot get a generator for device {device}: {error}") from None
             return object.__new__(PhiloxGenerator)
         return object.__new__(cls)
 

@@ -138,7 +138,8 @@ def test_default_device(T: Any) -> Any:
     before = T.get_default_device()
     try:
         T.set_default_device("meta")
-        return before, T.get_default_device(), T.zeros(2), T.ones(2, device="cpu")
+        unmoved = T.normal(0.0, 1.0, (2,)).device, T.range(0, 2).device
+        return before, T.get_default_device(), T.zeros(2), T.ones(2, device="cpu"), unmoved
     finally:
         T.set_default_device(None)
 
@@ -157,6 +158,7 @@ CUDA_CALLS: dict[str, Any] = {
     "cuda(0)": lambda T: T.ones(2).cuda(0),
     "empty_like": lambda T: T.empty_like(T.ones(2), device="cuda"),
     "arange": lambda T: T.arange(3, device="cuda"),
+    "generator": lambda T: T.Generator("cuda:0"),
 }
 
 

@@ -437,6 +437,8 @@ def test_new_factories(T: Any, name: str) -> Any:
         "empty strided": tensor.new_empty_strided((2, 3), (1, 2)).stride(),
         "tensor": tensor.new_tensor([0, 1]),
         "tensor float": tensor.new_tensor([1.5]),
+        "tensor of another": tensor.new_tensor(T.tensor([1.0, 0.0], dtype=T.float64)),
+        "tensor of an array": tensor.new_tensor(numpy.array([1, 0], numpy.int16)),
         "grad": supported(lambda: tensor.new_zeros(2, requires_grad=True)),
         "meta": tensor.new_zeros(2, device="meta"),
     }

@@ -209,3 +209,20 @@ def test_what_is_not_refused(T: Any) -> Any:
         outcome(lambda: T.tensor([1.0], device=b"a"), "device type at start of device string: a"),
         T.nn.functional.max_unpool1d(T.ones(1, 1, 1), T.zeros(1, 1, 1, dtype=T.int64), 1.5, 2, 0, (1, 1, 2)),
     )
+
+
+@differential
+def test_truth_values_are_not_shifted(T: Any) -> Any:
+    truth, numbers = T.tensor([True, False]), T.tensor([1, 2])
+    shifts = T.bitwise_left_shift, T.bitwise_right_shift
+    return [(outcome(lambda f=f: f(truth, truth)), f(truth, numbers), f(truth, 1), f(numbers, truth)) for f in shifts]
+
+
+@differential
+def test_named_results_are_made_of_sequences(T: Any) -> Any:
+    kind = T.return_types.max
+    made = kind((1, 2))
+    return (
+        made.values, made.indices, kind([1, 2]), kind(each for each in (3, 4)), type(T.ones(2).max(0))(made),
+        [outcome(lambda wrong=wrong: kind(wrong)) for wrong in ((1,), (1, 2, 3), 3, None)],
+    )  # fmt: skip

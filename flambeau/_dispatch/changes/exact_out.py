@@ -39,8 +39,9 @@ def store_exactly(result: Result, out: Any, operands: tuple[Any, ...] = ()) -> R
     """`result` where `out` is None; otherwise `out`, filled with it."""
     if out is None:
         return result
-    pairs: Iterable[tuple[Any, Any]]
-    pairs = zip(result, out, strict=False) if isinstance(result, tuple) else [(result, out)]
+    pairs: Iterable[tuple[Any, Any]] = [(result, out)]
+    if isinstance(result, tuple):
+        pairs = zip(result, out, strict=False) if isinstance(out, (tuple, list)) else ()  # the latter is refused below
     for each, into in pairs:
         if isinstance(into, Tensor) and into._kind.dtype is not each._kind.dtype:
             expected, given = each._kind.dtype, into._kind.dtype

@@ -204,9 +204,10 @@ def public(
     """Publish the decorated function of tensors.
 
     `function`, `method`: as `flambeau.name`, as `Tensor.name`. `inplace`: also `Tensor.name_` (and `flambeau.name_`).
-    `out`: the function takes `out=`, which `write_out` fills, or the function given here. `aliases` are further names,
-    with their namespace ("linalg.norm") or without; those without become methods too. `also`: what some of PyTorch's
-    overloads call a parameter. `older`: the parameters in an order that is deprecated, with more of them by position.
+    `out`: the function takes `out=`, which must have the result's dtype, or is filled by the function given here:
+    `write_out` converts. `aliases` are further names, with their namespace ("linalg.norm") or without; those without
+    become methods too. `also`: what some of PyTorch's overloads call a parameter. `older`: the parameters in an order
+    that is deprecated, with more of them by position.
     """
 
     def decorate(body: Body) -> Body:
@@ -379,6 +380,8 @@ def with_protocol(
     """
     import inspect
 
+    from ..changes.exact_out import store_exactly
+
     signature = inspect.signature(body)
     parameters = list(signature.parameters.values())
     if inplace_of is not None:
@@ -467,7 +470,7 @@ def with_protocol(
         "run_inplace": run_inplace,
         "explain": explain, "check_kind": check_kind,
         "MISSING": _MISSING, "missing": _missing, "SYNONYMS": synonyms, "renamed": renamed,
-        "OLDER": older, "reordered": reordered, "write_out": out if callable(out) else write_out, **defaults,
+        "OLDER": older, "reordered": reordered, "write_out": out if callable(out) else store_exactly, **defaults,
     }  # fmt: skip
     if cast_first:
         scope["by_rule"] = by_rule(label, body)

@@ -17,6 +17,7 @@ def return_type(name: str, fields: tuple[str, ...]) -> Any:
         base: Any = namedtuple(name, fields)  # type: ignore[misc]  # the name is known only here
         body = {
             "__slots__": (),
+            "__new__": _made_of,
             "__repr__": _representation,
             "__module__": "flambeau.return_types",
             "n_fields": len(fields),
@@ -25,6 +26,14 @@ def return_type(name: str, fields: tuple[str, ...]) -> Any:
         }
         found = RETURN_TYPES[name] = type(name, (base,), body)
     return found
+
+
+def _made_of(cls: Any, *values: Any) -> Any:
+    """A result of one sequence, as PyTorch makes it, or of single values, as those make it who see `_fields`."""
+    parts = tuple(values[0]) if len(values) == 1 else values
+    if len(parts) != cls.n_fields:
+        raise TypeError(f"{cls.__name__}() takes a {cls.n_fields}-sequence ({len(parts)}-sequence given)")
+    return tuple.__new__(cls, parts)
 
 
 def named(kind: Any, values: Iterable[Any]) -> Any:

@@ -130,24 +130,34 @@ def made(array: Any, kind: Kind, requires_grad: bool = False) -> Tensor:
 
 
 def computed(
-    shape: tuple[int, ...], kind: Kind, numbers: Callable[[], Any], requires_grad: bool = False, out: Any = None
-) -> Tensor:
+    shape: tuple[int, ...], kind: Kind, numbers: Callable[[], Any], requires_grad: bool = False, out: Any = None,
+    *, warns: bool = False,
+) -> Tensor:  # fmt: skip
     """A new leaf over what `numbers` gives, in `out` if that was given; where there is no data, nothing is computed."""
     array = empty_meta(shape, kind.dtype.numpy) if kind.dataless else numbers()
     tensor = made(array, kind, requires_grad)
-    return tensor if out is None else delivered(tensor, out)
+    return tensor if out is None else delivered(tensor, out, warns=warns)
 
 
-def delivered(result: Tensor, out: Any) -> Tensor:
-    """A factory's result, in `out` if that was given."""
+def dtype_of_out(out: Any) -> DType:
+    """The dtype of what was given as `out=`, which must be a tensor."""
+    if not isinstance(out, Tensor):
+        raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
+    return out.dtype
+
+
+def delivered(result: Tensor, out: Any, *, warns: bool = False) -> Tensor:
+    """A factory's result, in `out` if that was given. Most give it another size without a word."""
     if out is None:
         return result
-    if result.dtype is not out.dtype:
+    if result.dtype is not dtype_of_out(out):
         raise RuntimeError(
             f"dtype {LEGACY_NAMES[result.dtype]} does not match dtype of out parameter ({LEGACY_NAMES[out.dtype]})"
         )
     from ..._dispatch.changes.out import store
 
+    if not warns:
+        out.resize_(result.shape)
     return store(result, out)
 
 
@@ -283,7 +293,7 @@ def _constant_factory(name: str, value: Any, quick: Any, doc: str) -> Callable[.
                     pass  # the long way says what is wrong
         shape = requested_shape(sizes, size, name)
         check_options(layout, memory_format, name)
-        kind = chosen_kind(dtype if dtype is not None or out is None else out.dtype, device, None, name)
+        kind = chosen_kind(dtype if dtype is not None or out is None else dtype_of_out(out), device, None, name)
         if memory_format is None or memory_format is contiguous_format:
             return delivered(filled(shape, kind, value, requires_grad), out)
         strides = channels_last_strides(shape, memory_format)
@@ -373,7 +383,7 @@ def full(
         check_options(layout, None, "full")
     number = fill_value if type(fill_value) is float else fill_number(fill_value, "full")
     if dtype is None and (out is not None or type(fill_value) is not float):
-        dtype = out.dtype if out is not None else _dtype_of_number(fill_value, number)
+        dtype = dtype_of_out(out) if out is not None else _dtype_of_number(fill_value, number)
     kind = chosen_kind(dtype, device, None, "full")  # without a dtype the default one, as for a float
     if out is None:
         return filled(shape, kind, fitting(number, kind.dtype), requires_grad)
@@ -407,7 +417,7 @@ def eye(
     for name, value in (("n", n), ("m", columns)):
         if value < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
-    kind = chosen_kind(dtype if dtype is not None or out is None else out.dtype, device, None, "eye")
+    kind = chosen_kind(dtype if dtype is not None or out is None else dtype_of_out(out), device, None, "eye")
     array = allocated((n, columns), kind, 0)
     if not kind.dataless:
         np.fill_diagonal(array, 1)

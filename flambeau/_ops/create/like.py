@@ -185,9 +185,8 @@ def new_empty_strided(
 def new_tensor(
     input: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """A copy of `data` with the dtype and device of `input`; a tensor as data keeps its own dtype."""
+    """A copy of `data` with the dtype and device of `input`."""
     from .constants import tensor
 
     kind = _kind_like(input, dtype, device, "new_tensor")
-    wanted = None if dtype is None and isinstance(data, Tensor) else kind.dtype
-    return tensor(data, dtype=wanted, device=kind.device, requires_grad=requires_grad)
+    return tensor(data, dtype=kind.dtype, device=kind.device, requires_grad=requires_grad)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._backends import arrays
+from ..._core.device import CPU
 from ..._core.dtype import BOOL, COMPLEX, DEFAULTS, FLOAT, INTEGER, LEGACY_NAMES, complex128, float64, int64
 from ..._core.dtype import dtype as DType
 from ..._core.kind import Kind
@@ -17,7 +18,7 @@ from ..._core.tensor import Tensor
 from ..._dispatch.arguments.promotion import is_number, scalar_category
 from ..._dispatch.one_by_one import one_by_one
 from ..._dispatch.public.registry import export, guard, public
-from .constants import chosen_kind, computed, delivered, made
+from .constants import chosen_kind, computed, delivered, dtype_of_out, made
 
 
 def _number(value: Any, caller: str, word: str) -> Any:
@@ -84,11 +85,11 @@ def arange(
     end = _number(end, "arange", "end")
     step = 1 if step is None else _number(step, "arange", "step")
     if dtype is None and out is not None:
-        dtype = out.dtype
+        dtype = dtype_of_out(out)
     whole = isinstance(start, int) and isinstance(end, int) and isinstance(step, int)
     kind = chosen_kind(dtype, device, int64 if whole else None, "arange")
     if whole and kind.dtype is int64 and kind.is_cpu and step > 0 and end >= start:
-        return delivered(made(np.arange(start, end, step, dtype=np.int64), kind, requires_grad), out)
+        return delivered(made(np.arange(start, end, step, dtype=np.int64), kind, requires_grad), out, warns=True)
     _check_range(start, end, step)
     _refuse("arange_cpu", kind.dtype, BOOL, COMPLEX)
     if kind.dtype is int64:
@@ -98,7 +99,7 @@ def arange(
         length = max(-((start - end) // step), 0)
     else:
         length = math.ceil((end - start) / step)
-    return computed((length,), kind, lambda: _stepped(start, step, length, kind.dtype), requires_grad, out)
+    return computed((length,), kind, lambda: _stepped(start, step, length, kind.dtype), requires_grad, out, warns=True)
 
 
 def range(
@@ -115,10 +116,15 @@ def range(
     if end is None:
         start, end = 0, start
     start, end, step = (_number(each, "range", "start") for each in (start, end, step))
-    kind = chosen_kind(dtype if dtype is not None or out is None else out.dtype, device, None, "range")
+    kind = chosen_kind(
+        dtype if dtype is not None or out is None else dtype_of_out(out),
+        CPU if device is None else device,
+        None,
+        "range",
+    )
     _check_range(start, end, step)
     length = math.floor((end - start) / step) + 1
-    return computed((length,), kind, lambda: _stepped(start, step, length, kind.dtype), requires_grad, out)
+    return computed((length,), kind, lambda: _stepped(start, step, length, kind.dtype), requires_grad, out, warns=True)
 
 
 def _spaced(start: Any, end: Any, steps: int, dtype: DType) -> Any:
@@ -168,7 +174,7 @@ def _spaced_arguments(
         start, end = _number(start, caller, "start"), _number(end, caller, "end")
         is_complex = COMPLEX in (scalar_category(start), scalar_category(end))
     if dtype is None and out is not None:
-        dtype = out.dtype
+        dtype = dtype_of_out(out)
     kind = chosen_kind(dtype, device, DEFAULTS.complex if is_complex else None, caller)
     if is_complex and kind.dtype.category != COMPLEX:
         raise RuntimeError(

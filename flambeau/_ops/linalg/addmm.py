@@ -12,7 +12,7 @@ from ..._core.dtype import LEGACY_NAMES
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, fresh, primitive
 from ..._dispatch.gradients.array_derivatives import unrecorded
-from ..._dispatch.public.registry import public
+from ..._dispatch.public.registry import public, write_out
 from ..pointwise.binary import add, conj
 from ..reduce.reductions import sum_of_array
 from ..shape.view import _t, reshaped
@@ -188,7 +188,7 @@ def _addr(self: Array, vec1: Array, vec2: Array, beta: Any, alpha: Any) -> Array
     return _combined(self, vec1, vec2, np.multiply.outer, "addr", beta, alpha)
 
 
-@public(inplace=True, out=True, older=older_orders("vec1 vec2"))
+@public(inplace=True, out=write_out, older=older_orders("vec1 vec2"))
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`beta * input + alpha * outer(vec1, vec2)`."""
     from ..._dispatch.arguments.promotion import result_type_of

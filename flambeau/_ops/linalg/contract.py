@@ -11,6 +11,7 @@ import numpy as np
 from ..._core.arrays.quick import dim_moved, joint_shape
 from ..._core.process.caller import warn_user_once
 from ..._core.tensor import Tensor
+from ..._dispatch.changes.exact_out import store_exactly
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import shape_error
 from ..._dispatch.factory import constant_beside
@@ -73,7 +74,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
                 f"{sizes[1]} in dim {two}"
             )
     result = _contracted(left, right, first, second)
-    return result if out is None else write_out(result, out, (a, b))
+    return store_exactly(result, out, (a, b))
 
 
 def _contracted(left: Tensor, right: Tensor, first: list[int], second: list[int]) -> Tensor:
@@ -170,7 +171,7 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     return store(result, out)
 
 
-@public("linalg.matrix_power", out=True)
+@public("linalg.matrix_power", out=write_out)
 def matrix_power(input: Tensor, n: int) -> Tensor:
     """The n-th power of a square matrix, or of each one in a batch; negative powers are those of the inverse."""
     shape = input._array.shape
@@ -207,7 +208,7 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
 # ----- kron and cross -----------------------------------------------------------------------------------------------
 
 
-@public(out=True)
+@public(out=write_out)
 def kron(input: Tensor, other: Tensor) -> Tensor:
     """The Kronecker product: a copy of `other` for each element of `input`, times this element."""
     ndim = max(input._array.ndim, other._array.ndim)

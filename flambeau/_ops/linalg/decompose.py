@@ -14,7 +14,7 @@ from ..._core.modes import THREAD
 from ..._core.process.caller import warn_of_old_name
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive, several
-from ..._dispatch.public.registry import public
+from ..._dispatch.public.registry import public, write_out
 from ..._dispatch.public.return_types import named, return_type
 from ..pointwise.binary import conj
 from ..reduce.norm import matrix_norm
@@ -429,7 +429,7 @@ def _tolerance(value: Any) -> Any:
     return content(value.detach())
 
 
-@public("linalg.pinv", function=False, method=False, out=True)
+@public("linalg.pinv", function=False, method=False, out=write_out)
 def pinv(input: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
     """The pseudo-inverse; singular values up to max(atol, rtol * the largest) count as zero."""
     check_matrix("linalg.pinv", input)
@@ -509,7 +509,7 @@ def _lstsq(self: Array, b: Array, rcond: Any, driver: str) -> Any:
     return solution, residuals, rank, values
 
 
-@public("linalg.lstsq", function=False, method=False, out=True)
+@public("linalg.lstsq", function=False, method=False, out=write_out)
 def lstsq(input: Tensor, b: Tensor, rcond: Any = None, *, driver: str | None = None) -> Any:
     """The X that makes the columns of A X - B shortest."""
     for name, each in (("input", input), ("other", b)):
@@ -541,7 +541,7 @@ def lstsq(input: Tensor, b: Tensor, rcond: Any = None, *, driver: str | None = N
     return named(LSTSQ, (solution.squeeze(-1) if vector else solution, residuals, rank, values.detach()))
 
 
-@public("linalg.matrix_rank", function=False, method=False, out=True)
+@public("linalg.matrix_rank", function=False, method=False, out=write_out)
 def matrix_rank(
     input: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
 ) -> Tensor:
@@ -566,7 +566,7 @@ def _rank(self: Array, atol: Any, rtol: Any, longer: int) -> Array:
     return as_array((self > bound).sum(-1)).astype(np.int64, copy=False)
 
 
-@public("linalg.cond", function=False, method=False, out=True)
+@public("linalg.cond", function=False, method=False, out=write_out)
 def cond(input: Tensor, p: Any = None) -> Tensor:
     """The condition number: the norm of A times the norm of its inverse."""
     check_matrix("linalg.cond", input)

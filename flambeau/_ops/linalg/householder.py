@@ -16,7 +16,7 @@ from ..._core.dtype import LEGACY_NAMES
 from ..._core.geometry.layout import contiguous_array
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive, several
-from ..._dispatch.public.registry import public
+from ..._dispatch.public.registry import public, write_out
 from ..._dispatch.public.return_types import named, return_type
 from .checks import check_kernel, column_major
 from .matmul import hermitian
@@ -55,7 +55,7 @@ def _geqrf(self: Array) -> Any:
     return column_major(turned.swapaxes(-1, -2)), contiguous_array(tau)
 
 
-@public(out=True)
+@public(out=write_out)
 def geqrf(input: Tensor) -> Any:
     """The QR decomposition as LAPACK leaves it: R above, reflectors below the diagonal, and their factors `tau`."""
     _check_dims("geqrf", "input", input)
@@ -147,7 +147,7 @@ def _householder_product(input: Array, tau: Array) -> Array:
     return column_major(found)
 
 
-@public("linalg.householder_product", function=False, method=False, out=True)
+@public("linalg.householder_product", function=False, method=False, out=write_out)
 def householder_product(input: Tensor, tau: Tensor) -> Tensor:
     """The first columns of the product of the reflectors in `input` and `tau`, as `geqrf` gives them."""
     name = "linalg.householder_product"

@@ -14,7 +14,7 @@ from ..._core.process.caller import warn_of_old_name
 from ..._core.tensor import Tensor
 from ..._dispatch.changes.exact_out import write_packed
 from ..._dispatch.dispatch import Array, primitive, several
-from ..._dispatch.public.registry import public
+from ..._dispatch.public.registry import public, write_out
 from ..._dispatch.public.return_types import named, return_type
 from ..pointwise.binary import conj
 from ..shape.join import cat
@@ -405,7 +405,7 @@ def tensorinv(input: Tensor, ind: int = 2) -> Tensor:
     return flat.reshape(*shape[ind:], *shape[:ind])
 
 
-@public("linalg.tensorsolve", function=False, method=False, out=True)
+@public("linalg.tensorsolve", function=False, method=False, out=write_out)
 def tensorsolve(input: Tensor, other: Tensor, dims: Any = None) -> Tensor:
     """The X with tensordot(A, X, X.ndim) = B; `dims` of A are moved to its end first."""
     system = input

@@ -14,6 +14,7 @@ from ..._core.backend import as_array
 from ..._core.dtype import C_NAMES, INTEGER, LEGACY_NAMES
 from ..._core.geometry.layout import contiguous_array
 from ..._core.tensor import DIRECT_TYPES, Tensor
+from ..._dispatch.changes.exact_out import store_exactly
 from ..._dispatch.composite import composite
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import shape_error
@@ -297,7 +298,7 @@ def write_product(result: Tensor, out: Tensor, operands: tuple[Any, ...]) -> Ten
     is_row = operands[0]._array.ndim == 1 and operands[1]._array.ndim == 2
     if is_row and isinstance(out, Tensor) and out._kind.plain is result._kind and not out._array.flags.c_contiguous:
         out.resize_((1, *result._array.shape)).squeeze_(0)
-    return write_out(result, out, operands)
+    return store_exactly(result, out, operands)
 
 
 @public("linalg.matmul", out=write_product)
@@ -441,7 +442,7 @@ export_method(_reversed_matmul_operator, "__rmatmul__")
 # ----- outer and inner ----------------------------------------------------------------------------------------------
 
 
-@public("ger", out=True)
+@public("ger", out=write_out)
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """The outer product of two vectors."""
     for name, each in (("self", input), ("vec2", vec2)):

@@ -15,7 +15,7 @@ from ..._core.process.caller import warn_of_old_name
 from ..._core.tensor import Tensor
 from ..._dispatch.changes.exact_out import write_packed
 from ..._dispatch.dispatch import Array, primitive, several
-from ..._dispatch.public.registry import public
+from ..._dispatch.public.registry import public, write_out
 from ..._dispatch.public.return_types import named, return_type
 from ..pointwise.binary import conj
 from .checks import (
@@ -562,7 +562,7 @@ def _cholesky_inverse(self: Array, upper: bool) -> Array:
     return column_major(np.matmul(inverse, adjoint) if upper else np.matmul(adjoint, inverse))
 
 
-@public(out=True)
+@public(out=write_out)
 def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
     """The inverse of A, where L is the Cholesky factor of A."""
     check_square("cholesky_inverse", input)

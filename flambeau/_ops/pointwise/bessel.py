@@ -8,7 +8,7 @@ from ..._core.dtype import COMPLEX
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array
 from ..._dispatch.elementwise import FLOATING, Elementwise, run_unary, short_unary
-from ..._dispatch.public.registry import public
+from ..._dispatch.public.registry import public, write_out
 from . import bessel_kernels, special_kernels
 
 Kernel = Callable[[Array], Array]
@@ -27,7 +27,7 @@ def _publish(name: str, kernel: Kernel, doc: str) -> None:
         return of_tensor(input)
 
     function.__doc__ = doc
-    public(f"special.{name}", function=False, method=False, out=True, name=name)(function)
+    public(f"special.{name}", function=False, method=False, out=write_out, name=name)(function)
 
 
 def _publish_of_x(name: str, kernel: Kernel, doc: str) -> None:
@@ -38,7 +38,7 @@ def _publish_of_x(name: str, kernel: Kernel, doc: str) -> None:
         return of_tensor(x)
 
     function.__doc__ = doc
-    public(f"special.{name}", function=False, method=False, out=True, name=name)(function)
+    public(f"special.{name}", function=False, method=False, out=write_out, name=name)(function)
 
 
 _publish("bessel_j0", bessel_kernels.bessel_j0, "Bessel function of the first kind of order 0.")

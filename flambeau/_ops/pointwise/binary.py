@@ -31,7 +31,7 @@ from ..._dispatch.dispatch import Array, Primitive, primitive
 from ..._dispatch.elementwise import FLOATING, binary, change, shape_error
 from ..._dispatch.gradients.undifferentiable import no_derivative
 from ..._dispatch.public.overrides import has_override, run_override
-from ..._dispatch.public.registry import export, export_method, public, reordered
+from ..._dispatch.public.registry import export, export_method, public, reordered, write_out
 
 
 @overload
@@ -167,7 +167,7 @@ def _as_tensors(input: Operand, other: Operand, common: Any) -> tuple[Tensor, Te
 _OLDER = ("input alpha other",)
 
 
-@public(out=True, older=_OLDER)
+@public(out=write_out, older=_OLDER)
 def add(input: Operand, other: Operand, *, alpha: Any = 1) -> Tensor:
     """`input + alpha * other`.
 
@@ -177,7 +177,7 @@ def add(input: Operand, other: Operand, *, alpha: Any = 1) -> Tensor:
     return _add(input, other) if type(alpha) is int and alpha == 1 else _scaled(_add_scaled, input, other, alpha)
 
 
-@public("subtract", out=True, older=_OLDER)
+@public("subtract", out=write_out, older=_OLDER)
 def sub(input: Operand, other: Operand, *, alpha: Any = 1) -> Tensor:
     """`input - alpha * other`."""
     _no_bools(input, other)
@@ -340,7 +340,7 @@ def _quotient(input: Operand, other: Operand, rounding_mode: str | None) -> Tens
     raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
 
 
-@public("divide", out=True)
+@public("divide", out=write_out)
 def div(input: Operand, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
     """Quotient; `rounding_mode` "trunc" or "floor" rounds it."""
     return _quotient(input, other, rounding_mode)
@@ -354,7 +354,7 @@ def div_(input: Tensor, other: Operand, *, rounding_mode: str | None = None) -> 
     return run_inplace(div, "div", input, (other,), {"rounding_mode": rounding_mode})
 
 
-@public(inplace=True, out=True)
+@public(inplace=True, out=write_out)
 def true_divide(input: Operand, other: Operand) -> Tensor:
     """Quotient, never rounded."""
     return _true_divide(input, other)
@@ -416,7 +416,7 @@ for _fmod_form in (_fmod_by_number, _fmod_by_tensor):
     _fmod_form.op.first_is_tensor = True
 
 
-@public(inplace=True, out=True, also={"self": "input"})
+@public(inplace=True, out=write_out, also={"self": "input"})
 def remainder(input: Operand, other: Operand) -> Tensor:
     """What is left of the division rounded down: it has the sign of `other`."""
     if not isinstance(other, Tensor):
@@ -424,7 +424,7 @@ def remainder(input: Operand, other: Operand) -> Tensor:
     return _remainder(input, other) if isinstance(input, Tensor) else _remainder_of_number(input, other)
 
 
-@public(inplace=True, out=True)
+@public(inplace=True, out=write_out)
 def fmod(input: Tensor, other: Operand) -> Tensor:
     """What is left of the division rounded towards zero: it has the sign of `input`."""
     return (_fmod_by_tensor if isinstance(other, Tensor) else _fmod_by_number)(input, other)
@@ -548,7 +548,7 @@ _pow_of_number = binary(
 )
 
 
-@public(inplace=True, out=True, also={"self": "input"})
+@public(inplace=True, out=write_out, also={"self": "input"})
 def pow(input: Operand, exponent: Operand) -> Tensor:
     """`input ** exponent`."""
     if not isinstance(exponent, Tensor) and not isinstance(input, Tensor):
@@ -570,7 +570,7 @@ def pow(input: Operand, exponent: Operand) -> Tensor:
     return _pow_number(input if common is input._kind.dtype else input.to(common), exponent)
 
 
-@public("special.square", inplace=True, out=True)
+@public("special.square", inplace=True, out=write_out)
 def square(input: Tensor) -> Tensor:
     """`input * input`."""
     return pow(input, 2)

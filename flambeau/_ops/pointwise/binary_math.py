@@ -16,7 +16,7 @@ from ..._dispatch.arguments.promotion import Operand
 from ..._dispatch.compiled_body import compiled_at_any_size
 from ..._dispatch.dispatch import Array
 from ..._dispatch.elementwise import FLOATING, binary
-from ..._dispatch.public.registry import public
+from ..._dispatch.public.registry import public, write_out
 from .binary import _unrecorded, conj
 
 _PRIVATE: dict[str, Any] = {"method": False, "public": False, "inplace": False}
@@ -118,13 +118,13 @@ _xlogy = _times_log_nodes("xlogy", "XlogyBackward", np.log, 0)
 _xlog1py = _times_log_nodes("special_xlog1py", "SpecialXlog1PyBackward", np.log1p, 1)
 
 
-@public("special.xlogy", inplace=True, out=True, also={"self": "input"})
+@public("special.xlogy", inplace=True, out=write_out, also={"self": "input"})
 def xlogy(input: Operand, other: Operand) -> Tensor:
     """`input * log(other)`, 0 where `input` is 0."""
     return _xlogy(input, other)
 
 
-@public("special.xlog1py", function=False, method=False, out=True)
+@public("special.xlog1py", function=False, method=False, out=write_out)
 def xlog1py(input: Operand, other: Operand) -> Tensor:
     """`input * log1p(other)`, 0 where `input` is 0."""
     return _xlog1py(input, other)
@@ -158,7 +158,7 @@ for _form in (_copysign, _copysign_of_number, atan2, hypot, logaddexp, logaddexp
     _form.op.first_is_tensor = True
 
 
-@public(inplace=True, out=True)
+@public(inplace=True, out=write_out)
 def copysign(input: Tensor, other: Operand) -> Tensor:
     """The size of `input` with the sign of `other`."""
     return (_copysign if isinstance(other, Tensor) else _copysign_of_number)(input, other)
@@ -191,7 +191,7 @@ _ldexp_floating = binary(
 )
 
 
-@public(inplace=True, out=True)
+@public(inplace=True, out=write_out)
 def ldexp(input: Tensor, other: Tensor) -> Tensor:
     """`input * 2 ** other`."""
     return _ldexp_floating(as_floating(input), other)

@@ -26,7 +26,8 @@ def _frexp(self: Array) -> tuple[Array, Array]:
 
 def _store(result: Any, out: Any, operands: tuple[Any, ...]) -> Any:
     wanted = operands[0].dtype, int32
-    for name, each, dtype in zip(FREXP._fields, out, wanted, strict=False):
+    given = out if isinstance(out, (tuple, list)) else ()
+    for name, each, dtype in zip(FREXP._fields, given, wanted, strict=False):
         if isinstance(each, Tensor) and each.dtype is not dtype:
             raise RuntimeError(f"torch.frexp() expects {name} to have dtype {dtype} but got {each.dtype}")
     return write_out(result, out, operands)

@@ -15,7 +15,7 @@ from ..._core.tensor import Tensor
 from ..._dispatch.arguments.promotion import Operand
 from ..._dispatch.dispatch import Array
 from ..._dispatch.elementwise import FLOATING, Elementwise, run_binary
-from ..._dispatch.public.registry import public
+from ..._dispatch.public.registry import public, write_out
 
 First = Callable[[Array], Array]
 """The polynomial of degree 1 of an argument."""
@@ -66,7 +66,7 @@ def _publish(name: str, body: Callable[[Array, Array], Array], doc: str) -> None
         return run_binary(op, x, n)
 
     function.__doc__ = doc
-    public(f"special.{name}", function=False, method=False, out=True, name=name)(function)
+    public(f"special.{name}", function=False, method=False, out=write_out, name=name)(function)
 
 
 def _by_recurrence(name: str, first: First, step: Step, doc: str) -> None:

@@ -15,7 +15,7 @@ from ..._dispatch.arguments.promotion import Operand
 from ..._dispatch.compiled_body import compiled_at_any_size
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import FLOATING, binary, unary
-from ..._dispatch.public.registry import export, guard, public
+from ..._dispatch.public.registry import export, guard, public, write_out
 from . import special_kernels as kernels
 from .binary import mul_number
 
@@ -214,7 +214,7 @@ log_ndtr = unary(
 )
 
 
-@public("special.ndtr", function=False, method=False, out=True)
+@public("special.ndtr", function=False, method=False, out=write_out)
 def ndtr(input: Tensor) -> Tensor:
     """The area under the normal density up to `input`."""
     return mul_number(erfc(as_floating(input) * -math.sqrt(0.5)), 0.5)
@@ -241,7 +241,7 @@ _zeta = binary(
 )
 
 
-@public("special.zeta", function=False, method=False, out=True)
+@public("special.zeta", function=False, method=False, out=write_out)
 def zeta(input: Operand, other: Operand) -> Tensor:
     """The Hurwitz zeta function."""
     return _zeta(input, other)
@@ -263,7 +263,7 @@ def _mvlgamma(self: Array, p: int) -> Array:
     return total
 
 
-@public("special.multigammaln", inplace=True, out=True)
+@public("special.multigammaln", inplace=True, out=write_out)
 def mvlgamma(input: Tensor, p: int) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension `p`."""
     refuse("mvlgamma", input, COMPLEX)

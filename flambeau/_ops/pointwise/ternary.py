@@ -13,10 +13,11 @@ from ..._dispatch.arguments.precision import in_single, only_where
 from ..._dispatch.arguments.promotion import Operand, is_number, result_type_of
 from ..._dispatch.arguments.scalar import fitting
 from ..._dispatch.changes.direct_updates import add_product, add_quotient, approach, can_write, limit, write
+from ..._dispatch.changes.exact_out import store_exactly
 from ..._dispatch.changes.inplace import run_inplace
 from ..._dispatch.compiled_body import pointwise, pointwise_at_any_size
 from ..._dispatch.dispatch import Array, Primitive, primitive
-from ..._dispatch.public.registry import public
+from ..._dispatch.public.registry import public, write_out
 from .binary import conj
 
 
@@ -67,7 +68,7 @@ def _checked_weight(input: Tensor, end: Tensor, weight: Operand) -> Operand:
     return weight
 
 
-@public(out=True)
+@public(out=write_out)
 def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
     """`input + weight * (end - input)`."""
     if not isinstance(end, Tensor):
@@ -161,7 +162,7 @@ def _fused(
         raise _joined_shape_error(name, input, tensor1, tensor2) from None
 
 
-@public(out=True, older=_OLDER)
+@public(out=write_out, older=_OLDER)
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """`input + value * tensor1 * tensor2`."""
     return _fused(_addcmul, "addcmul", input, tensor1, tensor2, value)
@@ -179,7 +180,7 @@ def _is_differentiable(value: Any) -> bool:
     return isinstance(value, Tensor) and value._kind.differentiable
 
 
-@public(out=True, older=_OLDER)
+@public(out=write_out, older=_OLDER)
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """`input + value * tensor1 / tensor2`."""
     if not _is_differentiable(tensor2) and result_type_of(tensor1, tensor2).category < FLOAT:
@@ -308,7 +309,13 @@ def _bounds_alike(low: Operand | None, high: Operand | None) -> tuple[Operand | 
     return (bound.item(), high) if bound is low else (low, bound.item())
 
 
-@public("clip", out=True)
+def _write_limited(result: Tensor, out: Any, operands: tuple[Any, ...]) -> Tensor:
+    """Between limits that are numbers, elements keep their dtype."""
+    store = write_out if any(isinstance(each, Tensor) for each in operands[1:]) else store_exactly
+    return store(result, out, operands)
+
+
+@public("clip", out=_write_limited)
 def clamp(input: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor:
     """Elements below `min` raised to it, elements above `max` lowered to it."""
     if min is None and max is None:
@@ -346,7 +353,7 @@ def clamp_(input: Tensor, min: Operand | None = None, max: Operand | None = None
 _PLAIN_NUMBERS = frozenset((float, int, type(None)))
 
 
-@public(inplace=True, out=True)
+@public(inplace=True, out=_write_limited)
 def clamp_min(input: Tensor, min: Operand) -> Tensor:
     """Elements below `min` raised to it."""
     if type(min) is not float or not _is_differentiable(input):
@@ -354,7 +361,7 @@ def clamp_min(input: Tensor, min: Operand) -> Tensor:
     return (_clamp_min_tensor if isinstance(min, Tensor) else _clamp_min_number)(input, min)
 
 
-@public(inplace=True, out=True)
+@public(inplace=True, out=_write_limited)
 def clamp_max(input: Tensor, max: Operand) -> Tensor:
     """Elements above `max` lowered to it."""
     if type(max) is not float or not _is_differentiable(input):

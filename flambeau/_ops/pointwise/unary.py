@@ -18,7 +18,7 @@ from ..._dispatch.changes.inplace import run_inplace
 from ..._dispatch.compiled_body import compiled_at_any_size, pointwise, pointwise_at_any_size
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import FLOATING, TO_BOOL, TO_REAL, unary
-from ..._dispatch.public.registry import export_method, public
+from ..._dispatch.public.registry import export_method, public, write_out
 from .binary import conj
 
 # ----- signs and rounding ------------------------------------------------------------------------------------------
@@ -314,7 +314,7 @@ def _logit(self: Array, eps: float | None) -> Array:
     return np.log(x / (1 - x))
 
 
-@public("special.logit", inplace=True, out=True)
+@public("special.logit", inplace=True, out=write_out)
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
     """The inverse of `sigmoid`; with `eps`, `input` is first clamped to [eps, 1 - eps]."""
     refuse("logit", input, COMPLEX)
@@ -437,7 +437,7 @@ def _angle(self: Array) -> Array:
     return np.where(np.isnan(self), self, np.where(self < 0, self.dtype.type(math.pi), self.dtype.type(0)))
 
 
-@public(out=True)
+@public(out=write_out)
 def angle(input: Tensor) -> Tensor:
     """The argument of complex numbers; of negative real ones pi."""
     return _angle(as_floating(input))

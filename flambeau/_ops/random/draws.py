@@ -16,6 +16,7 @@ import numpy as np
 from ..._core.arrays.dataless import empty_meta
 from ..._core.arrays.quick import joint_shape
 from ..._core.backend import beside, read
+from ..._core.device import CPU
 from ..._core.dtype import LEGACY_NAMES, int64
 from ..._core.dtype import dtype as DType
 from ..._core.generator import Generator, default_generator
@@ -371,7 +372,8 @@ def normal(
         )
     _check_deviation(std)
     if not (isinstance(mean, Tensor) or isinstance(std, Tensor)):
-        return _made(as_shape((size,)), dtype, device, _normal, (mean, std), generator, requires_grad, out)
+        place = CPU if device is None and out is None else device  # the default device does not count
+        return _made(as_shape((size,)), dtype, place, _normal, (mean, std), generator, requires_grad, out)
     if out is not None:
         return _normal_into(out, mean, std, generator)
     source = None if tensors[0]._kind.dataless else _source(generator)

@@ -255,7 +255,7 @@ def _mean_dim(self: Array, dim: tuple[int, ...], keepdim: bool, dtype: Any) -> A
     return _mean_of(self, dim, keepdim, dtype)
 
 
-@public(out=True)
+@public(out=write_out)
 def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Arithmetic mean, of all elements or along `dim`.
 
@@ -486,7 +486,7 @@ def _spread(
     return op(input, dims, free, keepdim)
 
 
-@public(out=True)
+@public(out=write_out)
 def var(
     input: Tensor, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
 ) -> Tensor:
@@ -494,7 +494,7 @@ def var(
     return _spread(_var, "var", "std and var", input, dim, unbiased, keepdim, correction)
 
 
-@public(out=True)
+@public(out=write_out)
 def std(
     input: Tensor, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
 ) -> Tensor:

@@ -16,7 +16,7 @@ from ..._core.geometry.layout import contiguous_array
 from ..._core.tensor import Tensor
 from ..._dispatch.changes.exact_out import store_exactly
 from ..._dispatch.dispatch import Array, Primitive, primitive, several
-from ..._dispatch.public.registry import public
+from ..._dispatch.public.registry import public, write_out
 from ..._dispatch.public.return_types import named, return_type
 from ..create.like import zeros_like
 from ..index.gather import value_selecting_reduction_backward
@@ -243,7 +243,7 @@ def logcumsumexp(input: Tensor, dim: int, *, out: Any = None) -> Tensor:
     return store_exactly(_logcumsumexp(input, wrap_dim(dim, input._array.ndim)), out)
 
 
-@public(out=True)
+@public(out=write_out)
 def diff(
     input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:

@@ -13,7 +13,7 @@ from ..._core.geometry.layout import contiguous_array
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.precision import as_floating, in_single
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.public.registry import public
+from ..._dispatch.public.registry import public, write_out
 from ..create.constants import as_dtype
 from ..pointwise.binary import conj
 from ..shape.view import wrap_dim
@@ -170,7 +170,7 @@ def _logsumexp(self: Array, dim: tuple[int, ...], keepdim: bool) -> Array:
     return total if keepdim or not self.ndim else np.squeeze(total, dim)
 
 
-@public("special.logsumexp", out=True)
+@public("special.logsumexp", out=write_out)
 def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
     """The logarithm of the sum of exponentials along `dim`."""
     floating = as_floating(input)

@@ -16,6 +16,7 @@ from ..._core.dtype import LEGACY_NAMES, can_cast, promote_types
 from ..._core.geometry.layout import is_channels_last
 from ..._core.modes import THREAD
 from ..._core.tensor import PLAIN_TYPES, Tensor, wrap
+from ..._dispatch.changes.inplace import check_separate
 from ..._dispatch.dispatch import Array, fresh, primitive
 from ..._dispatch.gradients.array_derivatives import unrecorded
 from ..._dispatch.gradients.undifferentiable import no_derivative
@@ -49,6 +50,9 @@ def _write_joined(result: Tensor, out: Any, operands: tuple[Any, ...]) -> Tensor
             f"torch.cat(): input types can't be cast to the desired output type {LEGACY_NAMES[out._kind.dtype]}: the "
             f"result is {result._kind.dtype}"
         )
+    if isinstance(out, Tensor):
+        for each in operands[0]:
+            check_separate(out, each)
     return write_out(result, out, operands)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..._core.tensor import Tensor
+from ..._dispatch.changes.exact_out import store_exactly
 from ..._dispatch.dispatch import Array, Primitive, Results, primitive
 from ..._dispatch.gradients.variants import variant
-from ..._dispatch.public.registry import public, write_out
+from ..._dispatch.public.registry import public
 from . import complex_view, split, view
 from . import named_shapes as shape
 
@@ -117,7 +118,7 @@ def narrow_copy(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
 
 def _store_parts(results: tuple[Tensor, ...], out: Any, operands: tuple[Any, ...]) -> None:
     """As in PyTorch, a call with `out=` returns nothing."""
-    write_out(results, out, operands)
+    store_exactly(results, out, operands)
 
 
 @public(method=False, out=_store_parts)

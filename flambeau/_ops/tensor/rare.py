@@ -252,4 +252,4 @@ def from_file(
     element = get_default_dtype() if dtype is None else dtype
     number = 0 if size is None else size
     storage = UntypedStorage.from_file(filename, bool(shared), number * element.itemsize)
-    return empty(0, dtype=element).set_(storage, 0, (number,), (1,)).requires_grad_(requires_grad)
+    return empty(0, dtype=element, device="cpu").set_(storage, 0, (number,), (1,)).requires_grad_(requires_grad)

@@ -44,7 +44,7 @@ def overriding(values: Iterable[Any]) -> Iterable[Any]:
         kind = type(value)
         if kind in PLAIN_TYPES:
             continue
-        if kind is tuple or kind is list:
+        if isinstance(value, (tuple, list)):  # those of fx are of classes of their own
             yield from overriding(value)
         elif (
             hasattr(kind, "__torch_function__")

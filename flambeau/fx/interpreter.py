@@ -12,10 +12,18 @@ from ._lazy_graph_module import _make_graph_module
 from ._symbolic_trace import Tracer
 from .graph import Graph
 from .graph_module import GraphModule
+from .immutable_collections import immutable_list
 from .node import Argument, Node, Target, map_aggregate, map_arg
 from .proxy import Proxy
 
 __all__ = ["Interpreter", "Transformer"]
+
+
+def _plain(value: Any) -> Any:
+    """An argument as a program would give it: a list, and not of the class that graphs have for them."""
+    if isinstance(value, immutable_list):
+        return [_plain(each) for each in value]
+    return tuple(map(_plain, value)) if type(value) is tuple else value
 
 
 class Interpreter:
@@ -105,18 +113,18 @@ class Interpreter:
     def call_function(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Any:
         """The result of a function."""
         assert not isinstance(target, str)
-        return target(*args, **kwargs)
+        return target(*map(_plain, args), **{name: _plain(value) for name, value in kwargs.items()})
 
     def call_method(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Any:
         """The result of a method of the first argument."""
         assert isinstance(target, str)
         first, *rest = args
-        return getattr(first, target)(*rest, **kwargs)
+        return getattr(first, target)(*map(_plain, rest), **{name: _plain(value) for name, value in kwargs.items()})
 
     def call_module(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Any:
         """The result of a submodule."""
         assert isinstance(target, str)
-        return self.fetch_attr(target)(*args, **kwargs)
+        return self.fetch_attr(target)(*map(_plain, args), **{name: _plain(value) for name, value in kwargs.items()})
 
     def output(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Any:
         """What the graph returns."""

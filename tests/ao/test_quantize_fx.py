@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import importlib
+import operator
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -162,6 +163,47 @@ def test_networks(torch: Any, name: str, trained: bool) -> Any:
     result = plain(torch, converted(*example))
     code = converted.code.replace("flambeau", "torch")
     return before, watched, seen(reference), seen(converted), result, code
+
+
+LEFT_ALONE = {
+    "images": lambda torch: [torch.flatten, torch.nn.MaxPool2d, torch.nn.Conv2d, torch.nn.functional.relu],
+    "rows": lambda torch: [torch.cat, torch.nn.Sigmoid, torch.nn.Linear],
+    "functions": lambda torch: [torch.nn.functional.conv1d, torch.nn.functional.elu, "reshape"],
+    "residual": lambda torch: [operator.add, operator.mul, torch.nn.AdaptiveAvgPool2d, "view"],
+    "pieces": lambda torch: [torch.nn.Hardswish, torch.nn.Dropout, "chunk"],
+    "sequences": lambda torch: [torch.nn.Hardtanh, torch.nn.ELU, torch.nn.BatchNorm1d],
+}
+
+
+@pytest.mark.parametrize("name", LEFT_ALONE)
+@differential
+def test_kinds_that_are_left_alone(torch: Any, name: str) -> Any:
+    """What lies between codes takes codes all the same; what was fused is not of the kinds that it was made of."""
+    fx, q = part(torch, ".quantize_fx"), part(torch, "")
+    warnings.simplefilter("ignore")  # of ranges that are fixed, each in its own words
+    observed = []
+    for kind in LEFT_ALONE[name](torch):
+        model, shape = network(torch, name)
+        example = (torch.randn(*shape),)
+        mapping = q.QConfigMapping().set_global(q.default_qconfig).set_object_type(kind, None)
+        made = outcome(lambda: fx.prepare_fx(model.eval(), mapping, example))  # noqa: B023
+        if made[0] == "error":
+            observed.append(made)
+            continue
+        prepared = made[1]
+        prepared(*example)
+        before, reference = seen(prepared), seen(fx.convert_to_reference_fx(copy.deepcopy(prepared)))
+        observed.append((before, reference, seen(fx.convert_fx(prepared))))
+    return observed
+
+
+@differential
+def test_codes_run_node_by_node(torch: Any) -> Any:
+    """The lists of a graph are of a class of their own; the tensors in them are found."""
+    traced = torch.fx.symbolic_trace(lambda x, y: torch.cat([x, y], 1))
+    codes = torch.quantize_per_tensor(torch.tensor([[1.0, 2.0]]), 0.5, 3, torch.quint8)
+    result = torch.fx.Interpreter(traced).run(codes, codes)
+    return result.is_quantized, result.int_repr(), result.q_scale()
 
 
 @differential(tolerance=1e-5)

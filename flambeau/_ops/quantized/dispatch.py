@@ -176,7 +176,9 @@ def _on_codes(function: Any, name: str, args: tuple[Any, ...], kwargs: dict[str,
     def as_codes(value: Any) -> Any:
         if isinstance(value, QuantizedTensor):
             return code_tensor(value)
-        return type(value)(map(as_codes, value)) if type(value) in (list, tuple) else value
+        if isinstance(value, (list, tuple)):
+            return (list if isinstance(value, list) else tuple)(map(as_codes, value))
+        return value
 
     result = function(*map(as_codes, args), **{key: as_codes(value) for key, value in kwargs.items()})
     quantizer = _moved(own, name, args) if own._quantizer.axis is not None else own._quantizer

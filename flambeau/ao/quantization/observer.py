@@ -42,7 +42,7 @@ __all__ = [
     "weight_observer_range_neg_127_to_127",
 ]  # fmt: skip
 
-_EPS = float(torch.finfo(torch.float32).eps)
+_EPS: float = float(torch.finfo(torch.float32).eps)
 _DTYPES = (
     torch.qint8, torch.quint8, torch.quint4x2, torch.qint32, torch.int8, torch.uint8, torch.int16, torch.int32,
     torch.float8_e5m2, torch.float8_e4m3fn, torch.uint16,

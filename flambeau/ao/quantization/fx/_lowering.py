@@ -265,13 +265,13 @@ class Lowering:
         self._codes_instead(quantize, made)
 
     def on_codes(self, quantize: Node) -> None:
-        """What does on codes what it does on floats."""
+        """What does on codes what it does on floats; between codes it does so whether it is configured or not."""
         if not steps.is_quantize(quantize):
             return
         node: Any = quantize.args[0]
         module = self._module(node)
         own = type(module) if module is not None else node.target
-        if own not in _ON_CODES or not self._configured(node) or not steps.all_from_codes(node.args[0]):
+        if own not in _ON_CODES or not steps.all_from_codes(node.args[0]):
             return
         node.args = (steps.codes_behind(node.args[0]), *node.args[1:])
         self._codes_instead(quantize, node)
@@ -282,7 +282,7 @@ class Lowering:
             return
         node: Any = quantize.args[0]
         module = self._module(node)
-        if not self._configured(node) or not node.args or not steps.from_codes(node.args[0]):
+        if not node.args or not steps.from_codes(node.args[0]):
             return
         if type(module) in _WITH_SCALE:
             scale, zero_point = (self._value(each) for each in quantize.args[1:3])

@@ -150,17 +150,23 @@ def insert_observers_for_model(
         if qconfig is None or not (by_user or supported(qconfig, handler.dtype_configs, weighted)):
             continue
         observed_node_names.add(node.name)
-        _watch_pattern(watcher, node, last, nodes[-1], handler, qconfig)
+        if node is nodes[-1] and _observes(handler) and node_name_to_qconfig[node.name] is not None:
+            watcher.watch_inputs(node, node_name_to_qconfig[node.name])
+        if node is last and _observes(handler):
+            _watch_result(watcher, nodes[-1], last, handler, qconfig)
 
 
-def _watch_pattern(watcher: _Watcher, node: Node, last: Node, first: Node, handler: QuantizeHandler, qconfig: Any) -> None:  # noqa: E501  # fmt: skip
-    """The observers at one node of a pattern: before the first, after the last."""
-    if handler.is_standalone_module() or handler.observation_type is ObservationType.INPUT_OUTPUT_NOT_OBSERVED:
-        return
+def _observes(handler: QuantizeHandler) -> bool:
+    """Whether there are observers around a pattern."""
+    return (
+        not handler.is_standalone_module() and handler.observation_type is not ObservationType.INPUT_OUTPUT_NOT_OBSERVED
+    )
+
+
+def _watch_result(watcher: _Watcher, first: Node, last: Node, handler: QuantizeHandler, qconfig: Any) -> None:
+    """The observer after a pattern, if what it gives becomes codes of a scale that is found before."""
     activation = qconfig.activation()
-    if node is first:
-        watcher.watch_inputs(node, qconfig)
-    if node is not last or activation.dtype is torch.float32 or getattr(activation, "is_dynamic", False):
+    if activation.dtype is torch.float32 or getattr(activation, "is_dynamic", False):
         return
     if handler.is_general_tensor_value_op():
         watcher.share(first, last)

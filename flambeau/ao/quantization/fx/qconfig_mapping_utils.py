@@ -25,7 +25,7 @@ def _by_type(mapping: QConfigMapping, module: Module, default: Any) -> Any:
     first = own.get(parts[0])
     if not all(qconfig_equals(own.get(each), first) for each in parts):
         raise LookupError(f"During fusion, we need to specify the same qconfigs for all module types in {type(module)}")
-    return own.get(parts[0], default)
+    return default if first is None else first
 
 
 def _by_name(mapping: QConfigMapping, name: str, default: Any) -> Any:

@@ -193,7 +193,7 @@ _kept_sizes = functools.lru_cache(_KEPT)(_scaled)
 def _sizes(input: Tensor, size: Any, factors: Any, rank: int) -> Sizes:
     if size is None:
         scaled = _kept_sizes if _NUMBERS.issuperset(map(type, factors)) else _scaled
-        return scaled(input._array.shape[2:], factors)
+        return scaled(input._array.shape[2:], tuple(factors))
     numbers = size if isinstance(size, (tuple, list)) else [size] * rank
     if not all(map(is_integer, numbers)) or (numbers and isinstance(numbers[0], bool)):
         raise TypeError(

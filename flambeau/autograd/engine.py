@@ -227,11 +227,16 @@ class _Pass:
         `fresh`: the gradient was made in this pass, and nobody outside has seen it.
         """
         is_node = isinstance(target, Node)
-        remaining = abs(self.expected[target]) - 1
+        awaited = self.expected[target]
+        remaining = (awaited if awaited > 0 else -awaited) - 1
         self.expected[target] = -remaining  # a target that waits is told from one that gets a single gradient
-        grads = self.waiting.pop(target, None)
+        grads = self.waiting.get(target)
         if grads is None:
             grads = [None] * len(target.outputs) if is_node else [None]
+            if remaining:
+                self.waiting[target] = grads
+        elif not remaining:
+            del self.waiting[target]
         if gradient is not None:
             present = grads[number]
             if present is None:
@@ -240,8 +245,8 @@ class _Pass:
                 grads[number] = self.sum_of(target, number, present, gradient)
                 fresh = True
         if remaining:
-            self.waiting[target] = grads
-        elif is_node:
+            return
+        if is_node:
             heappush(self.ready, (-target.sequence, target, grads))
         else:
             self.reach_leaf(target, grads[0], fresh)

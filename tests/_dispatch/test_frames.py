@@ -46,7 +46,7 @@ def _cases() -> dict[str, tuple[int, Callable[[], Any]]]:
         "integers[:1].float()": (17, lambda: integers[:1].float()),
         "a.reshape(-1, 8)": (9, lambda: a.reshape(-1, 8)),
         "cat": (7, lambda: T.cat([a, b])),
-        "cat, recorded": (20, lambda: T.cat([x, b])),
+        "cat, recorded": (14, lambda: T.cat([x, b])),
         "softmax": (7, lambda: a.softmax(1)),
         "Linear": (13, lambda: linear(rows)),
         "Linear on a vector": (19, lambda: linear(rows[0])),

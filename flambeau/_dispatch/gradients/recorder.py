@@ -95,7 +95,9 @@ def primitive_recorder(
         if position == op.list_position:
             lines.append(f"e{position} = edges_of(args[{position}])")
             edges.append(f"*e{position}")
-            needs.append(f"any([each is not None for each in e{position}])")
+            # Where nothing else is differentiable, one of them is why the call is recorded.
+            alone = len(grad_positions) == 1
+            needs.append("True" if alone else f"any([each is not None for each in e{position}])")
         else:
             lines += [
                 f"{operand(position)} = args[{position}]",

@@ -134,17 +134,17 @@ def _unrecorded_product(input: Tensor, weight: Tensor) -> Tensor | None:
 
 def _of_rows(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """The layer on the rows of a matrix, or of another tensor without gaps: a matrix."""
-    kind, array, shape = input._kind, weight._array, input._array.shape
+    kind, array, dims, shape = input._kind, weight._array, input._array.ndim, input._array.shape
     outputs, inputs = array.shape
     fits = weight._kind is kind and bias._kind is kind and shape[-1] == inputs and bias._array.shape == (outputs,)
     ordinary = type(input) in PLAIN_TYPES and type(weight) in PLAIN_TYPES and type(bias) in PLAIN_TYPES
-    whole = array.flags.c_contiguous and (len(shape) == 2 or kind.is_cpu)
+    whole = array.flags.c_contiguous and (dims == 2 or kind.is_cpu)
     if fits and ordinary and whole and TAKEN[kind] and THREAD.modes.plain:
         next_sequence_number()  # for the node of the transpose, should anybody ask for it
-        if len(shape) != 2:
+        if dims != 2:
             next_sequence_number()  # for that of the matrix
         return _addmm_of_transposed(bias, input, weight, 1, 1)
-    matrix = input if len(shape) == 2 else reshaped(input, _as_matrix(shape))
+    matrix = input if dims == 2 else reshaped(input, _as_matrix(shape))
     factor = _t(weight)
     if not fits:
         _check_addmm(bias, matrix, factor)

@@ -148,17 +148,18 @@ def _plain_cat(tensors: Any, dim: int, stacked: bool = False) -> Tensor | None:
         if tensor._kind is not kind or not (array.size and array.flags.c_contiguous):
             return None
         if tensor._requires_grad or (tensor._view is not None and tensor.requires_grad):
-            recorded = modes.grad
+            recorded = modes.grad and not modes.inference
         arrays.append(array)
     try:
-        if recorded:
-            return (_stack if stacked else _cat)(list(tensors), dim, kind.dtype)
         joined = array_functions.concatenated(arrays, dim, stacked) if size >= LARGE else None
         if joined is None:
             joined = _stacked(arrays, dim) if stacked else _concatenate(arrays, dim)
     except (ValueError, IndexError):
         return None  # the long way knows what to say
-    return Tensor._from_parts((joined, kind, None if modes.inference else [0, None]))
+    output = Tensor._from_parts((joined, kind, None if modes.inference else [0, None]))
+    if recorded:
+        (_stack if stacked else _cat).record_plainly((list(tensors), dim, kind.dtype), [output])
+    return output
 
 
 @public("concat", "concatenate", method=False, out=_write_joined)

@@ -21,6 +21,7 @@ from ..._core.dtype import (
     float16,
     float64,
 )
+from ..._core.modes import THREAD
 from ..._core.tensor import DIRECT_TYPES, Tensor
 from ..._dispatch.arguments.precision import in_single, no_gradient, only_where
 from ..._dispatch.arguments.promotion import Operand, is_number, result_type_of, scalar_category
@@ -457,7 +458,8 @@ def _power_of_number(base: Any, exponent: Array) -> Array:
 def _pow_self_gradient(grad: Tensor, self: Tensor, exponent: Any) -> Tensor:
     if exponent == 0:
         return no_gradient(grad)
-    slope: Tensor = exponent * self.pow(exponent - 1)
+    is_square = exponent == 2 and not THREAD.modes.grad and not self.is_complex()  # recorded, it is PyTorch's nodes
+    slope: Tensor = exponent * (self if is_square else self.pow(exponent - 1))
     return grad * conj(slope)
 
 

@@ -22,7 +22,7 @@ from ..._dispatch.gradients.array_derivatives import unrecorded
 from ..._dispatch.public.registry import public, write_out
 from ..create.constants import as_dtype
 from ..pointwise.binary import conj
-from ..shape.view import _expand, wrap_dim
+from ..shape.view import _expand, reshaped, wrap_dim
 
 Dims = Any
 """None, an int or a sequence of ints."""
@@ -58,7 +58,7 @@ def restore_dims(tensor: Tensor, ndim: int, dim: tuple[int, ...], keepdim: bool)
     shape = list(tensor._array.shape)
     for position in sorted(dim):
         shape.insert(position, 1)
-    return tensor.reshape(shape)
+    return reshaped(tensor, tuple(shape))
 
 
 def no_kernel(kernel: str, input: Tensor) -> NotImplementedError:
@@ -246,7 +246,7 @@ def _mean_all(self: Array, dtype: Any) -> Array:
 
 
 def _mean_gradient(grad: Tensor, self_sym_sizes: tuple[int, ...], dim: tuple[int, ...], keepdim: bool) -> Tensor:
-    count = math.prod(self_sym_sizes[each] for each in dim)
+    count = math.prod([self_sym_sizes[each] for each in dim])
     return expand_reduced(grad, self_sym_sizes, dim, keepdim) / count
 
 

@@ -42,6 +42,7 @@ _FORMATS = {
     "stacked": "PyTorch stacked pickles (0.1.10 to 1.5)",
     "pickle": "plain pickle, not written by torch.save",
 }
+_WORDS_OF_DAMAGE = ("corrupt", "malicious", "truncated")
 _ATOMS = (str, int, float, complex, bool, bytes, bytearray, type(None))
 
 
@@ -84,7 +85,7 @@ def file_format(path: Path) -> str:
         return "onnx"
     if head[257:262] == b"ustar":
         return "tar"
-    if len(head) > 8 and head[8:9] == b"{" and head[:1] != b"\x80":
+    if path.suffix.lower() == ".safetensors" or (len(head) > 8 and head[8:9] == b"{" and head[:1] != b"\x80"):
         return "safetensors"
     return "stacked" if any(mark in head[:40] for mark in _MAGIC_NUMBERS) else "pickle"
 
@@ -110,7 +111,7 @@ def naming(path: Path, kind: str) -> Iterator[None]:
     except pickle.UnpicklingError as error:
         within = error.__cause__  # the error without advice about files that one trusts
         reason = str(within if isinstance(within, pickle.UnpicklingError) else error)
-        if not any(word in reason for word in ("corrupt", "malicious")):  # what it names is not allowed
+        if not any(word in reason for word in _WORDS_OF_DAMAGE):  # what it names is not allowed
             raise CommandError(f"{path}: {error}") from error
         raise _damaged(path, kind, reason) from error
     except (EOFError, RuntimeError, ValueError, SafetensorError, struct.error, zlib.error, zipfile.BadZipFile) as error:
@@ -150,12 +151,12 @@ def _npz(path: Path) -> Contents:
         for name in archive.namelist():
             try:
                 with archive.open(name) as file:
-                    shape, array_type = _npy_header(file)
+                    shape, array_type = npy_header(file)
+                    nbytes = _checked_size(shape, array_type, archive.getinfo(name).file_size - file.tell())
                     if array_type.hasobject:
                         unknown.update(dict.fromkeys(_globals_of_pickle(_pickle_of(archive.getinfo(name), file))))
             except (ValueError, EOFError, zipfile.BadZipFile, zlib.error, OSError) as error:
                 raise ValueError(f"{printable(name)} is no array: {printable(str(error))}") from error
-            nbytes = math.prod(shape) * array_type.itemsize
             storage = len(contents.storages)
             contents.tensors.append(
                 TensorRow(name.removesuffix(".npy"), "array", shape, str(array_type), nbytes, storage)
@@ -191,11 +192,20 @@ def _pickle_of(entry: zipfile.ZipInfo, file: Any) -> bytes:
     return content
 
 
-def _npy_header(file: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
+def npy_header(file: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Shape and dtype of the array in a .npy file."""
     version = np.lib.format.read_magic(file)
     read: Any = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, _, array_type = read(file)
     return tuple(shape), array_type
+
+
+def _checked_size(shape: tuple[int, ...], array_type: np.dtype[Any], held: int) -> int:
+    """How many bytes the elements take; an error if the `held` bytes behind the header cannot be them."""
+    nbytes = math.prod(shape) * array_type.itemsize
+    if min(shape, default=0) < 0 or (nbytes > held and not array_type.hasobject):
+        raise ValueError(f"its shape {printable(str(shape))} is not that of {held} bytes")
+    return nbytes
 
 
 def _globals_of_pickle(data: bytes) -> Iterator[str]:

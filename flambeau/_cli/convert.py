@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import warnings
 import zipfile
 import zlib
@@ -17,7 +18,7 @@ from .._core.tensor import Tensor
 from .._ops.create.constants import from_numpy
 from .._serialization.atomic import replacing
 from ..serialization import load, save
-from .contents import check_unpacked_size, existing_file, file_format, naming
+from .contents import check_unpacked_size, existing_file, file_format, naming, npy_header
 from .terminal import CommandError, plural, printable, readable_size, say, warn
 
 SUMMARY = "write a checkpoint in another format"
@@ -53,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.key is not None:
         loaded = _part(loaded, arguments.key)
     if write is not _write_pickle:
-        loaded = _tensors(loaded, target.suffix, leave_out=arguments.tensors_only)
+        loaded = _tensors(loaded, source, target.suffix, leave_out=arguments.tensors_only)
     write(loaded, target)
     count = f"{plural(len(loaded), 'tensor')}, " if write is not _write_pickle else ""
     say(f"{arguments.target}: {count}{readable_size(target.stat().st_size)}")
@@ -92,15 +93,19 @@ def _read_format(path: Path, kind: str) -> Any:
 def _read_npz(path: Path) -> dict[str, Tensor]:
     with np.load(path, allow_pickle=False) as arrays:
         check_unpacked_size(arrays.zip, path)
-        return {name: _tensor_named(name, arrays) for name in arrays.files}
+        return {name: _tensor_named(name, arrays, path) for name in arrays.files}
 
 
-def _tensor_named(name: str, arrays: Any) -> Tensor:
+def _tensor_named(name: str, arrays: Any, path: Path) -> Tensor:
+    with contextlib.suppress(KeyError), arrays.zip.open(f"{name}.npy") as record:
+        if npy_header(record)[1].hasobject:
+            raise CommandError(f"{path}: {printable(name)} cannot be a tensor: it holds pickled objects")
     try:
-        return from_numpy(arrays[name])
+        array = arrays[name]
+        return from_numpy(array.astype(array.dtype.newbyteorder("="), copy=False))
     except TypeError as error:
-        raise CommandError(f"{printable(name)} cannot be a tensor: {printable(str(error))}") from error
-    except (ValueError, zipfile.BadZipFile, zlib.error) as error:
+        raise CommandError(f"{path}: {printable(name)} cannot be a tensor: {printable(str(error))}") from error
+    except (ValueError, OverflowError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(f"{printable(name)} cannot be a tensor: {printable(str(error))}") from error
 
 
@@ -120,7 +125,7 @@ def _part(loaded: Any, key: str) -> Any:
 # ----- writing --------------------------------------------------------------------------------------------------------
 
 
-def _tensors(loaded: Any, suffix: str, *, leave_out: bool) -> dict[str, Tensor]:
+def _tensors(loaded: Any, source: Path, suffix: str, *, leave_out: bool) -> dict[str, Tensor]:
     """The tensors of nested dicts and lists under dotted names."""
     found: dict[str, Tensor] = {}
     others: list[str] = []
@@ -145,7 +150,7 @@ def _tensors(loaded: Any, suffix: str, *, leave_out: bool) -> dict[str, Tensor]:
             "part with --key, or leave them out with --tensors-only."
         )
     if not found:
-        raise CommandError("there is no tensor to write")
+        raise CommandError(f"{source}: there is no tensor to write")
     return found
 
 

@@ -51,6 +51,10 @@ DAMAGED = {
     "empty.pt": b"",
     "text.pt": b"hello",
     "lying.safetensors": struct.pack("<Q", 1 << 60) + b"{}" + bytes(600),
+    "list.safetensors": struct.pack("<Q", 3) + b"[1]",
+    "zeros.pt": bytes(100),
+    "image.pt": b"\x89PNG\r\n\x1a\n",
+    "cut.pkl": b"\x80\x02X\xff\x00\x00\x00abc",
 }
 
 
@@ -110,6 +114,32 @@ def bomb(name: str, path: Path) -> None:
     packed(path, records)
 
 
+@pytest.mark.parametrize("shape", ["(-3,)", "(99999999999999999999,)", "(7,)"])
+@pytest.mark.parametrize("command", ["inspect", "convert"])
+def test_shapes_that_the_record_does_not_have(shape: str, command: str, tmp_path: Path, capsys: Capture) -> None:
+    head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".ljust(117).encode() + b"\n"
+    packed(tmp_path / "a.npz", {"a.npy": b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + bytes(8)})
+    target = (tmp_path / "out.pt",) if command == "convert" else ()
+    status, _, err = call(capsys, command, tmp_path / "a.npz", *target)
+    assert status == 1
+    assert f"{tmp_path / 'a.npz'} is damaged: a" in err
+
+
+def test_what_cannot_be_converted_is_not_damaged(tmp_path: Path, capsys: Capture) -> None:
+    arrays = {"objects": np.array([{}], object), "words": np.array(["a"]), "swapped": np.arange(3, dtype=">i4")}
+    for name, array in arrays.items():
+        np.savez(tmp_path / f"{name}.npz", a=array)
+    for name in ("objects", "words"):
+        status, _, err = call(capsys, "convert", tmp_path / f"{name}.npz", tmp_path / "out.pt")
+        assert status == 1
+        assert f"{tmp_path / name}.npz: a cannot be a tensor" in err
+    assert call(capsys, "convert", tmp_path / "swapped.npz", tmp_path / "out.pt").status == 0
+    assert flambeau.load(tmp_path / "out.pt")["a"].tolist() == [0, 1, 2]
+    torch.save([1], tmp_path / "number.pt")
+    _, _, err = call(capsys, "convert", tmp_path / "number.pt", tmp_path / "out.npz", "--tensors-only")
+    assert f"{tmp_path / 'number.pt'}: there is no tensor to write" in err
+
+
 @pytest.mark.parametrize("name", ["storage.pt", "pickle.pt", "array.npz", "objects.npz"])
 def test_bombs_are_refused_before_they_are_unpacked(
     name: str, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
@@ -130,7 +160,8 @@ def test_bombs_are_refused_before_they_are_unpacked(
     for arguments in (("inspect", path), ("convert", path, tmp_path / "out.pt")):
         status, out, err = call(capsys, *arguments)
         assert (status, out) == (1, "")
-        assert f"{path} is damaged" in err
+        refused = "cannot be a tensor" if (arguments[0], name) == ("convert", "objects.npz") else f"{path} is damaged"
+        assert refused in err
     assert unpacked < 1 << 20
     if path.suffix == ".pt":
         with pytest.raises(Exception, match="corrupt or malicious"):

@@ -19,10 +19,16 @@ PACKAGE = Path(flambeau.__file__).parent
     [
         (r"ounter\[0\] \+= 1", ["_core/version.py"]),
         (r"_rebase_history\(", ["_dispatch/changes/history.py"]),
-        # The last two are short ways of tensors that have no history.
+        # The last three are short ways of tensors that have no history.
         (
             r"note_change\(",
-            ["_core/version.py", "_dispatch/changes/history.py", "_dispatch/elementwise.py", "_ops/tensor/copy.py"],
+            [
+                "_core/version.py",
+                "_dispatch/changes/history.py",
+                "_dispatch/elementwise.py",
+                "_ops/random/draws.py",
+                "_ops/tensor/copy.py",
+            ],
         ),
     ],
 )

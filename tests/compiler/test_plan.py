@@ -16,7 +16,7 @@ import flambeau as torch
 from flambeau._backends.tiers import generated
 from flambeau.compiler._compiled import Compiled
 from flambeau.compiler.plan import proof
-from flambeau.compiler.plan.memory import arranged
+from flambeau.compiler.plan.memory import arranged, lodged
 from flambeau.compiler.plan.sheet import Launch, Sheet
 
 Function = Callable[..., Any]
@@ -283,6 +283,15 @@ def test_buffers_that_live_at_the_same_time_do_not_overlap() -> None:
             if one is not other and uses[0] <= more[-1] and more[0] <= uses[-1]:
                 assert starts[one] + one.size <= starts[other] or starts[other] + other.size <= starts[one]
     assert size < sum(place.buffer.size for place in places)
+
+
+def test_buffers_lodge_in_results_that_are_not_there_yet() -> None:
+    sheet = Sheet()
+    first, second, late, last = (sheet.new((count,), np.float32) for count in (100, 100, 40, 150))
+    launches = [Launch((), [], [first]), Launch((), [first], [second]), Launch((), [second], [late, last])]
+    found = lodged(launches, [], {last.buffer}, [last.buffer])
+    assert found == {first.buffer: (last.buffer, 0)}  # there is no room for two, nor time for the others
+    assert lodged(launches, [first], {last.buffer}, [last.buffer]) == {}  # it is looked at in the end
 
 
 def test_few_elements_times_many_of_another_layout() -> None:

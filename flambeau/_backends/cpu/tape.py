@@ -11,6 +11,7 @@ import numpy as np
 from ..._codegen.arrays import DATA
 from ..._codegen.machine.allocator import THRESHOLD
 from ..._codegen.machine.tape import replay
+from ..tiers import free_idle_memory
 
 _ALIGNED = 64
 
@@ -69,6 +70,7 @@ def _lending(run: Any, size: int) -> Callable[..., bool]:
     """A function with memory as a further argument."""
 
     def with_memory(*args: Any) -> bool:
+        free_idle_memory()  # ops that run one by one have left it to each other
         done: bool = run(*args, np.empty(size, _BYTES))
         return done
 

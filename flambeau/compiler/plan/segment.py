@@ -13,7 +13,7 @@ from ..._backends.tiers import generated
 from .._program import Call, Item, Value, uses, values_in
 from .draft import Draft
 from .fuse import fused
-from .memory import arranged
+from .memory import arranged, lodged
 from .sheet import Array, Buffer, Launch, Place, header_of
 
 _MOST_TOGETHER = 1 << 19
@@ -89,8 +89,10 @@ class _Plan:
     windows: list[Call]
     arguments: dict[Buffer, int]
     """Which array of a call of the tape a buffer is."""
+    lodged: dict[Buffer, tuple[Buffer, int]]
+    """Which of the others begin where in one of these."""
     starts: dict[Buffer, int]
-    """Where in the memory between the calls the others begin."""
+    """Where in the memory between the calls the rest begin."""
     size: int
     """How much of that there has to be."""
 
@@ -145,8 +147,13 @@ def _with_launches(
         if place.buffer.given in inputs:
             arguments[place.buffer] = inputs.index(place.buffer.given)
     arguments.update({buffer: number for number, buffer in enumerate(by_buffer, len(inputs))})
-    starts, size = arranged(launches, draft.sheet.refusals, arguments)
-    return _Plan(draft, launches, inputs, outputs, _leading_to(windows, draft.items), arguments, starts, size)
+    refusals = draft.sheet.refusals
+    # Large new arrays begin where vectors may, as the memory between the calls does.
+    hosts = [buffer for buffer in by_buffer if buffer.size >= generated("tape").LENT]
+    inside = lodged(launches, refusals, arguments, hosts)
+    starts, size = arranged(launches, refusals, {*arguments, *inside})
+    leading = _leading_to(windows, draft.items)
+    return _Plan(draft, launches, inputs, outputs, leading, arguments, inside, starts, size)
 
 
 def _on_example(plan: _Plan) -> Callable[[], bool]:
@@ -220,6 +227,9 @@ def _tape(plan: _Plan, arena: Any) -> Any:
         headers[id(header)] = header
         if buffer in plan.arguments:
             windows.append((plan.arguments[buffer], header, place.offset))
+        elif buffer in plan.lodged:
+            host, start = plan.lodged[buffer]
+            windows.append((plan.arguments[host], header, start + place.offset))
         elif buffer.content is not None:
             family.point(header, family.address_of(buffer.content) + place.offset)
         elif lent:

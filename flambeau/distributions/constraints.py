@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar
 
 import flambeau
 from flambeau import Tensor
@@ -221,10 +221,14 @@ class _Boolean(Constraint):
         return (value == 0) | (value == 1)
 
 
-def _if_whole(value: Any, result: Any) -> Any:
+_Answers = TypeVar("_Answers")
+
+
+def _if_whole(value: Any, result: _Answers) -> _Answers:
     """`result` where numbers are whole, which integers need not be asked."""
     is_integer = value._kind.dtype.category == INTEGER if isinstance(value, Tensor) else value.dtype.kind in "iu"
-    return result if is_integer else (value % 1 == 0) & result
+    holds: _Answers = result if is_integer else (value % 1 == 0) & result
+    return holds
 
 
 class _IntegerInterval(_BoundedBothWays):

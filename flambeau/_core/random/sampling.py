@@ -50,10 +50,10 @@ _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 
 def uniform(shape: Sequence[int], dtype: np.dtype[Any], generator: Generator) -> Array:
     """A new array of numbers in [0, 1): the fast path of `rand`."""
-    if dtype.char == "f":
-        return generator.unit32(math.prod(shape)).reshape(shape)
-    if dtype.char == "d":
-        return generator.unit64(math.prod(shape)).reshape(shape)
+    if dtype.char in "fd":
+        count = shape[0] if len(shape) == 1 else math.prod(shape)
+        units = generator.unit32(count) if dtype.char == "f" else generator.unit64(count)
+        return units if len(shape) == 1 else units.reshape(shape)
     out = np.empty(shape, dtype)
     fill_uniform(out, generator)
     return out

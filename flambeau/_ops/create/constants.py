@@ -188,8 +188,12 @@ def requested_shape(sizes: tuple[Any, ...], size: Any, caller: str) -> tuple[int
     """The shape in the arguments of a factory: `f(2, 3)`, `f((2, 3))` or `f(size=(2, 3))`."""
     if size is not None:
         sizes = (size,)
-    if {*map(type, sizes)} == _INT_ALONE and min(sizes) >= 0 and len(sizes) < 64:  # the usual case
-        return sizes
+    for each in sizes:
+        if type(each) is not int or each < 0:
+            break
+    else:
+        if 0 < len(sizes) < 64:  # the usual case
+            return sizes
     if not sizes:
         raise TypeError(f'{caller}() missing 1 required positional arguments: "size"')
     if isinstance(sizes[0], (tuple, list)) and len(sizes) > 1:

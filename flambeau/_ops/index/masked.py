@@ -259,7 +259,7 @@ _count = undispatched(np.count_nonzero)
     shape=lambda self, mask, source: np.empty_like(self),
 )
 def _masked_scatter(self: Array, mask: Array, source: Array) -> None:
-    chosen = spread(mask, self.shape)
+    chosen = mask if mask.shape == self.shape else spread(mask, self.shape)
     count = int(read(_count(chosen) if type(chosen) is np.ndarray else np.count_nonzero(chosen)))
     if source.size < count:
         raise RuntimeError(

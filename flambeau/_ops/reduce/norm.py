@@ -58,9 +58,6 @@ def _norm_tangent(
     return (product.real if product.dtype.is_complex else product).sum(dim, keepdim)
 
 
-_add: Any = np.add.reduce
-
-
 def _norm_of(self: Array, ord: float, dim: tuple[int, ...], keepdim: bool) -> Array:
     """The `ord`-norm along `dim`, summed up in float64 where there is much to sum."""
     if ord == 2 and self.size >= LARGE:
@@ -69,9 +66,8 @@ def _norm_of(self: Array, ord: float, dim: tuple[int, ...], keepdim: bool) -> Ar
             return norms.reshape(kept_shape(self.shape, dim)) if keepdim else norms
     is_one = len(dim) == self.ndim and not keepdim
     if ord == 2 and is_one and 0 < self.size < LARGE and type(self) is np.ndarray and self.dtype in ZEROS:
-        total = np.empty((), self.dtype)
-        _add(self * self, dim, None, total)
-        return np.sqrt(total, total)
+        # The root in float64 is that of float32 when it is rounded, and comes sooner than NumPy's.
+        return np.array(math.sqrt(np.add.reduce(self * self, dim)), self.dtype)
     wide = in_single(self) if self.dtype.itemsize == 2 else self
     if ord == 2 and wide.dtype.kind == "f":
         value = np.sqrt(reduced(np.add, wide * wide, dim, keepdim))

@@ -142,12 +142,12 @@ def _flat_places(sources: Sources, sizes: Shape, pad: Pads) -> Any:
 
 def _taken(array: Any, pad: Pads, sources: Sources) -> Any:
     """Elements along the padded dimensions, each from the place that `sources` names."""
-    amounts = _amounts(pad, array.ndim)
     shape, _ = _room(array.shape, pad)
     last = array.ndim in (4, 5) and suggests_channels_last(array)
     if not last and array.size < _MANY:
         rank = len(pad) // 2
         return take_combined(array, _flat_places(sources, array.shape[-rank:], pad), shape[-rank:])
+    amounts = _amounts(pad, array.ndim)
     result = new_array(shape, array.dtype, last, array)
     if array.size >= _MANY and min(pad) >= 0:
         _surround(result, array, amounts, sources)

@@ -192,7 +192,8 @@ class Compiled:
         names = watched.names()
         with_gradients = not names.isdisjoint(("backward", "grad", "zero_grad"))
         try:
-            state = State(watched, with_gradients).of_call(self.function, args, kwargs)
+            with collector_paused():
+                state = State(watched, with_gradients).of_call(self.function, args, kwargs)
         except Uncompilable as refused:
             raise Refused(str(refused)) from None
         known, now = settings(), Watch(code_behind(self.function))
@@ -208,7 +209,8 @@ class Compiled:
         if reason is None and not all(map(state.has_seen, now.variables)):
             reason = "it uses a context variable that comes from somewhere unknown"
         try:
-            after = None if reason else State(now, False).of_call(self.function, args, kwargs)
+            with collector_paused():
+                after = None if reason else State(now, False).of_call(self.function, args, kwargs)
             if after is not None and after.fingerprint() != state.fingerprint():
                 reason = CHANGES
         except Uncompilable as refused:

@@ -16,11 +16,11 @@ from ._bytecode import compiled_sources
 
 _MOST_LINES = 300
 
-_ASSIGNED = re.compile(r"((?:[a-z]+\d+|row)(?:, [a-z]+\d+)*),? = ")
-"""Variables of checks, and of the sizes among them."""
+_VARIABLE = r"(?:[np]\d+|row)"
+"""Variables of checks: what they look at, sizes, and where sizes are from. Their names are looked for in long texts."""
 
-_NAMED = re.compile(r"\b(?:[a-z]+\d+|row)\b")
-"""What could be one of them."""
+_NAMED = re.compile(_VARIABLE)
+_ASSIGNED = re.compile(rf"({_VARIABLE}(?:, {_VARIABLE})*),? = ")
 
 
 @dataclass
@@ -64,7 +64,8 @@ def in_pieces(
         return [], list(lines)
     pieces = [lines[start : min(start + _MOST_LINES, checks)] for start in range(0, checks, _MOST_LINES)]
     assigned = [_assigned(each) for each in pieces]
-    named = [_names(each, set().union(*assigned)) for each in (*pieces, lines[checks:])]
+    variables = set().union(*assigned)
+    named = [_names(each, variables) for each in (*pieces, lines[checks:])]
     made: list[Written] = []
     calls: list[str] = []
     before: set[str] = set()
@@ -78,7 +79,7 @@ def in_pieces(
         if wanted:
             calls.append(f"{wanted}= found")
     if holds is not None:
-        left = _left(lines[:checks], known, named[-1])
+        left = _left(lines[:checks], variables, known, named[-1])
         calls = [
             f"if {holds}:",
             *[f"    {line}" for line in left or ["pass"]],
@@ -88,9 +89,8 @@ def in_pieces(
     return made, [*calls, *lines[checks:]]
 
 
-def _left(checks: Sequence[str], known: Container[int], wanted: set[str]) -> list[str]:
+def _left(checks: Sequence[str], variables: set[str], known: Container[int], wanted: set[str]) -> list[str]:
     """The checks that are not known, and what assigns the variables that they or the rest, which has `wanted`, name."""
-    variables = _assigned(checks)
     needed = set(wanted)
     left: list[str] = []
     for position in range(len(checks) - 1, -1, -1):

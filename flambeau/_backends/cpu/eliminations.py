@@ -102,6 +102,37 @@ def factored(matrices: Array) -> tuple[Array, Array] | None:
     return packed.reshape(*batch, columns, rows).swapaxes(-1, -2), swaps.reshape(*batch, -1).astype(np.int32)
 
 
+def inverted(matrices: Array) -> tuple[Array, Array] | None:
+    """The inverses of matrices, and codes: 0, or the number of the pivot that is zero; there the result is infinite."""
+    factor, invert = (_routine_for(name, matrices) for name in ("getrf", "getri"))
+    if factor is None or invert is None:
+        return None
+    *batch, size, _ = matrices.shape
+    packed, order, info = _by_columns(matrices), _number(size), _number(0)
+    swaps, codes = np.empty((len(packed), size), np.int64), np.empty((len(packed), 1), np.int64)
+    for matrix, made, code in zip(*map(_addresses, (packed, swaps, codes)), strict=True):
+        factor(order, order, matrix, order, made, code)
+    _on_each(invert, lambda matrix, made, *memory: (order, matrix, order, made, *memory, info), packed, swaps)
+    codes = codes.reshape(batch).astype(np.int32)
+    if codes.any():
+        packed[codes.reshape(-1) != 0] = np.inf
+    return packed.reshape(*batch, size, size).swapaxes(-1, -2), codes
+
+
+def positive_factored(matrices: Array) -> Array | None:
+    """The L of A = L L^H, of which the lower triangle is looked at; None too if one A is not positive-definite."""
+    run = _routine_for("potrf", matrices)
+    if run is None:
+        return None
+    *_, size, _ = matrices.shape
+    packed, order, code = _by_columns(matrices), _number(size), ctypes.c_int64()
+    for matrix in _addresses(packed):
+        run(*_letters("L"), order, matrix, order, ctypes.byref(code), *_lengths("L"))
+        if code.value:
+            return None
+    return np.triu(packed).reshape(matrices.shape).swapaxes(-1, -2)
+
+
 def triangle_solved(matrices: Array, right: Array, upper: bool, unitriangular: bool) -> Array | None:
     """The X of A X = B, where only one triangle of A is looked at; None too if A has a zero on its diagonal."""
     run = _routine_for("trsm", matrices)
@@ -150,7 +181,7 @@ def symmetric_factored(matrices: Array, hermitian: bool) -> tuple[Array, Array, 
         lambda matrix, made, code, *memory: (*triangle, order, matrix, order, made, *memory, code, *length),
         packed, swaps, codes,
     )  # fmt: skip
-    lower = np.tril(packed.reshape(matrices.shape).swapaxes(-1, -2))
+    lower = np.triu(packed).reshape(matrices.shape).swapaxes(-1, -2)
     return lower, swaps.reshape(*batch, size).astype(np.int32), codes.reshape(batch).astype(np.int32)
 
 

@@ -114,8 +114,7 @@ def _ldl_factor_ex(self: Array, hermitian: bool) -> Any:
     hermitian = hermitian and self.dtype.kind == "c"
     found = lapack.symmetric_factored(self, hermitian)
     if found is not None:
-        packed, pivots, info = found
-        return column_major(packed), pivots, info
+        return found
     packed = np.empty_like(self, order="C", subok=False)
     pivots, info = np.empty((*batch, size), np.int32), np.empty(batch, np.int32)
     for place in np.ndindex(*batch):

@@ -87,7 +87,13 @@ def _diagonal_matrix(values: Any, A: Any) -> Any:
 
 @primitive("LinalgDetBackward0", A=_det_gradient)
 def _det(A: Array) -> Array:
-    return lapack.det(A)
+    found = lapack.factored(A) if type(A) is np.ndarray else None
+    if found is None:
+        return lapack.det(A)
+    packed, swaps = found
+    swapped = (swaps != np.arange(1, A.shape[-1] + 1)).sum(-1) % 2
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.diagonal(packed, axis1=-2, axis2=-1).prod(-1) * (1 - 2 * swapped).astype(A.dtype)
 
 
 @public("linalg.det", function=False, method=False, out=True, name="linalg_det")
@@ -177,6 +183,9 @@ def zero_pivot(matrix: Array) -> int:
     results=("inverse", "info"),
 )
 def _inv_ex(self: Array) -> Any:
+    found = lapack.inverted(self) if type(self) is np.ndarray else None
+    if found is not None:
+        return found
     try:
         return column_major(lapack.inv(self)), np.zeros(self.shape[:-2], np.int32, like=self)
     except np.linalg.LinAlgError:
@@ -456,6 +465,10 @@ def _lower_factor(matrix: Array) -> tuple[Array, int]:
 def _factors(A: Array, upper: bool) -> tuple[Array, Array]:
     """Cholesky factors, and for each matrix the order of the first leading minor that is not positive, or 0."""
     matrices = A.swapaxes(-1, -2).conj() if upper else A
+    found = lapack.positive_factored(matrices) if type(A) is np.ndarray else None
+    if found is not None:
+        factors = column_major(found.swapaxes(-1, -2).conj()) if upper else found
+        return factors, np.zeros(A.shape[:-2], np.int32)
     try:
         lower, info = lapack.cholesky(matrices), np.zeros(A.shape[:-2], np.int32, like=A)
     except np.linalg.LinAlgError:

@@ -123,6 +123,32 @@ def test_symmetric_factors_of_singular_matrices() -> None:
     assert found[2].tolist() == [0, 2]
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(1, 1), (7, 7), (2, 3, 17, 17)])
+def test_inverses_and_positive_factors(shape: tuple[int, ...], dtype: str) -> None:
+    matrices = numbers(shape, dtype)
+    found = eliminations.inverted(matrices)
+    assert found is not None
+    identity = np.broadcast_to(np.eye(shape[-1]), shape)
+    np.testing.assert_allclose(matrices @ found[0], identity, atol=2e3 * np.finfo(dtype).eps)
+    assert found[1].tolist() == np.zeros(shape[:-2]).tolist()
+    positive = matrices @ matrices.conj().swapaxes(-1, -2) + identity.astype(dtype)
+    lower = eliminations.positive_factored(positive + np.triu(np.ones(shape[-2:], dtype), 1))  # which is not read
+    assert lower is not None
+    assert (np.triu(lower, 1) == 0).all()
+    np.testing.assert_allclose(lower @ lower.conj().swapaxes(-1, -2), positive, atol=1e3 * np.finfo(dtype).eps)
+
+
+def test_inverses_and_factors_that_are_none() -> None:
+    some = np.stack([np.eye(20), np.diag(np.arange(20.0) - 5), np.eye(20) * 2])
+    found = eliminations.inverted(some)
+    assert found is not None
+    assert found[1].tolist() == [0, 6, 0]
+    assert np.isinf(found[0][1]).all()
+    assert (found[0][2] == np.eye(20) / 2).all()
+    assert eliminations.positive_factored(some) is None
+
+
 def test_what_is_left_to_others() -> None:
     singular = np.triu(np.ones((20, 20)))
     singular[3, 3] = 0

@@ -131,6 +131,18 @@ def sparse_product(rows: Array, columns: Array, values: Array, dense: Array, hei
     return None if kernels is None else kernels.sparse_product(rows, columns, values, dense, height)
 
 
+def all_distances(left: Array, right: Array, p: float) -> Array | None:
+    """The `p`-norms of the differences between each row of `left` and each of `right`."""
+    kernels = _kernels("distances", left)
+    return None if kernels is None else kernels.all_distances(left, right, p)
+
+
+def distances_of_pairs(matrix: Array, p: float) -> Array | None:
+    """The `p`-norms of the differences between every two rows of a matrix."""
+    kernels = _kernels("distances", matrix)
+    return None if kernels is None else kernels.distances_of_pairs(matrix, p)
+
+
 def library_product(left: Array, right: Array) -> Array | None:
     """The product of two matrices, or of two batches of them, by a library that is not NumPy's."""
     if type(left) is np.ndarray:

@@ -27,6 +27,9 @@ Rule = Callable[..., None]
 _SMALL = 2048
 """Tensors with more elements than this are updated where they are."""
 
+_SMALL_ALIKE = 16384
+"""The same for rules that are not elementwise, whose steps are many more than one."""
+
 _JOINED = 65536
 """As many elements are updated together at most: they should stay in the processor's cache."""
 
@@ -161,7 +164,7 @@ def _update_joined(rule: Rule, numbers: Sequence[Any] | None, lists: Sequence[Se
     place = calling_place(3)
     for positions in groups.values():
         number = None if numbers is None else numbers[positions[0]]
-        for part in _parts(positions, params):
+        for part in _parts(positions, params, _SMALL):
             chosen = lists if len(part) == len(params) else [[each[i] for i in part] for each in lists]
             if len(part) == 1 or not _agree(chosen):
                 left += part
@@ -170,9 +173,9 @@ def _update_joined(rule: Rule, numbers: Sequence[Any] | None, lists: Sequence[Se
     return sorted(left)  # the same parameter may be there twice: in its order
 
 
-def _parts(positions: list[int], params: Sequence[Tensor]) -> list[list[int]]:
-    """`positions` in parts of no more than `_JOINED` elements."""
-    if len(positions) * _SMALL <= _JOINED:
+def _parts(positions: list[int], params: Sequence[Tensor], largest: int) -> list[list[int]]:
+    """`positions` of parameters of up to `largest` elements in parts of no more than `_JOINED`."""
+    if len(positions) * largest <= _JOINED:
         return [positions]
     parts: list[list[int]] = []
     room = 0
@@ -224,13 +227,13 @@ def update_alike(rule: Rule, numbers: Sequence[Any] | None, params: Sequence[Ten
     groups: dict[Any, list[int]] = {}
     joinable = THREAD.modes.plain and not THREAD.modes.grad
     for position, param in enumerate(params):
-        alone = not joinable or type(param) not in PLAIN_TYPES or param._array.size > _SMALL
+        alone = not joinable or type(param) not in PLAIN_TYPES or param._array.size > _SMALL_ALIKE
         key = (param._kind, param._array.shape, numbers and numbers[position], position if alone else -1)
         groups.setdefault(key, []).append(position)
     place = calling_place(3)
     for positions in groups.values():
         number = None if numbers is None else numbers[positions[0]]
-        for part in _parts(positions, params):
+        for part in _parts(positions, params, _SMALL_ALIKE):
             lists = [[each[i] for i in part] for each in (params, *others) if each[part[0]] is not None]
             if len(part) == 1 or not _stackable(lists):
                 for tensors in zip(*lists, strict=True):

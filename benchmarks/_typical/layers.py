@@ -106,7 +106,7 @@ enter(
     adaptive_avg_pool2d_to_7=step(functional("adaptive_avg_pool2d", 7), floats(4, 64, 20, 20)),
     adaptive_max_pool2d=step(functional("adaptive_max_pool2d", 7), floats(4, 64, 20, 20)),
     fractional_max_pool2d=call(
-        lambda T, x: T.nn.functional.fractional_max_pool2d(x, 2, output_ratio=0.7), images
+        lambda T, x: T.nn.functional.fractional_max_pool2d(x, 2, output_ratio=(0.7, 0.7)), images
     ),
     max_unpool2d=call(
         lambda T, x: T.nn.functional.max_unpool2d(*T.nn.functional.max_pool2d(x, 2, return_indices=True), 2), images

@@ -319,6 +319,8 @@ def _summed(weight: Array, rows: Array, bags: Array, factors: Array | None, size
 
 def _highest(weight: Array, rows: Array, bags: Array, sizes: Array) -> tuple[Array, Array]:
     """The maxima over the rows of each bag, and which row each came from."""
+    if type(weight) is np.ndarray and sizes.size and 0 < sizes.min() == sizes.max():
+        return _highest_of_equal(weight, rows.reshape(len(sizes), -1))
     values = widened(weight[rows])
     result = np.zeros((len(sizes), weight.shape[1]), values.dtype, like=weight)
     origins = np.zeros(result.shape, rows.dtype, like=weight)
@@ -326,6 +328,18 @@ def _highest(weight: Array, rows: Array, bags: Array, sizes: Array) -> tuple[Arr
     if filled.size:
         result[filled] = np.maximum.reduceat(values, starts, axis=0)
         origins[filled] = _first_origins(values, result[bags], rows, starts)
+    return result, origins
+
+
+def _highest_of_equal(weight: Array, rows: Array) -> tuple[Array, Array]:
+    """The same for bags of one size, in the rows of `rows`."""
+    result = widened(weight[rows[:, 0]])
+    origins = np.repeat(rows[:, :1], result.shape[1], 1)
+    for row in rows.T[1:]:
+        values = widened(weight[row])
+        higher = ~(values <= result) & (result == result)  # the first of the highest, where NaN is higher than all
+        np.copyto(result, values, where=higher)
+        np.copyto(origins, row[:, None], where=higher)
     return result, origins
 
 

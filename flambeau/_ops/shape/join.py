@@ -381,12 +381,9 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
         return input.new_zeros((0,))
-    size = input._array.size
-    chosen = np.zeros((size,) * r, bool)
-    for choice in (itertools.combinations_with_replacement if with_replacement else itertools.combinations)(
-        range(size), r
-    ):
-        chosen[choice] = True
+    chosen = np.ones((input._array.size,) * r, bool)
+    for before, after in itertools.pairwise(np.ogrid[(slice(input._array.size),) * r]):
+        chosen &= before <= after if with_replacement else before < after
     mask = wrap(chosen, input._kind.device)
     return stack([each.masked_select(mask) for each in _grid([input] * r, False)], 1)
 

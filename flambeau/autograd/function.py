@@ -266,7 +266,10 @@ class Function(metaclass=FunctionMeta):
         if modes.interpreters:
             for each in args:
                 if isinstance(each, Tensor) and hasattr(each, "_custom_function"):
-                    return each._custom_function(cls, args)
+                    found = each._custom_function(cls, args)
+                    if found is not NotImplemented:
+                        return found
+                    break
         node = cls._backward_cls()
         node._is_tensor = tuple([isinstance(each, Tensor) for each in args])
         node.needs_input_grad = tuple([isinstance(each, Tensor) and each.requires_grad for each in args])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import flambeau
 from tests.support.differential import differential, outcome
 
 
@@ -123,6 +124,19 @@ def test_rules(T: Any, name: str) -> Any:
         "nested": lambda: f.vmap(f.vmap(lambda x: function.apply(x, 0)[0]))(x.expand(4, 2, 3)),
     }[name]()
     return found, seen
+
+
+def test_functionalize() -> None:
+    """PyTorch refuses; a derivative is that of `backward` here too."""
+    function, f, x = scaled(flambeau), flambeau.func, flambeau.tensor([1.0, 2.0])
+
+    def changing(x: Any) -> Any:
+        return function.apply(x.clone().add_(1), flambeau.ones(2))[0].sum()
+
+    expected = flambeau.tensor([20.0, 30.0])
+    assert f.grad(f.functionalize(changing))(x).equal(expected)
+    assert f.functionalize(f.grad(changing))(x).equal(expected)
+    assert f.functionalize(changing)(x).equal(changing(x))
 
 
 @differential

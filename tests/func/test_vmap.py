@@ -51,6 +51,19 @@ def test_promotion_is_that_of_one_example(T: Any) -> Any:
 
 
 @differential
+def test_choices_between_numbers(T: Any) -> Any:
+    """The condition of examples without dimensions stays one, in the derivative too."""
+    x = T.tensor([0.5, 1.5, 2.5])
+    functions = [
+        lambda t: T.where(t > 1, t**2, -t),
+        lambda t: T.where(t > 1, t, T.tensor(2.0)),
+        lambda t: T.where(T.tensor(True), t, 0),
+        lambda t: T.where(t > 1, T.ones(2), t).sum(),
+    ]
+    return [(T.func.vmap(each)(x), T.func.vmap(T.func.grad(each))(x)) for each in functions]
+
+
+@differential
 def test_changes_in_place(T: Any) -> Any:
     def assigned(a: Any) -> Any:
         y = a.clone()

@@ -24,7 +24,7 @@ give(
 )
 give(
     aligned,
-    "add_scaled sub_scaled rsub_scaled div_trunc_half where isclose complex polar lerp_number lerp_tensor",
+    "add_scaled sub_scaled rsub_scaled div_trunc_half isclose complex polar lerp_number lerp_tensor",
     "addcmul addcdiv gamma_slope beta_slope",
 )
 give(
@@ -32,7 +32,7 @@ give(
     "only_where masked_fill_number masked_fill_tensor clamp_tensors clamp_min_tensor clamp_max_tensor",
     "sigmoid_backward tanh_backward threshold_backward leaky_relu_backward rrelu_noise prelu elu_backward",
     "gelu_backward hardswish_backward native_dropout native_dropout_backward copy filled_with_tensor",
-    "fill_tensor copy_across copied_like",
+    "fill_tensor copy_across copied_like where",
 )
 give(along("dim"), "glu")
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..._core.device import CPU
 from ..._core.kind import kind_of_array
+from ..._core.modes import THREAD
 from ..._core.tensor import Tensor, new
 from ..._dispatch.changes.functional_form import functional_form
 from ..._dispatch.composite import Composite
@@ -21,7 +22,7 @@ from ..._dispatch.op import Op
 from ..._dispatch.public.return_types import named
 from ..._dispatch.writer import Writer
 from ..._ops.tensor import copy
-from .._level import Level, Wrapper
+from .._level import Level, Wrapper, debug_unwrap
 from .views import Step, view_op
 
 
@@ -102,6 +103,17 @@ class FunctionalTensor(Wrapper):
     def _one_by_one(self, function: Callable[..., Any], args: Sequence[Any], options: dict[str, Any]) -> Any:
         """There is one value only: it can be looked at."""
         return function(*args, **options)
+
+    def _custom_function(self, function: Any, args: Sequence[Any]) -> Any:
+        """A user's `autograd.Function`: where it has a derivative, it is one function of the values."""
+        level = self.level
+        values = [level.front(each) for each in args]
+        if not THREAD.modes.grad or not any(
+            isinstance(each, Tensor) and debug_unwrap(each).requires_grad for each in values
+        ):
+            return NotImplemented
+        with level.outside():
+            return level.finished(function.apply(*values))
 
     def _refuse_reading(self) -> None:
         """There is one value only: it can be looked at."""

@@ -72,8 +72,10 @@ class Categorical(_ProbsOrLogits):
         sample_shape = Size(sample_shape)
         with flambeau.no_grad():
             rows = self.probs.reshape(-1, self._num_events)
-            samples = flambeau.multinomial(rows, sample_shape.numel(), True).T
-            return samples.reshape(self._extended_shape(sample_shape))
+            count = sample_shape.numel()
+            samples = flambeau.multinomial(rows, count, True)
+            # One sample of each is in its order already.
+            return (samples if count == 1 else samples.T).reshape(self._extended_shape(sample_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._check_sample(value)

@@ -51,7 +51,7 @@ def _cases() -> dict[str, tuple[int, Callable[[], Any]]]:
         "Linear": (13, lambda: linear(rows)),
         "Linear on a vector": (19, lambda: linear(rows[0])),
         "Categorical, log_prob": (114, lambda: Categorical(chances).log_prob(numbers[:1])),
-        "Categorical, sample": (50, Categorical(chances).sample),
+        "Categorical, sample": (44, Categorical(chances).sample),
         "Conv2d": (32, lambda: conv(image)),
         "LayerNorm": (31, lambda: norm(rows)),
         "Embedding": (20, lambda: embedding(numbers)),

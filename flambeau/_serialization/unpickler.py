@@ -139,9 +139,10 @@ class Machine:
         return self._fixed(length)
 
     def _unsupported(self, code: int) -> NoReturn:
-        from pickletools import code2op
+        from pickletools import opcodes
 
-        known = "that can be loaded safely" if chr(code) in code2op else "of pickles: the data is corrupt, or no pickle"
+        is_known = any(each.code == chr(code) for each in opcodes)
+        known = "that can be loaded safely" if is_known else "of pickles: the data is corrupt, or no pickle"
         raise pickle.UnpicklingError(
             f"Unsupported operand {code}: the byte {chr(code)!r} at position {self.position - 1} is no opcode {known}"
         )

@@ -134,12 +134,13 @@ def _unrecorded_product(input: Tensor, weight: Tensor) -> Tensor | None:
 
 def _of_rows(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """The layer on the rows of a matrix, or of another tensor without gaps: a matrix."""
+    if not input._kind.is_cpu and input._array.ndim != 2:  # devices have kernels for matrices
+        input = reshaped(input, _as_matrix(input._array.shape))
     kind, array, dims, shape = input._kind, weight._array, input._array.ndim, input._array.shape
     outputs, inputs = array.shape
     fits = weight._kind is kind and bias._kind is kind and shape[-1] == inputs and bias._array.shape == (outputs,)
     ordinary = type(input) in PLAIN_TYPES and type(weight) in PLAIN_TYPES and type(bias) in PLAIN_TYPES
-    whole = array.flags.c_contiguous and (dims == 2 or kind.is_cpu)
-    if fits and ordinary and whole and TAKEN[kind] and THREAD.modes.plain:
+    if fits and ordinary and TAKEN[kind] and THREAD.modes.plain and array.flags.c_contiguous:
         next_sequence_number()  # for the node of the transpose, should anybody ask for it
         if dims != 2:
             next_sequence_number()  # for that of the matrix

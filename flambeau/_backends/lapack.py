@@ -6,8 +6,10 @@ signature, have one for each dtype: these are called here where they are known, 
 All of them use as many threads as pay. The library divides even the small steps of a decomposition among its threads,
 which then wait for one another thousands of times. Where another process uses the processors too, each wait may take as
 long as the operating system lets that one run: on two busy processors, the singular values of 200 x 200 numbers took 10
-to 30 times as long with two threads as with one, and everything up to 800 x 800 several times as long. On an idle
-machine with 16 processors, threads gain nothing (less than a tenth) below the sizes given here.
+to 30 times as long with two threads as with one, inverses of 200 x 200 to 500 x 500 numbers 8 to 70 times, and
+everything up to 800 x 800 several times. On an idle machine with 16 processors, threads gain nothing (less than a
+tenth) in decompositions below the size given here, and in eliminations below 200: what they would gain in those from
+200 on is less than what a neighbour may cost.
 """
 
 from __future__ import annotations
@@ -23,16 +25,16 @@ from .cpu.blas import one_thread
 
 _DIVIDED = 64
 """The library itself leaves matrices below this size to one thread."""
-_DECOMPOSITIONS = 600
-_ELIMINATIONS = 200
+_SHARED = 600
+"""Smaller ones are left to one thread here."""
 
 
-def _with_threads_from(size: int, function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` of matrices, with several threads only if their smaller side is at least `size`."""
+def _threaded(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function` of matrices, with several threads only where they pay."""
 
     @functools.wraps(function)
     def run(matrices: Any, *args: Any, **kwargs: Any) -> Any:
-        if not _DIVIDED <= min(matrices.shape[-2:]) < size:
+        if not _DIVIDED <= min(matrices.shape[-2:]) < _SHARED:
             return function(matrices, *args, **kwargs)
         with one_thread():
             return function(matrices, *args, **kwargs)
@@ -95,22 +97,22 @@ def _qr(matrices: Any, mode: Any) -> Any:
     return np.linalg.qr(matrices, mode) if found is None else found
 
 
-svd = _with_threads_from(_DECOMPOSITIONS, _svd)
-svdvals = _with_threads_from(_DECOMPOSITIONS, _svdvals)
-eig = _with_threads_from(_DECOMPOSITIONS, _preferring_loop("eig", np.linalg.eig))
-eigvals = _with_threads_from(_DECOMPOSITIONS, _preferring_loop("eigvals", np.linalg.eigvals))
-eigh = _with_threads_from(_DECOMPOSITIONS, _eigh)
-eigvalsh = _with_threads_from(_DECOMPOSITIONS, _eigvalsh)
-qr = _with_threads_from(_DECOMPOSITIONS, _qr)
-det = _with_threads_from(_DECOMPOSITIONS, np.linalg.det)  # its loop for float32 takes the exponential of a sum of logs
-slogdet = _with_threads_from(_DECOMPOSITIONS, np.linalg.slogdet)
-cholesky = _with_threads_from(_DECOMPOSITIONS, _preferring_loop("cholesky_lo", np.linalg.cholesky))
-inv = _with_threads_from(_ELIMINATIONS, _preferring_loop("inv", np.linalg.inv))
-solve = _with_threads_from(_ELIMINATIONS, _preferring_loop("solve", np.linalg.solve))
-factored = _with_threads_from(_ELIMINATIONS, eliminations.factored)
-inverted = _with_threads_from(_ELIMINATIONS, eliminations.inverted)
-positive_factored = _with_threads_from(_DECOMPOSITIONS, eliminations.positive_factored)
-triangle_solved = _with_threads_from(_ELIMINATIONS, eliminations.triangle_solved)
-symmetric_factored = _with_threads_from(_DECOMPOSITIONS, eliminations.symmetric_factored)
-orthonormal = _with_threads_from(_DECOMPOSITIONS, eliminations.orthonormal)
-least_squares = _with_threads_from(_DECOMPOSITIONS, eliminations.least_squares)
+svd = _threaded(_svd)
+svdvals = _threaded(_svdvals)
+eig = _threaded(_preferring_loop("eig", np.linalg.eig))
+eigvals = _threaded(_preferring_loop("eigvals", np.linalg.eigvals))
+eigh = _threaded(_eigh)
+eigvalsh = _threaded(_eigvalsh)
+qr = _threaded(_qr)
+det = _threaded(np.linalg.det)  # its loop for float32 takes the exponential of a sum of logs
+slogdet = _threaded(np.linalg.slogdet)
+cholesky = _threaded(_preferring_loop("cholesky_lo", np.linalg.cholesky))
+inv = _threaded(_preferring_loop("inv", np.linalg.inv))
+solve = _threaded(_preferring_loop("solve", np.linalg.solve))
+factored = _threaded(eliminations.factored)
+inverted = _threaded(eliminations.inverted)
+positive_factored = _threaded(eliminations.positive_factored)
+triangle_solved = _threaded(eliminations.triangle_solved)
+symmetric_factored = _threaded(eliminations.symmetric_factored)
+orthonormal = _threaded(eliminations.orthonormal)
+least_squares = _threaded(eliminations.least_squares)

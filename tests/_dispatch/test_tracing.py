@@ -103,7 +103,7 @@ def test_numbers_follow_from_the_step(monkeypatch: pytest.MonkeyPatch) -> None:
     for step in (1.0, 2.0, 3.0, 4.0, 5.0, 2.0):
         program, changed, numbers = traced(rule, step, "float32", 2)
         assert changed == (0,)
-        assert list(numbers) == [*([0.5] if step > 3 else []), -(0.1 / (1 - 0.9**step))]
+        assert numbers == [*([0.5] if step > 3 else []), -(0.1 / (1 - 0.9**step))]
         assert [each[0] for each in program.steps].count("multiply") == (2 if step > 3 else 1)
     # The first time as it is, then once for each way that it takes, and takes again.
     assert [getattr(each, "value", each) for each in _TOLD] == [1.0, 2.0, 4.0, 2.0]
@@ -114,4 +114,4 @@ def test_a_rule_may_do_with_a_step_what_it_likes(monkeypatch: pytest.MonkeyPatch
         param.mul_(math.sqrt(step))
 
     monkeypatch.setattr(tracing, "_TRACED", {})
-    assert [list(traced(rule, step, "float32", 1)[2]) for step in (1.0, 4.0, 9.0)] == [[1.0], [2.0], [3.0]]
+    assert [traced(rule, step, "float32", 1)[2] for step in (1.0, 4.0, 9.0)] == [[1.0], [2.0], [3.0]]

@@ -359,7 +359,7 @@ def of_expressions(expressions: Sequence[Expr], kind: Any) -> list[AbstractTenso
 
 def traced_rule(
     rule: Callable[..., Any], number: Any, dtype: str, tensors: int
-) -> tuple[Program, tuple[int, ...], Sequence[Any]]:
+) -> tuple[Program, tuple[int, ...], list[Any]]:
     """The program of an update rule, the positions of the tensors that it changes, and the numbers of this update.
 
     A rule that refers to nothing but constants is traced once. If it is told of a step, its numbers follow from that.
@@ -387,7 +387,7 @@ def traced_rule(
             numbers = found[2](number)
         except Exception:  # whatever it did with its number: with a number itself it may
             _TRACED[key] = _ANEW
-    return _traced(rule, number, dtype, tensors) if numbers is None else (found[0], found[1], numbers)
+    return _traced(rule, number, dtype, tensors) if numbers is None else (found[0], found[1], list(numbers))
 
 
 def _traced_by_step(rule: Callable[..., Any], number: float, dtype: str, tensors: int) -> _Traced:

@@ -99,8 +99,8 @@ def _qr(matrices: Any, mode: Any) -> Any:
 
 svd = _threaded(_svd)
 svdvals = _threaded(_svdvals)
-eig = _threaded(_preferring_loop("eig", np.linalg.eig))
-eigvals = _threaded(_preferring_loop("eigvals", np.linalg.eigvals))
+eig = _threaded(np.linalg.eig)  # the order of its values depends on the precision: one for all devices
+eigvals = _threaded(np.linalg.eigvals)
 eigh = _threaded(_eigh)
 eigvalsh = _threaded(_eigvalsh)
 qr = _threaded(_qr)

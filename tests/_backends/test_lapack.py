@@ -85,7 +85,7 @@ def _all(found: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "complex64"])
-@pytest.mark.parametrize("name", ["inv", "solve", "cholesky", "eigh", "eigvalsh", "eig", "eigvals", "svd", "svdvals"])
+@pytest.mark.parametrize("name", ["inv", "solve", "cholesky", "eigh", "eigvalsh", "svd", "svdvals"])
 def test_results_without_the_loops(name: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     parts = rng.standard_normal((2, 3, 6, 6))
@@ -98,5 +98,5 @@ def test_results_without_the_loops(name: str, dtype: str, monkeypatch: pytest.Mo
     for ours, theirs in zip(quick, _all(function(matrices, *others)), strict=True):
         assert ours.shape == theirs.shape
         assert ours.dtype.char.lower() == theirs.dtype.char.lower() == "f"
-        # vectors are unique up to a phase, and eigenvalues have no order
-        np.testing.assert_allclose(np.sort(np.abs(ours)), np.sort(np.abs(theirs)), rtol=1e-2, atol=1e-3)
+        # vectors are unique up to a phase
+        np.testing.assert_allclose(np.abs(ours), np.abs(theirs), rtol=1e-2, atol=1e-3)

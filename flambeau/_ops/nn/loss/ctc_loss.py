@@ -70,9 +70,10 @@ def _forward(log_probs: Array, states: Array, exist: Array) -> Array:
     times, batch, count = seen.shape
     alpha = np.full((times, batch, _ROOM + count), _NEVER, seen.dtype, like=log_probs)
     alpha[0, :, _ROOM : _ROOM + 2] = seen[0, :, :2]
-    for before, after, here in zip(alpha, alpha[1:], seen[1:], strict=False):
+    for time in range(1, times):
+        before = alpha[time - 1]
         arrivals = np.logaddexp(np.logaddexp(before[:, 2:], before[:, 1:-1]), before[:, :-2] + skips)
-        after[:, _ROOM:] = arrivals + here
+        alpha[time, :, _ROOM:] = arrivals + seen[time]
     return alpha[..., _ROOM:].swapaxes(0, 1).copy()
 
 

@@ -72,11 +72,6 @@ def _preferring_loop(name: str, function: Callable[..., Any]) -> Callable[..., A
     return run
 
 
-def _svd(matrices: Any, full_matrices: bool) -> Any:
-    found = _by_loop("svd_f" if full_matrices else "svd_s", matrices)
-    return np.linalg.svd(matrices, full_matrices) if found is None else found
-
-
 def _svdvals(matrices: Any) -> Any:
     found = _by_loop("svd", matrices)
     return np.linalg.svd(matrices, compute_uv=False) if found is None else found
@@ -97,7 +92,7 @@ def _qr(matrices: Any, mode: Any) -> Any:
     return np.linalg.qr(matrices, mode) if found is None else found
 
 
-svd = _threaded(_svd)
+svd = _threaded(np.linalg.svd)  # where singular values are equal, its vectors depend on the precision: as with `eig`
 svdvals = _threaded(_svdvals)
 eig = _threaded(np.linalg.eig)  # the order of its values depends on the precision: one for all devices
 eigvals = _threaded(np.linalg.eigvals)

@@ -224,7 +224,7 @@ def _compiled_from(least: int, kernel: Body) -> Body:
         for each in arrays:
             if each.shape != first.shape:
                 return kernel(*args)
-        if kind is np.ndarray and _are_alike(args):
+        if kind is np.ndarray and arrays is args and _are_alike(args):
             if len(alike) >= module.MOST_VARIANTS:
                 alike.clear()
             alike[first.dtype, len(args), _HOST.season] = found

@@ -201,7 +201,13 @@ def test_composed_ops(T, lower):
         cases["bilinear"] = T.nn.Bilinear(8, 8, 3)(x, x).dtype
         cases["reversed"] = x[0].__rmatmul__(x[0].T).dtype
         cases["pad"] = [T.nn.functional.pad(x.to(dtype), (1, 1), mode=m).dtype for m in ("constant", "reflect")]
-        cases["out"] = T.mm(T.ones(2, 2), T.ones(2, 2), out=T.empty(2, 2)).dtype
+        fine = T.full((2, 2), 1.0009765625)  # no number of bfloat16
+        cases["out"] = T.mm(fine, fine, out=T.empty(2, 2))
+        cases["out of any rank"] = T.matmul(fine, fine[0], out=T.empty(2))
+        cases["out with a sum"] = T.addmm(fine, fine, fine, out=T.empty(2, 2))
+        cases["out of the narrow type"] = outcome(
+            lambda: T.mm(fine, fine, out=T.empty(2, 2, dtype=getattr(T, lower))), "Expected out tensor to have dtype"
+        )
         cases["in place"] = T.ones(2, 2).addmm_(T.ones(2, 2), T.ones(2, 2)).dtype
         cases["meta"] = (x.to("meta") @ x.to("meta").mT).dtype
         cases["untouched"] = [(x + x).dtype, x.exp().dtype, x.softmax(-1).dtype, T.nn.functional.gelu(x).dtype]

@@ -6,7 +6,6 @@ would do. A lowering that takes one uses it for everything that it makes, and lo
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -48,5 +47,4 @@ def _needs_no_note(*facts: Any) -> None:
     """What is done at once is about the arrays and the settings of this moment."""
 
 
-_run_at_once = getattr(operator, "call", _run)  # Python has it from 3.11 on: the same without a frame
-DIRECT = Bench(np.empty, np.zeros, empty_array, _run_at_once, _refuses, _needs_no_note, _needs_no_note)
+DIRECT = Bench(np.empty, np.zeros, empty_array, _run, _refuses, _needs_no_note, _needs_no_note)

@@ -194,6 +194,15 @@ def run_by_rule(name: str, body: Function, args: tuple[Any, ...], kwargs: dict[s
     return body(*args, **kwargs)
 
 
+def run_uncast(body: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`body` as it is, whatever the rules say."""
+    before, _STATE.casting = _STATE.casting, True
+    try:
+        return body(*args, **kwargs)
+    finally:
+        _STATE.casting = before
+
+
 def _run(rule: Rule, body: Function, args: tuple[Any, ...], kwargs: dict[str, Any], caster: Caster) -> Any:
     _STATE.casting = True
     try:

@@ -271,6 +271,18 @@ def by_rule(name: str, own: Body) -> Body:
     return cast(Body, call)
 
 
+def uncast(own: Body) -> Body:
+    """`own` within a region of autocast, on arguments as they are: what is stored in `out=` is not cast."""
+
+    @functools.wraps(own)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        from ..arguments.autocast import run_uncast
+
+        return run_uncast(own, args, kwargs)
+
+    return cast(Body, call)
+
+
 def _has_rule(name: str) -> bool:
     from ..arguments.autocast_rules import NAMES
 
@@ -434,6 +446,7 @@ def with_protocol(
     if variadic and len(by_name) == len(absent) > 0 and not out and not cast_first:
         # Calls with `*sizes` and names are the dearest ones, and mostly no name is given.
         compute = f"return body({', '.join(positional)}) if {' and '.join(absent)} else body({passed})"
+    stored = f"(body if not CASTING else uncast(body))({passed}), out, ({', '.join(tensors) or 'None'},)"
     if inplace_of is not None:
         rest = "".join(f"{each}, " for each in positional[1:])
         compute = f"return run_inplace(body, {inplace_of!r}, {positional[0]}, ({rest}), {{{', '.join(keywords)}}})"
@@ -459,12 +472,12 @@ def with_protocol(
         if late
         else "",
         compute=f"if out is None: {compute}" if out else compute,
-        out=f"return write_out(body({passed}), out, ({', '.join(tensors) or 'None'},))" if out else "",
+        out=f"return write_out({stored})" if out else "",
     )
     source = "\n".join(line for line in source.splitlines() if line.strip()) + "\n"
     file = f"{GENERATED}function {label}>"
     scope = {
-        "body": body, "CASTING": CASTING, "DIRECT_TYPES": DIRECT_TYPES, "NUMBERS": _NUMBERS,
+        "body": body, "CASTING": CASTING, "uncast": uncast, "DIRECT_TYPES": DIRECT_TYPES, "NUMBERS": _NUMBERS,
         "all_plain": all_plain, "has_override": has_override, "run_override": run_override,
         "is_overriding": is_overriding,
         "run_inplace": run_inplace,

@@ -284,7 +284,8 @@ def test_what_is_not_known_is_left_to_numpy() -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
 @pytest.mark.parametrize("transposed", [False, True])
 def test_layers_train_like_pytorch(transposed: bool, dtype: str, layout: str) -> None:
-    """Through the public functions, at a size for which the generated kernels are chosen."""
+    """Through the public functions, at a size for which kernels are chosen, generated ones at least for float64."""
+    conv._spreading.cache_clear()
     shape, weight_shape = (4, 16, 14, 14), (16, 24, 3, 3) if transposed else (24, 16, 3, 3)
     generator = np.random.default_rng(0)
     arrays = [generator.standard_normal(size).astype(np.float32) for size in (shape, weight_shape, (24,))]
@@ -302,7 +303,7 @@ def test_layers_train_like_pytorch(transposed: bool, dtype: str, layout: str) ->
         assert (strides, kind) == (own_strides, own_kind)
         allowed = {"float32": 1e-5, "float64": 1e-13, "bfloat16": 2e-2}[dtype] * np.abs(expected).max()
         np.testing.assert_allclose(found, expected, atol=allowed, rtol=0)
-    assert conv._spreading.cache_info().currsize > 0
+    assert dtype != "float64" or conv._spreading.cache_info().currsize > 0
 
 
 @pytest.mark.parametrize("shape", [(0, 3, 8, 8), (2, 3, 8, 8)])

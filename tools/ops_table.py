@@ -26,7 +26,7 @@ Case = dict[str, Any]
 REASONS = {
     "lists of tensors, several Python calls for each": "_foreach",
     "a tensor made for each of many parts": "split at",
-    "random numbers, which take a lock, through several Python calls": "rand|_ at|_standard_gamma|poisson(?!_nll)|multinomial",
+    "random numbers, which take a lock, through several Python calls": "rand|_ at|_gamma|poisson at|multinomial",
     "several calls of NumPy's, or one for each element": "masked|sigmoid|erf|remainder|floor_divide",
     "positions that are checked in a pass of their own": "gather|scatter|index_put|embedding|take",
     "ten and more Python calls where PyTorch takes 1 to 8 us": (

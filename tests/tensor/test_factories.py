@@ -183,10 +183,20 @@ def test_eye_errors(T: Any) -> Any:
     )
 
 
+_TRIANGLES = [
+    (3, 3), (3, 3, 1), (3, 3, -1), (4, 2), (2, 4, -2), (0, 3), (2, 3, 5), (5, 3, -2), (3, 5, 2), (3, 4, -9), (3, 0),
+]  # fmt: skip
+
+
 @differential
-@pytest.mark.parametrize("arguments", [(3, 3), (3, 3, 1), (3, 3, -1), (4, 2), (2, 4, -2), (0, 3), (2, 3, 5)], ids=str)
+@pytest.mark.parametrize("arguments", _TRIANGLES, ids=str)
 def test_triangle_indices(T: Any, arguments: tuple[int, ...]) -> Any:
     return T.tril_indices(*arguments), T.triu_indices(*arguments), T.tril_indices(*arguments, dtype=T.int32)
+
+
+@differential
+def test_the_few_elements_of_a_triangle_in_a_large_matrix(T: Any) -> Any:
+    return T.triu_indices(10**15, 3), T.tril_indices(10**15, 3, 1 - 10**15), T.tril_indices(2, 10**15)
 
 
 # --- tensor and as_tensor ---------------------------------------------------------------------------------------

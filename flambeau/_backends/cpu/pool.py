@@ -24,6 +24,7 @@ from ..._codegen.images.mean_pool import (
     mean_pool_channels,
     mean_pool_planes,
 )
+from ..._core.arrays.room import ensure_room
 from ..._core.geometry.moving_windows import channel_last, output_sizes
 from .bench import DIRECT, Bench
 from .dtypes import float_name, name_of_type
@@ -296,6 +297,7 @@ def _regular_plan(
 def _adaptive_plan(dtype: np.dtype[Any], shape: Sizes, last: bool, counts: Sizes) -> _MeansPlan | None:
     if 0 in counts:
         return None
+    ensure_room((*shape[:-2], *counts), dtype.itemsize)
     lines, columns = map(adaptive_windows, shape[-2:], counts)
     return _means_plan(dtype, shape, lines, columns, last)
 

@@ -12,6 +12,7 @@ from ..._core.arrays.dataless import empty_meta, meta_array
 from ..._core.arrays.from_data import array_from_data
 from ..._core.arrays.lazy_signs import content
 from ..._core.arrays.narrow import fill_with
+from ..._core.arrays.room import ensure_room
 from ..._core.backend import to_host
 from ..._core.device import CPU, contiguous_format, preserve_format, strided
 from ..._core.device import memory_format as MemoryFormat
@@ -134,7 +135,11 @@ def computed(
     *, warns: bool = False,
 ) -> Tensor:  # fmt: skip
     """A new leaf over what `numbers` gives, in `out` if that was given; where there is no data, nothing is computed."""
-    array = empty_meta(shape, kind.dtype.numpy) if kind.dataless else numbers()
+    if kind.dataless:
+        array = empty_meta(shape, kind.dtype.numpy)
+    else:
+        ensure_room(shape, kind.dtype.itemsize)
+        array = numbers()
     tensor = made(array, kind, requires_grad)
     return tensor if out is None else delivered(tensor, out, warns=warns)
 

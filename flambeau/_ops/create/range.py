@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._backends import arrays
+from ..._core.arrays.room import ensure_room_like
 from ..._core.device import CPU
 from ..._core.dtype import BOOL, COMPLEX, DEFAULTS, FLOAT, INTEGER, LEGACY_NAMES, complex128, float64, int64
 from ..._core.dtype import dtype as DType
@@ -216,16 +217,39 @@ def logspace(
 
 
 def _triangle(
-    caller: str, pick: Any, row: int, col: int, offset: int, dtype: Any, device: Any, requires_grad: bool
+    caller: str, upper: bool, row: int, col: int, offset: int, dtype: Any, device: Any, requires_grad: bool
 ) -> Tensor:
+    for word, number in (("row", row), ("col", col), ("offset", offset)):
+        if not -(2**63) <= number < 2**63:
+            raise ValueError(f"Overflow when unpacking long long: {caller}() was given {word}={number}")
     for word, size in (("row", row), ("col", col)):
         if size < 0:
             raise RuntimeError(f"{word} must be non-negative, got{size}")
     kind = chosen_kind(dtype, device, int64, caller)
     _refuse(caller, kind.dtype, BOOL, FLOAT, COMPLEX)
-    count = _elements_of_triangle(row, col, offset)
-    count = count if pick is np.tril_indices else row * col - _elements_of_triangle(row, col, offset - 1)
-    return computed((2, count), kind, lambda: np.stack(pick(row, offset, col)).astype(kind.dtype.numpy), requires_grad)
+    offset = min(max(offset, -row), col)  # beyond these nothing changes
+    count = (
+        row * col - _elements_of_triangle(row, col, offset - 1) if upper else _elements_of_triangle(row, col, offset)
+    )
+
+    def places() -> Any:
+        return _places_in_triangle(upper, row, col, offset, count).astype(kind.dtype.numpy, copy=False)
+
+    return computed((2, count), kind, places, requires_grad)
+
+
+def _places_in_triangle(upper: bool, row: int, col: int, offset: int, count: int) -> Any:
+    """Row and column numbers of `count` elements; no table is longer than the result."""
+    if not count:
+        return np.empty((2, 0), np.int64)
+    rows = np.arange(0, min(row, col - offset)) if upper else np.arange(max(-offset, 0), row)  # those with elements
+    starts = np.maximum(rows + offset, 0) if upper else np.zeros_like(rows)
+    lengths = col - starts if upper else np.minimum(rows + offset + 1, col)
+    result = np.empty((2, count), np.int64)
+    result[0] = np.repeat(rows, lengths)
+    result[1] = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
+    result[1] += np.arange(count)
+    return result
 
 
 def _elements_of_triangle(rows: int, columns: int, offset: int) -> int:
@@ -243,7 +267,7 @@ def tril_indices(
     requires_grad: bool = False, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Row and column numbers of the lower triangle of a `row` x `col` matrix, row by row."""
-    return _triangle("tril_indices", np.tril_indices, row, col, offset, dtype, device, requires_grad)
+    return _triangle("tril_indices", False, row, col, offset, dtype, device, requires_grad)
 
 
 def triu_indices(
@@ -251,7 +275,7 @@ def triu_indices(
     requires_grad: bool = False, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Row and column numbers of the upper triangle of a `row` x `col` matrix, row by row."""
-    return _triangle("triu_indices", np.triu_indices, row, col, offset, dtype, device, requires_grad)
+    return _triangle("triu_indices", True, row, col, offset, dtype, device, requires_grad)
 
 
 @public(method=False)
@@ -262,6 +286,8 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     count = x._array.shape[0] if N is None else N
     if count < 0:
         raise RuntimeError(f"N must be non-negative, got {count}")
+    if not x._kind.dataless:
+        ensure_room_like(x._array, (*x._array.shape, count))
     powers = arange(count, device=x._kind.device)
     if not increasing:
         powers = arange(count - 1, -1, -1, device=x._kind.device)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import flambeau
@@ -28,6 +29,7 @@ _CALLS: dict[str, Any] = {
     "to_dense": lambda torch: torch.sparse_coo_tensor(torch.tensor([[0]]), torch.ones(1), (10**15,)).to_dense(),
     "getitem": lambda torch: torch.ones(1).expand(10**15)[torch.tensor(0).expand(10**15)],
     "Linear": lambda torch: torch.nn.Linear(10**8, 10**8),
+    "tril_indices": lambda torch: torch.tril_indices(10**8, 10**8),
 }
 
 
@@ -41,6 +43,30 @@ def test_too_much(torch: Any, call: Any) -> Any:
 @pytest.mark.parametrize("call", _CALLS.values(), ids=_CALLS)
 def test_every_way_to_ask_for_too_much_gives_one_error(call: Any) -> None:
     with pytest.raises(flambeau.OutOfMemoryError, match=r"can't allocate memory: you tried to allocate \d+ bytes"):
+        call(flambeau)
+
+
+_FROM_TABLES: dict[str, Any] = {
+    "bilinear": lambda torch: torch.nn.functional.interpolate(torch.ones(1, 1, 2, 2), (10**8, 10**8), mode="bilinear"),
+    "nearest": lambda torch: torch.nn.functional.interpolate(torch.ones(1, 1, 2, 2), (10**8, 10**8)),
+    "affine_grid": lambda torch: torch.nn.functional.affine_grid(torch.ones(1, 2, 3), [1, 1, 10**8, 10**8], True),
+    "replicate": lambda torch: torch.nn.functional.pad(torch.ones(1, 1, 2, 2), (10**8,) * 4, "replicate"),
+    "adaptive_avg_pool2d": lambda torch: torch.nn.functional.adaptive_avg_pool2d(torch.ones(1, 2, 2), 10**8),
+    "adaptive_max_pool2d": lambda torch: torch.nn.functional.adaptive_max_pool2d(torch.ones(1, 2, 2), 10**8),
+    "triu_indices": lambda torch: torch.triu_indices(10**8, 10**8),
+    "vander": lambda torch: torch.vander(torch.ones(10**6), 10**9),
+}
+"""Results made from lists of places along each dimension, which would fit; the numbers of their bytes would not."""
+
+
+@pytest.mark.parametrize("call", _FROM_TABLES.values(), ids=_FROM_TABLES)
+def test_the_result_is_asked_for_before_the_tables_it_is_made_from(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def list_of_places(*_: Any, **__: Any) -> Any:
+        raise AssertionError("a list of places was made")
+
+    for name in ("arange", "linspace", "tri"):
+        monkeypatch.setattr(np, name, list_of_places)
+    with pytest.raises(flambeau.OutOfMemoryError, match=r"you tried to allocate \d{16,} bytes"):
         call(flambeau)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._core.arrays.room import ensure_room_like
 from ...._core.dtype import FLOAT
 from ...._core.tensor import Tensor
 from ...._dispatch.arguments.precision import in_single
@@ -47,8 +48,10 @@ def _gradient(grad: Tensor, size: Sizes, align_corners: bool) -> Tensor:
 @primitive("AffineGridGeneratorBackward0", theta=_gradient)
 @in_single
 def _affine_grid_generator(theta: Array, size: Sizes, align_corners: bool) -> Array:
+    shape = (size[0], *size[2:], len(size) - 2)
+    ensure_room_like(theta, shape)
     base = _base(size, align_corners, theta.dtype.type)
-    return np.matmul(base, theta.swapaxes(1, 2)).reshape(size[0], *size[2:], len(size) - 2)
+    return np.matmul(base, theta.swapaxes(1, 2)).reshape(shape)
 
 
 _affine_grid_generator.is_linear = True

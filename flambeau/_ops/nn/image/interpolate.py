@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...._core.arrays.quick import dim_moved
+from ...._core.arrays.room import ensure_room_like
 from ...._core.dtype import FLOAT, float32, float64, uint8
 from ...._core.dtype import dtype as DType
 from ...._core.geometry.moving_windows import channel_last
@@ -69,6 +70,7 @@ def _widened(array: Any) -> Any:
 def _resized(array: Any, rule: Rule, counts: Sizes, align_corners: bool, factors: Factors, last: bool) -> Any:
     rank = len(counts)
     spatial = array.shape[-rank:]
+    ensure_room_like(array, (*array.shape[:-rank], *counts))
     integers = array.dtype.kind == "u"
     real = (np.float32 if rule in resample.NEAREST else np.float64) if integers else array.dtype.type
     if rule in resample.NEAREST and not last and math.prod(counts) < _MANY:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._core.arrays.room import ensure_room_like
 from ...._core.backend import backend_of_array, beside
 from ...._core.dtype import BOOL, COMPLEX, INTEGER
 from ...._core.geometry.layout import empty_array, strides_like
@@ -143,6 +144,7 @@ def _flat_places(sources: Sources, sizes: Shape, pad: Pads) -> Any:
 def _taken(array: Any, pad: Pads, sources: Sources) -> Any:
     """Elements along the padded dimensions, each from the place that `sources` names."""
     shape, _ = _room(array.shape, pad)
+    ensure_room_like(array, shape)
     last = array.ndim in (4, 5) and suggests_channels_last(array)
     if not last and array.size < _MANY:
         rank = len(pad) // 2

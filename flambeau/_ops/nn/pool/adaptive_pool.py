@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...._core.arrays.quick import dim_moved
+from ...._core.arrays.room import ensure_room_like
 from ...._core.backend import beside
 from ...._core.dtype import FLOAT
 from ...._core.geometry.moving_windows import channel_last
@@ -49,6 +50,7 @@ def _taps(size: int, count: int) -> tuple[Taps, Any]:
 def _average(array: Any, counts: Sizes, last: bool) -> Any:
     rank = len(counts)
     spatial = array.shape[-rank:]
+    ensure_room_like(array, (*array.shape[:-rank], *counts))
     uniform = _uniform(spatial, counts)
     if uniform is not None:
         return averaged(array, uniform, uniform, (0,) * rank, False, True, None, last)
@@ -143,8 +145,8 @@ def _maxima(array: Any, counts: Sizes, last: bool) -> tuple[Any, Any]:
     if uniform is not None:
         return maxima(array, uniform, uniform, (0,) * rank, (1,) * rank, False, last)
     steps = row_major(spatial)
-    bounds = [_bounds(size, count) for size, count in zip(spatial, counts, strict=True)]
     best = empty((*array.shape[:-rank], *counts), array.dtype, last, array)
+    bounds = [_bounds(size, count) for size, count in zip(spatial, counts, strict=True)]
     best.fill(lowest(array.dtype))
     indices = empty(best.shape, np.int64, last, array)
     indices[...] = beside(_flat([start for start, _ in bounds], steps), array)

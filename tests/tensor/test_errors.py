@@ -22,6 +22,21 @@ WRONG_SHAPES: dict[str, tuple[Call, str]] = {
     "mm dims": (lambda T: T.mm(T.ones(2, 3, 4), T.ones(4, 2)), "must be a matrix"),
     "mm second": (lambda T: T.mm(T.ones(2, 3), T.ones(3)), "must be a matrix"),
     "bmm dims": (lambda T: T.bmm(T.ones(2, 3), T.ones(3, 2)), "must be a 3D tensor"),
+    "baddbmm vector": (lambda T: T.baddbmm(T.ones(2, 2, 2), T.ones(4), T.ones(2, 2, 2)), "Dimension out of range"),
+    "addbmm matrix": (lambda T: T.addbmm(T.ones(2, 2), T.ones(2, 2, 2), T.ones(2, 2)), "Dimension out of range"),
+    "addbmm first": (lambda T: T.addbmm(T.ones(2, 2), T.ones(2, 2), T.ones(2, 2, 2)), "must be a 3D tensor"),
+    "scatter vector": (
+        lambda T: T.ones(3, 3).scatter(0, T.zeros(2, 2, dtype=T.long), T.ones(9)),
+        "Dimension out of range",
+    ),
+    "scatter short vector": (
+        lambda T: T.ones(3, 3).scatter_add(0, T.zeros(2, 2, dtype=T.long), T.ones(1)),
+        "same number of dimensions",
+    ),
+    "scatter number": (
+        lambda T: T.ones(3, 3).scatter_reduce(0, T.zeros(2, 2, dtype=T.long), T.tensor(1.0), "sum"),
+        "same number of dimensions",
+    ),
     "bmm batches": (lambda T: T.bmm(T.ones(2, 3, 4), T.ones(3, 4, 2)), "Expected size for first two dimensions"),
     "mv": (lambda T: T.mv(T.ones(2, 3), T.ones(2)), "size mismatch, got input (2), mat (2x3), vec (2)"),
     "dot": (lambda T: T.dot(T.ones(2, 2), T.ones(2)), "1D tensors expected"),

@@ -32,6 +32,9 @@ def _check_sizes(input: Tensor, dim: int, index: Tensor, src: Tensor | None) -> 
         return
     values = src._array.shape or (1,)
     if len(values) != len(given):
+        missing = src._array.ndim
+        if fits and 0 < missing < len(given) and all(size <= has for size, has in zip(given, values, strict=False)):
+            wrap_dim(missing, missing)  # PyTorch compares sizes one by one, and looks for one that is not there
         raise RuntimeError(
             f"Index tensor must have the same number of dimensions as src tensor: {len(given)} and {src._array.ndim}"
         )

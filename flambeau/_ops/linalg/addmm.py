@@ -15,7 +15,7 @@ from ..._dispatch.gradients.array_derivatives import unrecorded
 from ..._dispatch.public.registry import public, write_out
 from ..pointwise.binary import add, conj
 from ..reduce.reductions import sum_of_array
-from ..shape.view import _t, reshaped
+from ..shape.view import _t, reshaped, wrap_dim
 from .matmul import (
     _NUMBERS,
     _is_column_major,
@@ -229,9 +229,16 @@ def _batched_product(batch1: Any, batch2: Any) -> Any:
     return total
 
 
+def _check_result_has_sizes(batch1: Tensor, batch2: Tensor) -> None:
+    """Refuse batches that lack the dimensions of the products: PyTorch looks for these before all else."""
+    wrap_dim(1, batch1._array.ndim)
+    wrap_dim(2, batch2._array.ndim)
+
+
 @public(inplace=True, out=True, older=older_orders("batch1 batch2"))
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`beta * input + alpha * bmm(batch1, batch2)`."""
+    _check_result_has_sizes(batch1, batch2)
     if not input._kind.dtype is batch1._kind.dtype is batch2._kind.dtype:
         names = [element_name(each) for each in (input, batch1, batch2)]
         raise RuntimeError(
@@ -270,6 +277,7 @@ def _sum_of_products(batch1: Any, batch2: Any) -> Any:
 @public(inplace=True, out=True, older=older_orders("batch1 batch2"))
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`beta * input + alpha *` the sum of the products of a batch."""
+    _check_result_has_sizes(batch1, batch2)
     for number, each in enumerate((batch1, batch2), 1):
         if each._array.ndim != 3:
             raise RuntimeError(f"batch{number} must be a 3D tensor")

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.storage import address_of
 from .blas import openblas
 
 Array = Any
@@ -24,6 +25,11 @@ _NAMES = ("scipy_{}_64_", "{}_64_")
 """Libraries whose integers have 64 bits say so in the names of their routines; others are not asked."""
 _WORTH_A_CALL = 16
 """Smaller matrices are quicker by functions of whole batches, if there are several and such functions."""
+_SMALL = 64 * 64
+"""So many elements at most has a matrix for which it is remembered where its lower triangle is."""
+_KEPT = 64
+_WANTED: dict[tuple[Any, ...], int] = {}
+"""By routine and sizes the elements of working memory: to ask takes as long as to factor a small matrix."""
 
 
 @functools.cache
@@ -62,13 +68,13 @@ def _lengths(text: str) -> list[Any]:
 
 
 def _address(array: Array) -> ctypes.c_void_p:
-    return ctypes.c_void_p(array.ctypes.data)
+    return ctypes.c_void_p(address_of(array))
 
 
 def _addresses(stack: Array) -> list[ctypes.c_void_p]:
     """Where the parts of a contiguous array begin."""
-    begin = stack.ctypes.data
-    return [ctypes.c_void_p(begin + part * stack.strides[0]) for part in range(len(stack))]
+    begin, step = address_of(stack), stack.strides[0]
+    return [ctypes.c_void_p(begin + part * step) for part in range(len(stack))]
 
 
 def _by_columns(matrices: Array) -> Array:
@@ -80,11 +86,31 @@ def _by_columns(matrices: Array) -> Array:
 def _on_each(run: Callable[..., Any], arguments: Callable[..., tuple[Any, ...]], *stacks: Array) -> None:
     """Call a routine for each matrix, with `arguments` of its places in the stacks, of working memory and its size."""
     places = list(zip(*map(_addresses, stacks), strict=True))
-    wanted = np.empty(1, stacks[0].dtype)
-    run(*arguments(*places[0], _address(wanted), _number(-1)))  # it says how much it wants
-    memory = np.empty(max(1, int(wanted[0].real)), wanted.dtype)
+    key = run.__name__, *[each.shape[1:] for each in stacks]
+    wanted = _WANTED.get(key)
+    if wanted is None:
+        answer = np.empty(1, stacks[0].dtype)
+        run(*arguments(*places[0], _address(answer), _number(-1)))  # it says how much it wants
+        if len(_WANTED) >= _KEPT:
+            _WANTED.clear()
+        wanted = _WANTED[key] = max(1, int(answer[0].real))
+    memory = np.empty(wanted, stacks[0].dtype)
+    room = _address(memory), _number(wanted)
     for place in places:
-        run(*arguments(*place, _address(memory), _number(len(memory))))
+        run(*arguments(*place, *room))
+
+
+@functools.lru_cache(_KEPT)
+def _small_lower(rows: int, columns: int) -> Array:
+    return np.tri(rows, columns, -1, bool)
+
+
+def _upper(matrices: Array) -> Array:
+    """The upper triangles of matrices, in new arrays."""
+    *_, rows, columns = matrices.shape
+    if rows * columns > _SMALL:
+        return np.triu(matrices)
+    return np.where(_small_lower(rows, columns), matrices.dtype.type(0), matrices)
 
 
 def factored(matrices: Array) -> tuple[Array, Array] | None:
@@ -193,7 +219,7 @@ def qr(matrices: Array, mode: str) -> Any:
     raw, factors = found
     *batch, rows, columns = matrices.shape
     wanted = rows if mode == "complete" else min(rows, columns)
-    upper = np.triu(raw[..., :wanted, :])
+    upper = _upper(raw[..., :wanted, :])
     if mode == "r":
         return upper
     if wanted > columns:

@@ -160,3 +160,20 @@ def test_what_is_left_to_others() -> None:
     assert eliminations.qr(np.ones((3, 4, 4)), "r") is None
     assert eliminations.least_squares(np.ones((2, 0)), np.ones((2, 1)), 0.1) is None
     assert eliminations.symmetric_factored(np.ones((0, 0)), False) is None
+
+
+def test_working_memory_is_asked_for_once_for_each_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: dict[tuple[Any, ...], int] = {}
+    monkeypatch.setattr(eliminations, "_WANTED", sizes)
+    for _ in range(2):
+        for shape in ((20, 20), (20, 90), (90, 20), (2, 20, 20)):
+            for dtype in DTYPES:
+                matrices = numbers(shape, dtype)
+                q, r = eliminations.qr(matrices, "reduced")
+                np.testing.assert_allclose(q @ r, matrices, atol=100 * np.finfo(dtype).eps)
+                assert not np.tril(r, -1).any()
+    # R of three sizes, Q of two; batches want what one matrix wants
+    assert len(sizes) == (3 + 2) * len(DTYPES)
+    monkeypatch.setattr(eliminations, "_KEPT", 5)
+    eliminations.qr(numbers((21, 21), "float32"), "reduced")
+    assert len(sizes) == 2

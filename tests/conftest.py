@@ -69,6 +69,13 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Memory that moves lets everything free again (`living_objects`): it is frozen anew with the next file."""
+    if nextitem is not None and nextitem.path != item.path and not gc.get_freeze_count():
+        gc.collect()
+        gc.freeze()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Generator[None, Any, Any]:
     try:

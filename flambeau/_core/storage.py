@@ -448,11 +448,10 @@ def _follow(moves: dict[int, tuple[Any, int, Any]]) -> None:
 
     That is rare, so that all living objects are looked at; a table of tensors would cost every op.
     """
-    import gc
-
+    from .process.collector import living_objects
     from .tensor import Tensor
 
-    for each in gc.get_objects() if moves else ():
+    for each in living_objects() if moves else ():
         if not issubclass(type(each), Tensor):
             continue
         array: Any = getattr(each, "_array", None)  # a tensor under construction has none yet

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 
 @contextmanager
@@ -21,3 +22,13 @@ def collector_paused() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+def living_objects() -> list[Any]:
+    """Everything that the collector knows of.
+
+    Objects that were frozen (`gc.freeze`) it does not name: they are let free, which costs it time and changes nothing
+    else. To freeze them again would freeze what is garbage later, too.
+    """
+    gc.unfreeze()
+    return gc.get_objects()

@@ -6,7 +6,6 @@ Python's garbage collector.
 
 from __future__ import annotations
 
-import gc
 import math
 import re
 import sys
@@ -18,6 +17,7 @@ import numpy as np
 from ..names.error_classes import OutOfMemoryError
 from ..node import Node, SavedTensor
 from ..process.caller import GENERATED, PACKAGE, describe_place
+from ..process.collector import living_objects
 from ..storage import owner_of
 from ..tensor import Tensor
 
@@ -68,7 +68,7 @@ def _live_tensors(array_class: type) -> str:
     """The largest pieces of memory that arrays of a class hold."""
     pieces: dict[int, tuple[int, Any, str]] = {}
     names = _names_in_frames()
-    for found in gc.get_objects():
+    for found in living_objects():
         kind = type(found)  # not isinstance: foreign objects may answer that with code of their own
         if issubclass(kind, Tensor):
             try:

@@ -306,6 +306,22 @@ def test_layers_train_like_pytorch(transposed: bool, dtype: str, layout: str) ->
     assert dtype != "float64" or conv._spreading.cache_info().currsize > 0
 
 
+def test_windows_in_space_are_no_less_accurate_than_pytorchs() -> None:
+    """Of a few channels: their products are added up before those of positions."""
+    generator, errors = np.random.default_rng(0), np.zeros(2)
+    for _ in range(10):
+        input, weight = (
+            generator.uniform(-9, 9, size).astype(np.float32) for size in ((1, 4, 5, 5, 5), (4, 8, 3, 3, 3))
+        )
+        exact = torch.nn.functional.conv_transpose3d(
+            torch.tensor(input).double(), torch.tensor(weight).double()
+        ).numpy()
+        for number, library in enumerate((torch, flambeau)):
+            found = library.nn.functional.conv_transpose3d(library.tensor(input), library.tensor(weight)).numpy()
+            errors[number] += np.square(found - exact).mean()
+    assert errors[1] <= 1.1 * errors[0]
+
+
 @pytest.mark.parametrize("shape", [(0, 3, 8, 8), (2, 3, 8, 8)])
 def test_empty_batches(shape: tuple[int, ...]) -> None:
     input = flambeau.ones(shape, requires_grad=True)

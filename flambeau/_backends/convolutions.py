@@ -20,8 +20,8 @@ Array = Any
 _WORTHWHILE = 1 << 15
 """From so many multiplications on a kernel of theirs is worth its preparation."""
 _WORTHWHILE_IN_SPACE = 1 << 17
-"""The same for `spread` in three dimensions: kernels add up all channels and positions of a window one by one, where the
-product of matrices in `conv_kernels.py` adds up channels first, with smaller errors, and PyTorch's bits."""
+"""The same for `spread` in three dimensions: kernels add up all channels and positions of a window one by one, where
+the product of matrices in `conv_kernels.py` adds up channels first, with smaller errors, and PyTorch's bits."""
 
 
 _FEW = 1 << 12

@@ -19,7 +19,7 @@ _MUCH = 1 << 30
 def ensure_room(shape: tuple[int, ...], itemsize: int) -> None:
     """Raise MemoryError if an array of `shape` cannot be had."""
     wanted = math.prod(shape) * itemsize
-    if wanted < _MUCH:
+    if wanted < _MUCH or max(shape) > sys.maxsize:  # the latter is no size at all: whoever makes the array says so
         return
     if wanted > sys.maxsize:
         raise MemoryError(f"a result needs {wanted} bytes")

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 
 from ..._codegen.products.distances import distances
+from .dtypes import FULL_NAMES
 
 Array = Any
 
-_NAMES = {np.dtype(np.float32): "float32", np.dtype(np.float64): "float64"}
 _NORMS = {1.0: "1", 2.0: "2", math.inf: "inf"}
 
 
 def all_distances(left: Array, right: Array, p: float) -> Array | None:
     """The `p`-norms of the differences between each row of `left` and each of `right`, matrices or batches of them."""
-    name, norm = _NAMES.get(left.dtype), _NORMS.get(p)
+    name, norm = FULL_NAMES.get(left.dtype), _NORMS.get(p)
     if name is None or norm is None or right.dtype is not left.dtype or not left.size or not right.size:
         return None
     batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
@@ -31,7 +31,7 @@ def all_distances(left: Array, right: Array, p: float) -> Array | None:
 
 def distances_of_pairs(matrix: Array, p: float) -> Array | None:
     """The `p`-norms of the differences between every two rows of a matrix."""
-    name, norm = _NAMES.get(matrix.dtype), _NORMS.get(p)
+    name, norm = FULL_NAMES.get(matrix.dtype), _NORMS.get(p)
     rows = matrix.shape[0]
     if name is None or norm is None or not matrix.size or rows < 2:
         return None

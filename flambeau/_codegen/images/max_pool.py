@@ -13,6 +13,7 @@ from contextlib import contextmanager
 
 import llvmlite.ir as ir
 
+from .. import constants
 from ..arrays import Arguments
 from ..build import Builder, Operand, Value, Variable
 from ..kernel import kernel
@@ -244,7 +245,7 @@ def wide_enough(scalar: Scalar) -> Scalar:
 
 def zeros(c: Builder, scalar: Scalar, lanes: int) -> Value:
     """Zero, or a vector of zeros."""
-    return c.constant(ir.VectorType(scalar.compute, lanes) if lanes > 1 else scalar.compute, 0.0)
+    return c.constant(constants.vector(scalar.compute, lanes), 0.0)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from ..._core.modes import THREAD
 from ..._core.process.locks import new_lock
 from ..._core.tensor import Tensor
 from ..public.registry import CASTING
-from .autocast_rules import ELEMENTWISE, RULES, Rule
+from .autocast_rules import ELEMENTWISE, RULES
 
 Function = Callable[..., Any]
 
@@ -190,25 +190,17 @@ def run_by_rule(name: str, body: Function, args: tuple[Any, ...], kwargs: dict[s
         for kind, target in state.enabled.items():
             rule = RULES.get(kind, {}).get(name)
             if rule is not None and any(_is_on(each, kind) for each in (*args, *kwargs.values())):
-                return _run(rule, body, args, kwargs, Caster(kind, target))
+                return run_uncast(rule, (body, args, kwargs, Caster(kind, target)), {})
     return body(*args, **kwargs)
 
 
 def run_uncast(body: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """`body` as it is, whatever the rules say."""
+    """`body` of these arguments; no op in it is cast, whatever the rules say. (A rule itself is run so, too.)"""
     before, _STATE.casting = _STATE.casting, True
     try:
         return body(*args, **kwargs)
     finally:
         _STATE.casting = before
-
-
-def _run(rule: Rule, body: Function, args: tuple[Any, ...], kwargs: dict[str, Any], caster: Caster) -> Any:
-    _STATE.casting = True
-    try:
-        return rule(body, args, kwargs, caster)
-    finally:
-        _STATE.casting = False
 
 
 def _is_on(value: Any, kind: str) -> bool:
@@ -222,7 +214,8 @@ def _cast_operands(name: str, operands: tuple[Any, ...]) -> tuple[Any, ...]:
     for kind, target in _STATE.enabled.items():
         rule = None if _STATE.casting else ELEMENTWISE.get(kind, {}).get(name)
         if rule is not None and any(_is_on(each, kind) for each in operands):
-            cast: tuple[Any, ...] = _run(rule, lambda *cast: cast, operands, {}, Caster(kind, target))
+            caster = Caster(kind, target)
+            cast: tuple[Any, ...] = run_uncast(rule, (lambda *cast: cast, operands, {}, caster), {})
             return cast
     return operands
 

@@ -92,7 +92,9 @@ class _Call:
         self.batched_saved[kind] = [self.level.has(each) for each in examples]
         return [self.level.value(each) for each in examples]
 
-    def later(self, function: Callable[..., Any], saved: Sequence[Any], kind: str, given: Sequence[Any], batched: Sequence[bool]) -> tuple[Vmap, tuple[Any, ...]]:  # noqa: E501  # fmt: skip
+    def later(
+        self, function: Callable[..., Any], saved: Sequence[Any], kind: str, given: Sequence[Any], batched: list[bool]
+    ) -> tuple[Vmap, tuple[Any, ...]]:
         """Run the backward or jvp on examples: those of a new level, since that of the forward may have ended."""
         level = Vmap(self.level.size, self.level.randomness)
 
@@ -138,7 +140,8 @@ class _OfAllExamples(Function):
     def backward(ctx: Any, *gradients: Any) -> Any:
         """The gradients of the values from those of the results."""
         call: _Call = ctx.call
-        level, results = call.later(call.cls.user_backward(), ctx.saved_tensors, "backward", gradients, call.batched_outputs)  # noqa: E501  # fmt: skip
+        function = call.cls.user_backward()
+        level, results = call.later(function, ctx.saved_tensors, "backward", gradients, call.batched_outputs)
         wanted = len(call.batched_inputs)
         if len(results) > wanted and all(each is None for each in results[wanted:]):
             results = results[:wanted]

@@ -11,6 +11,7 @@ from collections import deque
 from multiprocessing import connection
 from typing import Any
 
+from ...._core.process.collector import collector_paused
 from . import MP_STATUS_CHECK_INTERVAL
 from .shared import Luggage, Mapped
 from .signal_handling import describe_death
@@ -41,14 +42,10 @@ class _Process:
         _widen(theirs)
         forked = context.get_start_method() == "fork"
         inherited = [*older, self.connection] if forked else []
-        collects = gc.isenabled()
-        self.process = context.Process(target=_process_worker, args=(theirs, setup, inherited, collects), daemon=True)
-        gc.disable()  # a worker must not collect, and so finish, what the main process has dropped
-        try:
+        started = theirs, setup, inherited, gc.isenabled()
+        self.process = context.Process(target=_process_worker, args=started, daemon=True)
+        with collector_paused():  # a worker must not collect, and so finish, what the main process has dropped
             self.process.start()
-        finally:
-            if collects:
-                gc.enable()
         theirs.close()
         self.mapped = Mapped()
         self.waiting: deque[tuple[int, Any]] = deque()

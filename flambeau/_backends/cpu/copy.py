@@ -1,12 +1,14 @@
-"""Copies of large arrays into new memory, with other strides or as another type of float."""
+"""Copies of large arrays into new memory: with other strides, backwards, or as another type of float."""
 
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import numpy as np
 
+from ..._codegen.elements.lines import reversed_lines
 from ..._codegen.elements.pointwise import MOST_DIMENSIONS
 from ..._codegen.elements.turn import turned_copy
 from ..._codegen.expr import Program
@@ -14,6 +16,8 @@ from ..._codegen.types import SCALARS
 from ..._core.arrays.quick import name_of
 from .pointwise import Pointwise
 
+BITS = {1: "int8", 2: "int16", 4: "int32", 8: "int64"}
+"""Elements that are moved alone, by their size: their bits as integers."""
 _NARROW = frozenset(("float32", "bfloat16", "float16"))
 _WIDE = frozenset(("float32", "float64"))
 _INTEGERS = frozenset(("uint8", "int8", "int16", "int32", "int64", "bool"))
@@ -43,6 +47,15 @@ def _turned(target: Any, source: Any) -> bool:
     step = source.strides[-1] // source.itemsize
     turned_copy(name_of(source.dtype))(target, source, batch, rows, columns, batch_step, step)
     return True
+
+
+def flipped(array: Any, dims: tuple[int, ...]) -> Any:
+    """A copy with the order along `dims` reversed, if these are all dimensions from one of them on; else None."""
+    bits, first = BITS.get(array.itemsize), array.ndim - len(dims)
+    if bits is None or not dims or min(dims) < first or not array.size or not array.flags.c_contiguous:
+        return None
+    length = math.prod(array.shape[first:])  # together they are one line
+    return reversed_lines(bits)(np.empty(array.shape, array.dtype), array, array.size // length, length)
 
 
 def _exact(given: str, wanted: str) -> bool:

@@ -16,7 +16,7 @@ from ..._codegen.elements.gather import GRID, LINES, SINGLE, gather_along, posit
 from ..._codegen.types import SCALARS
 from ..._core.arrays.quick import name_of
 from ..._core.backend import undispatched
-from .copy import copy_into
+from .copy import BITS, copy_into
 from .dtypes import float_name, wide_type
 
 Array = Any
@@ -25,8 +25,6 @@ Plan = tuple[Any, Sizes]
 """A kernel, and the numbers that it is called with."""
 
 _INDICES = {np.dtype(np.int64): "int64", np.dtype(np.int32): "int32"}
-_BITS = {1: "int8", 2: "int16", 4: "int32", 8: "int64"}
-"""Elements that are moved alone: their bits as integers."""
 _NO_POSITION = -1
 _CHECKS: dict[np.dtype[Any], Any] = {}
 """The kernels that look at positions, by the dtype of these."""
@@ -120,7 +118,7 @@ def _scatter_plan(
 
 def gathered(array: Array, dim: int, index: Array) -> Array | None:
     """The elements at the positions `index` along `dim`; the index has as many dimensions as the array."""
-    bits, kind = _BITS.get(array.itemsize), _INDICES.get(index.dtype)
+    bits, kind = BITS.get(array.itemsize), _INDICES.get(index.dtype)
     if bits is None or kind is None or not index.size or not within(index, array.shape[dim]):
         return None
     of_index = _steps(index.shape, index.strides, index.itemsize, dim)
@@ -131,7 +129,7 @@ def gathered(array: Array, dim: int, index: Array) -> Array | None:
 
 def selected(array: Array, dim: int, positions: Array) -> Array | None:
     """The slices at `positions`, a vector, along `dim`."""
-    bits, kind = _BITS.get(array.itemsize), _INDICES.get(positions.dtype)
+    bits, kind = BITS.get(array.itemsize), _INDICES.get(positions.dtype)
     shape = (*array.shape[:dim], positions.size, *array.shape[dim + 1 :])
     if bits is None or kind is None or 0 in shape:
         return None
@@ -141,7 +139,7 @@ def selected(array: Array, dim: int, positions: Array) -> Array | None:
 @lru_cache(256)
 def _places_plan(shape: Sizes, counts: Sizes, itemsize: int, index: np.dtype[Any]) -> tuple[Any, Sizes, Sizes] | None:
     """The kernel for an array of `shape` without gaps, the shape that results, and numbers for the kernel."""
-    bits, kind, rank = _BITS.get(itemsize), _INDICES.get(index), len(counts)
+    bits, kind, rank = BITS.get(itemsize), _INDICES.get(index), len(counts)
     if bits is None or kind is None or 0 in shape or 0 in counts:
         return None
     lead, plane = shape[:-rank], math.prod(shape[-rank:])
@@ -209,7 +207,7 @@ def _are_apart(target: Array, other: Array) -> bool:
 
 def _scatter(target: Array, dim: int, index: Array, of_index: Sizes, values: Array, how: str) -> bool:
     kind, shape = _INDICES.get(index.dtype), values.shape
-    name: str | None = _BITS.get(target.itemsize) if how == "write" else name_of(target.dtype)
+    name: str | None = BITS.get(target.itemsize) if how == "write" else name_of(target.dtype)
     if kind is None or name not in SCALARS or target.dtype is not values.dtype or target.dtype.kind == "b":
         return False
     if not _are_apart(target, values) or not _are_apart(target, index):

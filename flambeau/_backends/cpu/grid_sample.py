@@ -30,7 +30,7 @@ def _plan(
 ) -> tuple[Any, Shape, Shape] | None:
     """The kernel, the shape of its result and the sizes that it is called with."""
     name = name_of_type(dtype)
-    if name not in ("float32", "float64"):
+    if name not in ("float32", "float64") or math.prod(image[2:]) >= 2**31:
         return None
     kernel = sample_grid(name, points[-1], mode, padding, align_corners)
     return kernel, (*image[:2], *points[1:-1]), _sizes(image, points)

@@ -42,6 +42,12 @@ _GENERATED = {
     "grid_sampler_2d_backward": "grid_sample.sampled_backward",
     "grid_sampler_3d": "grid_sample.sampled",
     "grid_sampler_3d_backward": "grid_sample.sampled_backward",
+    "reflection_pad1d": "pad.reflected",
+    "reflection_pad2d": "pad.reflected",
+    "reflection_pad3d": "pad.reflected",
+    "replication_pad1d": "pad.replicated",
+    "replication_pad2d": "pad.replicated",
+    "replication_pad3d": "pad.replicated",
     "embedding_dense_backward": "gather.embedding_backward",
     "max_pool": "pool.max_pool",
     "max_pool2d_with_indices": "pool.max_pool_with_indices",
@@ -78,6 +84,7 @@ _GENERATED = {
 
 _LARGE_ENOUGH: dict[str, tuple[str, Callable[..., bool]]] = {
     "embedding": ("gather.embedding", lambda weight, indices, *_: indices.size * weight.shape[1] >= LARGE),
+    "flip": ("copy.flipped", lambda array, *_: array.size >= LARGE),
 }
 """Ops that NumPy runs as quickly where they are small, and when they are not: until then no compiler is started."""
 

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..._codegen.elements.masks import fill_where
+from .copy import BITS
 
 Array = Any
-
-_BITS = {1: "int8", 2: "int16", 4: "int32", 8: "int64"}
 _MOST_DIMENSIONS = 3
 
 
@@ -19,7 +18,7 @@ def fill(target: Array, mask: Array, value: Array) -> bool:
 
     The mask is one of booleans, and broadcast to the target.
     """
-    bits = _BITS.get(target.itemsize)
+    bits = BITS.get(target.itemsize)
     if bits is None or not target.size or not target.flags.c_contiguous or mask.dtype.kind != "b":
         return False
     dims = _merged(target.shape, np.broadcast_to(mask, target.shape).strides)

@@ -1,4 +1,4 @@
-"""Samples of images at the points of a grid, and their gradients: one point after the other, for all its channels.
+"""Samples of images at the points of a grid, each for all its channels, several points at a time; and their gradients.
 
 The arithmetic is that of the NumPy kernels in `_ops/nn/image/grid_sample.py`, whose numbers of modes these are.
 """
@@ -11,16 +11,19 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..._core.geometry.sample_points import pixel_of_nan, tap_of_nan
+from .. import constants
 from ..arrays import Arguments
 from ..build import Builder, Value, Variable
 from ..functions import fmod
 from ..kernel import kernel
-from ..types import I64, SCALARS, Scalar
+from ..types import I32, SCALARS, Scalar
 
 BILINEAR, NEAREST, BICUBIC = range(3)
 ZEROS, _BORDER, REFLECTION = range(3)
 _OFFSETS = {BILINEAR: (0, 1), NEAREST: (0,), BICUBIC: (-1, 0, 1, 2)}
 _GRAIN = 4096
+_TOGETHER = {BILINEAR: 8, NEAREST: 8, BICUBIC: 1}
+"""So many points are sampled together; of sixteen taps each, the registers hold those of one."""
 
 
 class _Axis(NamedTuple):
@@ -93,7 +96,7 @@ def _axis(c: Builder, normalised: Value, extent: Value, rank: int, mode: int, pa
     if mode == BICUBIC:
         taps = [_inside(c, each, size, rank, padding, align)[0] for each in taps]
     exist = [(each >= 0.0) & (each < size) for each in taps]
-    indices = [c.select(here, c.convert(each, I64), 0) for here, each in zip(exist, taps, strict=True)]
+    indices = [c.select(here, c.convert(each, extent.type), 0) for here, each in zip(exist, taps, strict=True)]
     part = place - before
     one = c.constant(part.type, 1.0)
     if mode == NEAREST:
@@ -138,20 +141,37 @@ def _geometry(b: Builder, arguments: Arguments, first: int, rank: int) -> list[V
     return [arguments.integer(first + number) for number in range(3 + rank)]
 
 
-def _point(
-    c: Builder, scalar: Scalar, grid: Value, point: Value, extents: Sequence[Value], how: tuple[int, int, bool]
-) -> tuple[list[_Axis], list[_Tap], Value]:
+def _points(
+    c: Builder,
+    scalar: Scalar,
+    grid: Value,
+    point: Value,
+    lanes: int,
+    extents: Sequence[Value],
+    how: tuple[int, int, bool],
+) -> tuple[list[_Axis], list[_Tap]]:
+    """What `lanes` points take from `point` on; places in an image are of the type of the extents."""
     rank = len(extents)
-    axes = [
-        _axis(c, c.load(grid, scalar, point * rank + (rank - 1 - dim)), extents[dim], rank, *how) for dim in range(rank)
-    ]
-    steps = [math.prod(extents[dim + 1 :], start=c.integer(1)) for dim in range(rank)]
-    return axes, _taps(axes, steps), steps[0] * extents[0]
+    if lanes == 1:
+        normalised = [c.load(grid, scalar, point * rank + number) for number in range(rank)]
+    else:
+        mixed = c.load(grid, scalar, point * rank, lanes * rank)
+        normalised = [c.shuffle(mixed, None, range(number, lanes * rank, rank)) for number in range(rank)]
+    axes = [_axis(c, normalised[rank - 1 - dim], extents[dim], rank, *how) for dim in range(rank)]
+    one = c.constant(extents[0].type, 1)
+    return axes, _taps(axes, [math.prod(extents[dim + 1 :], start=one) for dim in range(rank)])
+
+
+def _pixels(c: Builder, scalar: Scalar, plane: Value, places: Value) -> Value:
+    """The pixels of a plane at the places of several points."""
+    if places.lanes == 1:
+        return c.load(plane, scalar, places)
+    return c.gathered([c.load(plane, scalar, c.lane(places, number)) for number in range(places.lanes)])
 
 
 @kernel
 def sample_grid(b: Builder, arguments: Arguments, dtype: str, rank: int, mode: int, padding: int, align: bool) -> None:
-    """(out, x, grid, batch, channels, points, extents...)."""
+    """(out, x, grid, batch, channels, points, extents...); an image has fewer than 2**31 pixels."""
     scalar = SCALARS[dtype]
     out, x, grid = (arguments.array(number).data for number in range(3))
     batch, channels, points, *extents = _geometry(b, arguments, 3, rank)
@@ -162,14 +182,17 @@ def sample_grid(b: Builder, arguments: Arguments, dtype: str, rank: int, mode: i
         least = c.larger(points_, 1)  # there may be none
         with c.loop(begin // least, (end + least - 1) // least) as image:
             start = image * points_
-            with c.loop(c.larger(begin - start, 0), c.smaller(end - start, points_)) as place:
-                _, taps, area = _point(c, scalar, grid_, start + place, extents_, (mode, padding, align))
+            area = math.prod(extents_, start=c.integer(1))
+            narrow = [c.convert(extent, I32) for extent in extents_]
+            first, last = c.larger(begin - start, 0), c.smaller(end - start, points_)
+            for place, lanes in c.lanes(first, last, _TOGETHER[mode]):
+                _, taps = _points(c, scalar, grid_, start + place, lanes, narrow, (mode, padding, align))
                 with c.loop(0, channels_) as channel:
                     plane = image * channels_ + channel
-                    pixels = c.at(x_, scalar, plane * area)
-                    total = c.constant(scalar.compute, 0.0)
+                    image_ = c.at(x_, scalar, plane * area)
+                    total = c.constant(constants.vector(scalar.compute, lanes), 0.0)
                     for tap in taps:
-                        value = c.load(pixels, scalar, tap.pixel)
+                        value = _pixels(c, scalar, image_, tap.pixel)
                         if rank == 3:  # a pixel that does not exist adds nothing, even where its weight is NaN
                             total = total + c.select(tap.exists, value * tap.weight, 0.0)
                         else:
@@ -196,9 +219,10 @@ def sample_grid_backward(
     slanted = mask[1] and mode != NEAREST
     with b.parallel(batch, 1, *captured, unlock=True) as (c, begin, end, inside):
         of_x_, of_grid_, grad_, x_, grid_, channels_, points_, *extents_ = inside
+        area = math.prod(extents_, start=c.integer(1))
         with c.loop(begin, end) as image, c.loop(0, points_) as place:
             point = image * points_ + place
-            axes, taps, area = _point(c, scalar, grid_, point, extents_, (mode, padding, align))
+            axes, taps = _points(c, scalar, grid_, point, 1, extents_, (mode, padding, align))
             sums: list[Variable] = [c.variable(scalar.compute, 0.0) for _ in taps] if slanted else []
             with c.loop(0, channels_) as channel:
                 plane = image * channels_ + channel

@@ -69,3 +69,19 @@ def test_turned_matrices(shape: tuple[int, ...], dtype: str) -> None:
     np.testing.assert_array_equal(got.double().numpy(), x.double().numpy().swapaxes(-1, -2))
     part = x[..., 1:, :-1].transpose(-1, -2).contiguous()
     np.testing.assert_array_equal(part.double().numpy(), x.double().numpy()[..., 1:, :-1].swapaxes(-1, -2))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "complex64", "uint8", "bool"])
+def test_flips(dtype: str) -> None:
+    for shape, dims in (
+        ((90, 100), 1),
+        ((90, 100), 0),
+        ((9, 10, 100), (1, 2)),
+        ((9, 10, 100), (0, 2)),
+        ((3000, 3), (0, 1)),
+        ((1800, 5), 1),
+        ((9000,), 0),
+    ):
+        ours, theirs = (source(module, dtype).reshape(shape).flip(dims) for module in (flambeau, torch))
+        assert ours.stride() == theirs.stride()
+        np.testing.assert_array_equal(ours.to(flambeau.complex128).numpy(), theirs.to(torch.complex128).numpy())

@@ -20,7 +20,7 @@ def _run(T: Any, mode: str, rank: int, padding: str, align: bool, wanted: tuple[
     source = np.random.RandomState(rank)
     extents = (5, 4, 3)[:rank]
     image = source.standard_normal((2, 3, *extents)).astype(dtype)
-    points = source.uniform(-2.3, 2.3, (2, *(3, 6, 2)[:rank], rank)).astype(dtype)
+    points = source.uniform(-2.3, 2.3, (2, *(3, 7, 2)[:rank], rank)).astype(dtype)  # whole vectors, and some beside
     x, grid = (T.tensor(each, requires_grad=need) for each, need in zip((image, points), wanted, strict=True))
     result = T.nn.functional.grid_sample(x, grid, mode, padding, align)
     grad = T.tensor(source.standard_normal(result.shape).astype(dtype))

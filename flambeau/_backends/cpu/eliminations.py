@@ -128,6 +128,27 @@ def factored(matrices: Array) -> tuple[Array, Array] | None:
     return packed.reshape(*batch, columns, rows).swapaxes(-1, -2), swaps.reshape(*batch, -1).astype(np.int32)
 
 
+def are_factored(matrices: Array) -> bool:
+    """Whether `factored` and `solved_by_factors` do such matrices."""
+    return all(_routine_for(name, matrices) is not None for name in ("getrf", "getrs"))
+
+
+def solved_by_factors(packed: Array, swaps: Array, right: Array, adjoint: bool) -> Array | None:
+    """The X of A X = B, or of A^H X = B, from what `factored` gives for A; its columns lie one after the other."""
+    run = _routine_for("getrs", packed)
+    batch = packed.shape[:-2]
+    if run is None or right.dtype != packed.dtype or not right.size or right.shape[:-2] != batch:
+        return None
+    size, columns = right.shape[-2:]
+    factors = np.ascontiguousarray(packed.swapaxes(-1, -2)).reshape(-1, size, size)
+    solution, rows = _by_columns(right), swaps.astype(np.int64).reshape(-1, size)
+    letter = "N" if not adjoint else "C" if packed.dtype.kind == "c" else "T"
+    order, count, info = _number(size), _number(columns), _number(0)
+    for matrix, made, answer in zip(*map(_addresses, (factors, rows, solution)), strict=True):
+        run(*_letters(letter), order, count, matrix, order, made, answer, order, info, *_lengths(letter))
+    return solution.reshape(*batch, columns, size).swapaxes(-1, -2)
+
+
 def inverted(matrices: Array) -> tuple[Array, Array] | None:
     """The inverses of matrices, and codes: 0, or the number of the pivot that is zero; there the result is infinite."""
     factor, invert = (_routine_for(name, matrices) for name in ("getrf", "getri"))

@@ -267,15 +267,18 @@ def _lu_solve_of_right_side(grad: Tensor, LU: Any, pivots: Any, left: bool, adjo
     B=_lu_solve_of_right_side,
 )
 def _lu_solve(LU: Array, pivots: Array, B: Array, left: bool, adjoint: bool) -> Array:
-    order = _order_of_swaps(pivots, LU.shape[-1])
-    permutation = _permutation(order, LU.dtype)
-    if left == adjoint:  # X A = B is A^H X^H = B^H
-        right = B if left else B.swapaxes(-1, -2).conj()
+    right = B if left else B.swapaxes(-1, -2).conj()  # X A = B is A^H X^H = B^H
+    turned = left == adjoint
+    if type(LU) is np.ndarray:
+        solution = lapack.solved_by_factors(LU, pivots, right, turned)
+        if solution is not None:
+            return solution if left else solution.swapaxes(-1, -2).conj()
+    permutation = _permutation(_order_of_swaps(pivots, LU.shape[-1]), LU.dtype)
+    if turned:
         adjoint_packed = LU.swapaxes(-1, -2).conj()
         half = solve_triangle(adjoint_packed, right, False, False)
         solution = np.matmul(permutation, solve_triangle(adjoint_packed, half, True, True))
     else:
-        right = B if left else B.swapaxes(-1, -2).conj()
         half = solve_triangle(LU, np.matmul(permutation.swapaxes(-1, -2), right), False, True)
         solution = solve_triangle(LU, half, True, False)
     return column_major(solution) if left else row_major(solution.swapaxes(-1, -2).conj())

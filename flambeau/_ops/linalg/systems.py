@@ -11,6 +11,7 @@ import numpy as np
 from ..._backends import lapack
 from ..._core.arrays.quick import joint_shape
 from ..._core.backend import as_array, read
+from ..._core.modes import THREAD
 from ..._core.process.caller import warn_of_old_name
 from ..._core.tensor import Tensor
 from ..._dispatch.changes.exact_out import write_packed
@@ -229,16 +230,20 @@ def inverse(input: Tensor) -> Tensor:
     return inv(input)
 
 
-def _is_vector_right_side(A: Tensor, B: Tensor) -> bool:
-    return bool(B._array.ndim == 1 or (A._array.ndim - 1 == B._array.ndim and B._array.shape == A._array.shape[:-1]))
-
-
 def _solve_gradients(grads: Any, needs: Any, A: Any, B_sym_sizes: Any, result: Any, left: bool) -> list[Any]:
-    grad = grads[0]
+    return _gradients_of_solution(
+        grads[0], needs, A, B_sym_sizes, result, left, lambda right: _solve_ex(hermitian(A), right, left)[0]
+    )
+
+
+def _gradients_of_solution(
+    grad: Any, needs: Any, A: Any, right_shape: Any, result: Any, left: bool, solved: Callable[[Any], Any]
+) -> list[Any]:
+    """The gradients by both sides; `solved` solves the system of the adjoint of `A`."""
     if grad is None:
         return [None, None]
-    vector = len(B_sym_sizes) == 1 or (A.ndim - 1 == len(B_sym_sizes) and tuple(B_sym_sizes) == A._array.shape[:-1])
-    of_right, _ = _solve_ex(hermitian(A), grad.unsqueeze(-1) if vector else grad, left)
+    vector = len(right_shape) == 1 or (A.ndim - 1 == len(right_shape) and tuple(right_shape) == A._array.shape[:-1])
+    of_right = solved(grad.unsqueeze(-1) if vector else grad)
     if vector:
         result = result.unsqueeze(-1)
     of_matrix = None
@@ -247,9 +252,13 @@ def _solve_gradients(grads: Any, needs: Any, A: Any, B_sym_sizes: Any, result: A
     return [of_matrix, of_right.squeeze(-1) if vector else of_right]
 
 
+def _is_vector(A: Array, B: Array) -> bool:
+    return bool(B.ndim == 1 or (A.ndim - 1 == B.ndim and B.shape == A.shape[:-1]))
+
+
 @several("LinalgSolveExBackward0", joint=_solve_gradients, results=("result", "info"))
 def _solve_ex(A: Array, B: Array, left: bool) -> Any:
-    vector = B.ndim == 1 or (A.ndim - 1 == B.ndim and B.shape == A.shape[:-1])
+    vector = _is_vector(A, B)
     right = B[..., None] if vector else B
     if not left:
         A, right = A.swapaxes(-1, -2), right.swapaxes(-1, -2)
@@ -266,6 +275,51 @@ def _solve_ex(A: Array, B: Array, left: bool) -> Any:
     return (column_major(solution) if solution.ndim > 1 else row_major(solution)), info
 
 
+def _factored_gradients(
+    grads: Any, needs: Any, A: Any, B_sym_sizes: Any, result: Any, LU: Any, pivots: Any, left: bool
+) -> list[Any]:
+    from .lu import _lu_solve
+
+    def solved(right: Any) -> Any:
+        if THREAD.modes.grad:  # factors are no functions of A that could be differentiated
+            return _solve_ex(hermitian(A), right, left)[0]
+        return _lu_solve(LU, pivots, right, True, True) if left else _lu_solve(LU, pivots, right.mT, True, True).mT
+
+    return _gradients_of_solution(grads[0], needs, A, B_sym_sizes, result, left, solved)
+
+
+@several("LinalgSolveExBackward0", joint=_factored_gradients, results=("result", "LU", "pivots", "info"))
+def _solve_keeping_factors(A: Array, B: Array, left: bool) -> Any:
+    """The same, and the factors of A, or of its transpose: so the derivative does not have to find them again."""
+    matrix, right = (A, B[..., None] if _is_vector(A, B) else B)
+    if not left:
+        matrix, right = matrix.swapaxes(-1, -2), right.swapaxes(-1, -2)
+    packed, pivots = lapack.factored(matrix)
+    if not np.diagonal(packed, axis1=-2, axis2=-1).all():
+        result, info = _solve_ex.kernel(A, B, left)
+        return result, packed, pivots, info
+    solution = lapack.solved_by_factors(packed, pivots, right, False)
+    if _is_vector(A, B):
+        solution = column_major(solution[..., 0]) if A.ndim > 2 else solution[..., 0]
+    elif not left:
+        solution = solution.swapaxes(-1, -2)
+    return solution, packed, pivots, np.zeros(A.shape[:-2], np.int32)
+
+
+def _solved(A: Tensor, B: Tensor, left: bool) -> tuple[Tensor, Tensor]:
+    """The solution and codes; where derivatives may be asked for, factors are kept for them."""
+    modes = THREAD.modes
+    recorded = modes.plain and modes.grad and (A.requires_grad or B.requires_grad)
+    if recorded and A._kind is B._kind and type(A._array) is np.ndarray:
+        batch = A._array.shape[:-2]
+        same_batch = B._array.shape[: len(batch)] == batch and (_is_vector(A._array, B._array) or B.ndim == A.ndim)
+        if same_batch and B._array.size and lapack.are_factored(A._array):
+            result, _, _, info = _solve_keeping_factors(A, B, left)
+            return result, info
+    result, info = _solve_ex(A, B, left)
+    return result, info
+
+
 def _solve_matrix(A: Any, B: Any) -> Tensor:
     """The solution X of A X = B for a matrix or batch of matrices B; infinite where A is singular."""
     return _solve_ex(A, B, True)[0]
@@ -277,7 +331,7 @@ def _check_solve(name: str, A: Tensor, B: Tensor, left: bool) -> None:
     if not isinstance(B, Tensor):
         raise TypeError(f"{name}(): argument 'B' (position 2) must be Tensor, not {type(B).__name__}")
     check_same_dtype(name, A, B)
-    if _is_vector_right_side(A, B):
+    if _is_vector(A._array, B._array):
         if not left:
             raise RuntimeError(
                 f"{name}: Vector broadcasting of the left hand side is not supported for left=False. In this case "
@@ -315,7 +369,7 @@ def _raise_unsolved(name: str, info: Tensor) -> None:
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> Any:
     """The solution of A X = B, and codes that are not zero where there is none."""
     _check_solve("linalg.solve", A, B, left)
-    result, info = _solve_ex(A, B, left)
+    result, info = _solved(A, B, left)
     if check_errors:
         _raise_unsolved("torch.linalg.solve_ex", info)
     return named(SOLVE_EX, (result, info))
@@ -325,7 +379,7 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """The solution of A X = B; with `left=False` of X A = B."""
     _check_solve("linalg.solve", A, B, left)
-    result, info = _solve_ex(A, B, left)
+    result, info = _solved(A, B, left)
     _raise_unsolved("torch.linalg.solve", info)
     return result
 

@@ -177,3 +177,15 @@ def test_working_memory_is_asked_for_once_for_each_size(monkeypatch: pytest.Monk
     monkeypatch.setattr(eliminations, "_KEPT", 5)
     eliminations.qr(numbers((21, 21), "float32"), "reduced")
     assert len(sizes) == 2
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("adjoint", [False, True])
+def test_solutions_by_factors(adjoint: bool, dtype: str) -> None:
+    matrices, right = numbers((2, 18, 18), dtype) + 4 * np.eye(18, dtype=dtype), numbers((2, 18, 3), dtype)
+    factors = eliminations.factored(matrices)
+    assert factors is not None
+    solution = eliminations.solved_by_factors(*factors, right, adjoint)
+    system = matrices.conj().swapaxes(-1, -2) if adjoint else matrices
+    np.testing.assert_allclose(system @ solution, right, atol=1000 * np.finfo(dtype).eps)
+    assert eliminations.solved_by_factors(*factors, right[0], adjoint) is None  # another batch

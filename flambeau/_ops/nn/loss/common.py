@@ -231,9 +231,22 @@ _LOWEST_LOG = -100.0
 _EPSILON = 1e-12
 
 
+@pointwise
+def _slope_of_two(x: Array, target: Array) -> Array:
+    return (x - target) / np.maximum((1 - x) * x, _EPSILON)
+
+
+@composite(
+    "binary_cross_entropy_slope",
+    lambda x, target: _slope_of_two(x, target) if x.dtype == target.dtype and x.dtype.char in "fd" else None,
+)
+def _bce_slope(self: Tensor, target: Tensor) -> Tensor:
+    """The derivative of an element's loss by the probability."""
+    return (self - target) / ((1 - self) * self).clamp(min=_EPSILON)
+
+
 def _bce_gradient(grad: Tensor, self: Tensor, target: Tensor, weight: Tensor, reduction: int) -> Tensor:
-    slope = (self - target) / ((1 - self) * self).clamp(min=_EPSILON)
-    gradient = mean_per_element(grad, reduction, self.numel()) * slope
+    gradient = mean_per_element(grad, reduction, self.numel()) * _bce_slope(self, target)
     return gradient if weight is None else gradient * weight
 
 

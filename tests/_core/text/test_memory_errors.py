@@ -55,8 +55,10 @@ _FROM_TABLES: dict[str, Any] = {
     "adaptive_max_pool2d": lambda torch: torch.nn.functional.adaptive_max_pool2d(torch.ones(1, 2, 2), 10**8),
     "triu_indices": lambda torch: torch.triu_indices(10**8, 10**8),
     "vander": lambda torch: torch.vander(torch.ones(10**6), 10**9),
+    "an expanded factor": _CALLS["@"],
 }
-"""Results made from lists of places along each dimension, which would fit; the numbers of their bytes would not."""
+"""Results made from lists of places along each dimension, or from a copy of a factor, which may fit (where memory is
+promised before it is there, even if it is not there): the results do not."""
 
 
 @pytest.mark.parametrize("call", _FROM_TABLES.values(), ids=_FROM_TABLES)

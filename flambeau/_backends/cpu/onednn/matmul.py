@@ -25,17 +25,21 @@ class _Plan(NamedTuple):
     copied: tuple[bool, bool, bool]
 
 
-def matmul(a: Array, b: Array, bias: Array | None = None, bench: Bench = DIRECT) -> Array:
+def matmul(
+    a: Array, b: Array, bias: Array | None = None, bench: Bench = DIRECT, result: Array | None = None
+) -> Array:
     """The product of matrices (..., m, k) and (..., k, n), plus `bias`, which is broadcast to the result.
 
     Leading dimensions are broadcast. Floats give their own dtype; int8 or uint8 times int8 gives the exact int32.
+    It is written to `result`, or to a new array.
     """
     added = None if bias is None else (bias.shape, bias.strides, bias.dtype)
     plan = _plan(a.shape, a.strides, a.dtype, b.shape, b.strides, b.dtype, added)
     arrays = [a, b] if bias is None else [a, b, bias]
     if plan.primitive is None or not all(each.flags.aligned for each in arrays):
         return _with_copies(plan, a, b, bias)
-    result = new_array(plan.shape, plan.dtype, bench=bench)
+    if result is None:
+        result = new_array(plan.shape, plan.dtype, bench=bench)
     run(plan.primitive, [*arrays, result], bench)
     return result
 
@@ -66,10 +70,14 @@ def _with_packed(rows: int, shape: Shape, strides: Shape, dtype: Any) -> Primiti
 
 
 def _with_copies(plan: _Plan, a: Array, b: Array, bias: Array | None) -> Array:
-    """The product of copies: of the operands that the plan names, or of all if the elements are not aligned."""
+    """The product of copies: of the operands that the plan names, or of all if the elements are not aligned.
+
+    The result comes first: where there is no room for it, an operand that repeats itself is not written out in vain.
+    """
+    result = new_array(plan.shape, plan.dtype)
     copied = plan.copied if any(plan.copied) else (True, True, True)
     a, b = (np.array(each, order="C") if copy else each for each, copy in zip((a, b), copied, strict=False))
-    return matmul(a, b, bias if bias is None or not copied[2] else np.array(bias, order="C"))
+    return matmul(a, b, bias if bias is None or not copied[2] else np.array(bias, order="C"), result=result)
 
 
 @cached

@@ -25,9 +25,7 @@ class _Plan(NamedTuple):
     copied: tuple[bool, bool, bool]
 
 
-def matmul(
-    a: Array, b: Array, bias: Array | None = None, bench: Bench = DIRECT, result: Array | None = None
-) -> Array:
+def matmul(a: Array, b: Array, bias: Array | None = None, bench: Bench = DIRECT, result: Array | None = None) -> Array:
     """The product of matrices (..., m, k) and (..., k, n), plus `bias`, which is broadcast to the result.
 
     Leading dimensions are broadcast. Floats give their own dtype; int8 or uint8 times int8 gives the exact int32.

@@ -11,6 +11,7 @@ from ..._core.arrays.quick import name_of
 from ..._core.geometry.layout import preserved_strides
 from . import cudnn
 from .array import DeviceArray, empty, form_of, of_form
+from .cudnn_descriptors import Refused
 
 _HALVES = frozenset(("float16", "bfloat16"))
 _MOST_WIDTH, _WIDTH_STEP = 128, 8
@@ -186,11 +187,11 @@ def _planned(product: str, name: str, arrays: dict[int, DeviceArray], causal: bo
             array = arrays[number]
             each.set_output(True).set_uid(number).set_dim(list(array.shape)).set_stride(_steps(array))
             if number == _SUMS:
-                each.set_data_type(single)
+                each._set_data_type(single)
 
     try:
         return cudnn.Plan(name, describe)
-    except cudnn.Refused:
+    except Refused:
         return None
 
 
@@ -200,4 +201,4 @@ def _steps(array: DeviceArray) -> list[int]:
 
 def _tensor(graph: Any, number: int, array: DeviceArray) -> Any:
     kind = getattr(cudnn.library().data_type, cudnn.TYPES[name_of(array.form.dtype)])
-    return graph.tensor(dim=list(array.shape), stride=_steps(array), data_type=kind, uid=number)
+    return graph._make_tensor(dim=list(array.shape), stride=_steps(array), data_type=kind, uid=number)

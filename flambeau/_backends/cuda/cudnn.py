@@ -5,53 +5,67 @@ Attention has them; convolutions, of which a step has more, go the shorter way o
 
 from __future__ import annotations
 
-import importlib
+import importlib.machinery
+import importlib.util
+import sys
 from collections.abc import Callable
 from functools import cache
+from types import ModuleType
 from typing import Any
 
 from ..._core.process.gpu_choices import CHOICES
+from . import cudnn_descriptors
+from .cudnn_descriptors import Refused, handle
 from .driver import driver
 from .scratch import scratch
 
 TYPES = {"float32": "FLOAT", "float16": "HALF", "bfloat16": "BFLOAT16"}
 """What the front end calls the types of elements."""
 _MOST_WORKSPACE = 1 << 30
-
-
-class Refused(Exception):
-    """cuDNN does not do it."""
+_COMPILED_PART = "cudnn._compiled_module"
 
 
 @cache
 def library() -> Any:
-    """The front end with a library behind it; None: one of them is not there."""
+    """The front end's compiled part, with a library behind it; None: one of them is not there."""
+    behind = cudnn_descriptors.library()
     try:
-        found = importlib.import_module("cudnn")
+        found = _compiled_part()
+        found._set_dlhandle_cudnn(behind._handle)
         found.backend_version()
     except Exception:  # whatever is missing: the front end finds out in its own ways
         return None
     return found
 
 
-_handles: dict[int, Any] = {}
+def _compiled_part() -> Any:
+    """The module that the front end's others only dress.
 
-
-def _handle(stream: int) -> Any:
-    """A handle for each queue: to tell a handle about another queue costs more than a launch."""
-    found = _handles.get(stream)
-    if found is None:
-        api = library()
-        found = api.create_handle()
-        api.set_stream(found, stream)
-        _handles[stream] = found
-    return found
+    They import PyTorch wherever it is installed, which takes seconds and is of no use here. Whoever imports them later
+    finds this module where they look for it.
+    """
+    if _COMPILED_PART in sys.modules:
+        return sys.modules[_COMPILED_PART]
+    package, _, _ = _COMPILED_PART.partition(".")
+    whole = importlib.util.find_spec(package)
+    places = None if whole is None else whole.submodule_search_locations
+    spec = None if places is None else importlib.machinery.PathFinder.find_spec(_COMPILED_PART, places)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{package}: there is no front end of cuDNN")
+    made: ModuleType = importlib.util.module_from_spec(spec)
+    sys.modules[_COMPILED_PART] = made
+    try:
+        spec.loader.exec_module(made)
+    except BaseException:
+        del sys.modules[_COMPILED_PART]
+        raise
+    return made
 
 
 class Plan:
     """A graph that is ready to run."""
 
-    __slots__ = ("_graph", "_workspace")
+    __slots__ = ("_execute", "_workspace")
 
     def __init__(self, dtype: str, describe: Callable[[Any], None]) -> None:
         """`describe` adds tensors, with numbers of their own, and operations to a graph."""
@@ -61,7 +75,7 @@ class Plan:
             io_data_type=getattr(kinds, TYPES[dtype]),
             intermediate_data_type=kinds.FLOAT,
             compute_data_type=kinds.FLOAT,
-            handle=_handle(driver().stream()),
+            handle=handle(driver().stream()),
         )
         try:
             describe(graph)
@@ -75,11 +89,11 @@ class Plan:
             graph.build_plans()
         except (RuntimeError, ValueError, api.cudnnGraphNotSupportedError) as error:
             raise Refused(str(error)) from error
-        self._graph = graph
+        self._execute = graph._execute
         self._workspace: int = graph.get_workspace_size()
 
     def __call__(self, pointers: dict[int, int]) -> None:
         """Compute: for the number of each tensor its address."""
         stream = driver().stream()
         place, _ = scratch(self._workspace, stream) if self._workspace else (0, None)
-        self._graph.execute(pointers, place, _handles.get(stream) or _handle(stream))
+        self._execute(pointers, place, handle(stream))

@@ -1,0 +1,77 @@
+"""The front end of cuDNN is loaded without what only dresses it, which would import PyTorch."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from flambeau._backends.cuda import cudnn, cudnn_descriptors
+
+PACKAGE = "front_end_of_a_test"
+DRESSED = """
+from . import _compiled_module
+
+import a_large_library
+"""
+COMPILED = """
+HANDLES = []
+_set_dlhandle_cudnn = HANDLES.append
+
+def backend_version():
+    return 91300
+"""
+
+
+@pytest.fixture
+def front_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A front end like the vendor's, and a library with a handle."""
+    (tmp_path / PACKAGE).mkdir()
+    (tmp_path / PACKAGE / "__init__.py").write_text(DRESSED, encoding="utf-8")
+    (tmp_path / PACKAGE / "_compiled_module.py").write_text(COMPILED, encoding="utf-8")
+    (tmp_path / "a_large_library.py").write_text("", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(cudnn, "_COMPILED_PART", f"{PACKAGE}._compiled_module")
+    monkeypatch.setattr(cudnn_descriptors, "library", lambda: SimpleNamespace(_handle=7))
+    yield cudnn.library.__wrapped__
+    for name in (PACKAGE, f"{PACKAGE}._compiled_module", "a_large_library"):
+        sys.modules.pop(name, None)
+
+
+def test_only_the_compiled_part_is_loaded(front_end: Any) -> None:
+    found = front_end()
+    assert found.HANDLES == [7]
+    assert found.backend_version() == 91300
+    assert PACKAGE not in sys.modules
+    assert "a_large_library" not in sys.modules
+
+
+def test_whoever_imports_the_front_end_later_finds_the_same_part(front_end: Any) -> None:
+    found = front_end()
+    whole = importlib.import_module(PACKAGE)
+    assert whole._compiled_module is found
+    assert front_end() is found
+    assert "a_large_library" in sys.modules
+
+
+def test_one_that_is_imported_already_is_taken(front_end: Any) -> None:
+    whole = importlib.import_module(PACKAGE)
+    assert front_end() is whole._compiled_module
+
+
+def test_there_may_be_none(front_end: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cudnn, "_COMPILED_PART", "no_front_end_of_a_test._compiled_module")
+    assert front_end() is None
+    monkeypatch.setattr(cudnn, "_COMPILED_PART", f"{PACKAGE}._another_part")
+    assert front_end() is None
+
+
+def test_one_that_cannot_be_loaded_leaves_nothing_behind(front_end: Any, tmp_path: Path) -> None:
+    (tmp_path / PACKAGE / "_compiled_module.py").write_text("raise OSError('no GPU')", encoding="utf-8")
+    importlib.invalidate_caches()
+    assert front_end() is None
+    assert f"{PACKAGE}._compiled_module" not in sys.modules

@@ -596,7 +596,8 @@ class Builder:
     def parallel(
         self, count: Operand, grain: Operand, *captured: Value, unlock: bool = False
     ) -> Iterator[tuple[Builder, Value, Value, list[Value]]]:
-        """Divide `count` steps among the threads, at least `grain` at a time.
+        """Divide `count` steps among the threads, at least `grain` at a time (`shares.py`); fewer than twice as many
+        are not divided.
 
         The body is a function of its own: it gets its builder, the first and the last step (exclusive) of a share, and
         the values that were captured. Shares run in any order, at the same time. With `unlock` other Python threads
@@ -616,7 +617,7 @@ class Builder:
         yield inner, begin, end, inside
         inner.give_back()
         body, count, grain = Value(self, inner.function), self.integer(count), self.integer(grain)
-        with self.either(count <= grain) as (small, large):
+        with self.either(count < grain * 2) as (small, large):
             with small:
                 self.ir.call(inner.function, [place, constants.number(I64, 0), count.ir])
             with large:

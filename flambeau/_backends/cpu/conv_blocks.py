@@ -15,6 +15,7 @@ import numpy as np
 
 from ..._codegen.images.conv_blocks import BLOCK, Sizes, Tile, correlate_blocks
 from ..._codegen.machine.engine import engine
+from ..._codegen.shares import MULTIPLICATIONS
 from ..._core.geometry.moving_windows import Geometry, Shape
 from ..._core.process.threads import num_threads
 from .bench import Bench
@@ -29,8 +30,6 @@ _PLAIN = (1, 1), (0, 0), (1, 1), 1
 _TILES = [Tile(*each) for each in ((6, 4), (5, 4), (4, 4), (8, 3), (8, 2), (4, 2), (8, 1), (4, 1))]
 _MOST_PANEL = 1 << 18
 """Elements of the panel of an image: more would not stay in the second cache."""
-_SHARE = 1 << 18
-"""Multiplications that are worth another thread."""
 _LITTLE = 1 << 22
 """Up to so many multiplications bringing everything into blocks takes the library as long as to multiply."""
 _MANY_ZEROS = (4, 3)
@@ -66,7 +65,7 @@ def _plan(shape: Shape, weight_shape: Shape, biased: bool, threads: int, vendor:
     (batch, channels, height, width), (outputs, _, taps_down, taps) = shape, weight_shape
     rows, columns = height - taps_down + 1, width - taps + 1
     work = batch * outputs * channels * taps_down * taps * rows * columns
-    parts = 1 if batch >= threads else min(-(-threads // batch), max(work // batch // _SHARE, 1))
+    parts = 1 if batch >= threads else min(-(-threads // batch), max(work // batch // MULTIPLICATIONS, 1))
     sizes = Sizes(batch, parts, channels, height, width, outputs, taps_down, taps, rows, columns)
     tile = _tile(outputs, rows * columns)
     if tile is None or sizes.panel > _MOST_PANEL or engine().register_bytes < 64:

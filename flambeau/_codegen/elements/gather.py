@@ -17,7 +17,7 @@ from ..arrays import Arguments
 from ..build import Builder, Value
 from ..kernel import kernel
 from ..rows.reduce import combination
-from ..rows.shared import GRAIN
+from ..shares import ELEMENTS, steps_worth
 from ..types import I64, SCALARS, Scalar
 
 SINGLE, LINES, GRID = "single", "lines", "grid"
@@ -34,7 +34,7 @@ def positions_within(b: Builder, arguments: Arguments, index: str) -> None:
     scalar = SCALARS[index]
     wrong, positions = (arguments.array(number).data for number in range(2))
     count, size = (arguments.integer(number) for number in range(2, 4))
-    with b.parallel(count, GRAIN, wrong, positions, size, unlock=True) as (c, begin, end, inside):
+    with b.parallel(count, ELEMENTS, wrong, positions, size, unlock=True) as (c, begin, end, inside):
         wrong_, positions_, size_ = inside
         limit = c.convert(c.smaller(size_, 2 ** (8 * scalar.size - 1) - 1), scalar.compute)
         width = 64 // scalar.size
@@ -73,7 +73,7 @@ def gather_along(b: Builder, arguments: Arguments, dtype: str, index: str, form:
     captured = [arguments.array(number).data for number in range(3)]
     outer, along, inner, *steps = (arguments.integer(number) for number in range(3, 12))
     captured += [along, inner, *steps]
-    grain = b.larger(b.integer(GRAIN) // b.larger(inner, 1), 1)
+    grain = steps_worth(b, inner)
     with b.parallel(outer * along, grain, *captured, unlock=True) as (c, begin, end, inside):
         out, x, index_, along_, inner_, *steps_ = inside
         of_x, of_index = _Steps(steps_[:3]), _Steps(steps_[3:])
@@ -114,7 +114,7 @@ def scatter_along(b: Builder, arguments: Arguments, dtype: str, given: str, inde
     skipped = arguments.integer(15)
     blocks = b.larger(inner // COLUMNS, 1)
     captured += [along, inner, *steps, skipped, blocks]
-    grain = b.larger(b.integer(GRAIN) * blocks // b.larger(along * inner, 1), 1)
+    grain = steps_worth(b, along * inner // b.larger(blocks, 1))
     # What meets at one position is written by one thread, in order: slices are divided by columns alone.
     with b.parallel(outer * blocks, grain, *captured, unlock=True) as (c, begin, end, inside):
         target, x, index_, along_, inner_, *steps_, skipped_, blocks_ = inside

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ..arrays import Arguments
 from ..build import Builder
 from ..kernel import kernel
-from ..rows.shared import GRAIN, scratch
+from ..rows.shared import scratch
+from ..shares import ELEMENTS, steps_worth
 from ..types import I64, POINTER, SCALARS
 
 
@@ -17,7 +18,7 @@ def join_lines(b: Builder, arguments: Arguments) -> None:
     """
     out, lines, step = arguments.array(0).data, arguments.integer(1), arguments.integer(2)
     lengths, count = arguments.array(3).data, arguments.count - 4
-    grain = b.larger(b.integer(4 * GRAIN) // b.larger(step, 1), 1)
+    grain = steps_worth(b, step, 2 * ELEMENTS)
     with scratch(b, SCALARS["int64"], count) as sources:
         with b.loop(0, count) as number:
             b.store_raw(arguments.array(number + 4).data, b.offset(sources, number, POINTER))

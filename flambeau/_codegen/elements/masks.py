@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..arrays import Arguments
 from ..build import Builder
 from ..kernel import kernel
-from ..rows.shared import GRAIN
+from ..shares import steps_worth
 from ..types import SCALARS
 
 
@@ -19,8 +19,7 @@ def fill_where(b: Builder, arguments: Arguments, bits: str) -> None:
     captured = [arguments.array(number).data for number in range(3)]
     outer, middle, inner, outer_step, middle_step = (arguments.integer(number) for number in range(3, 8))
     captured += [middle, inner, outer_step, middle_step]
-    grain = b.larger(b.integer(GRAIN) // b.larger(inner, 1), 1)
-    with b.parallel(outer * middle, grain, *captured, unlock=True) as (c, begin, end, inside):
+    with b.parallel(outer * middle, steps_worth(b, inner), *captured, unlock=True) as (c, begin, end, inside):
         target, mask, value, middle_, inner_, outer_step_, middle_step_ = inside
         filler = c.load(value, scalar)
         with c.loop(begin, end) as line:

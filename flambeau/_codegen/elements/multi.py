@@ -15,10 +15,8 @@ from ..build import Builder, Value
 from ..expr import Program
 from ..kernel import kernel
 from ..lower import run_program
+from ..shares import ELEMENTS, steps_worth
 from ..types import BOOL, F64, I32, I64, POINTER, SCALARS, VOID, Scalar
-
-_GRAIN = 16384
-"""So many elements are worth a thread; beyond them other Python threads may run meanwhile."""
 
 _BLOCK = 16384
 """Sums are made of so many elements at a time, and these added up in their order, however many threads there are."""
@@ -138,8 +136,8 @@ def update_list(
         b.call("free", VOID, [place])
         _leave(b, refused)
     with (
-        _unlocked_if(b, total.value > _GRAIN),
-        b.parallel(total.value, _GRAIN, place, rows, *values) as (c, begin, end, (inner_place, inner_rows, *inputs)),
+        _unlocked_if(b, total.value >= 2 * ELEMENTS),
+        b.parallel(total.value, ELEMENTS, place, rows, *values) as (c, begin, end, (inner_place, inner_rows, *inputs)),
     ):
         _update_range(c, _Table(c, inner_place, columns), inner_rows, begin, end, scalar, inputs, program, changed)
     b.call("free", VOID, [place])
@@ -197,9 +195,15 @@ def square_sums(b: Builder, args: Arguments, dtype: str) -> None:
     with b.when(partial == b.constant(POINTER, 0), likely=False):
         b.call("free", VOID, [place])
         b.give_back(b.call("PyErr_NoMemory", POINTER, []))
+    grain = steps_worth(b, total.value // b.larger(blocks.value, 1))
     with (
-        _unlocked_if(b, total.value > _GRAIN),
-        b.parallel(blocks.value, 1, place, partial, rows) as (c, begin, end, (inner_place, inner_partial, inner_rows)),
+        _unlocked_if(b, total.value >= 2 * ELEMENTS),
+        b.parallel(blocks.value, grain, place, partial, rows) as (
+            c,
+            begin,
+            end,
+            (inner_place, inner_partial, inner_rows),
+        ),
     ):
         inner = _Table(c, inner_place, columns)
         with c.loop(0, inner_rows) as row:

@@ -9,10 +9,8 @@ from ..build import Builder, Value
 from ..expr import Program
 from ..kernel import kernel
 from ..lower import run_program
+from ..shares import ELEMENTS
 from ..types import I64, SCALARS, Scalar
-
-GRAIN = 16384
-"""How many elements one thread should have at least."""
 
 _SHORT = 8
 """To begin a loop over fewer elements takes longer than the loop."""
@@ -47,7 +45,7 @@ def pointwise_flat(b: Builder, arguments: Arguments, program: Program, memory: t
             operands.append(b.convert(arguments.integer(number), scalar.compute, scalar.is_signed))
     count = _total(b, arguments)
     width = vector_width(program, scalars)
-    with b.parallel(count, GRAIN, *pointers, *operands, unlock=True) as (c, begin, end, inside):
+    with b.parallel(count, ELEMENTS, *pointers, *operands, unlock=True) as (c, begin, end, inside):
         outputs, given = inside[:results], inside[results:]
         for position, lanes in c.lanes(begin, end, width):
             loaded = [
@@ -202,7 +200,7 @@ def pointwise_strided(b: Builder, arguments: Arguments, program: Program, memory
     nest = Nest(b, arguments, count)
     pointers = [arguments.array(number).data for number in range(count)]
     width = vector_width(program, scalars)
-    with b.parallel(nest.total(), GRAIN, *nest.captured(), *pointers, unlock=True) as (c, begin, end, inside):
+    with b.parallel(nest.total(), ELEMENTS, *nest.captured(), *pointers, unlock=True) as (c, begin, end, inside):
         outer, sizes, strides = inside[0], inside[1], inside[2 : 2 + count]
         inner, steps = inside[2 + count], inside[3 + count : 3 + 2 * count]
         bases = inside[3 + 2 * count :]

@@ -7,7 +7,7 @@ import llvmlite.ir as ir
 from ..arrays import Arguments
 from ..build import Builder, Value
 from ..kernel import kernel
-from ..rows.shared import GRAIN
+from ..shares import ELEMENTS
 from ..types import F64, I64, SCALARS
 
 _WIDTH = 8
@@ -23,7 +23,7 @@ def spaced(b: Builder, arguments: Arguments, dtype: str) -> None:
     count = arguments.integer(1)
     ends = [arguments.float64(number) for number in range(2, 5)]
     captured = [arguments.array(0).data, count, *ends]
-    with b.parallel(count, GRAIN, *captured, unlock=True) as (c, begin, end, inside):
+    with b.parallel(count, ELEMENTS, *captured, unlock=True) as (c, begin, end, inside):
         out, count, first, last, step = inside
         half = c.smaller(c.larger(count // 2, begin), end)
 

@@ -8,6 +8,7 @@ from ..arrays import Arguments, without_lock
 from ..build import Builder, Value
 from ..kernel import kernel
 from ..products.gemm import BLOCK, Fields, transposed
+from ..shares import steps_worth
 from ..types import SCALARS, Scalar
 
 WIDTH = 16
@@ -58,9 +59,10 @@ def planar_copy(b: Builder, args: Arguments, source_type: str, target_type: str)
     target, source, table = (args.array(i).data for i in range(3))
     layout = Fields(b, table, Layout)
     planes = layout.batch * layout.channels
+    grain = steps_worth(b, layout.new_depth * layout.new_height * layout.new_width * layout.phases)
     with (
         without_lock(b),
-        b.parallel(planes, 1, target, source, table) as (c, begin, end, inside),
+        b.parallel(planes, grain, target, source, table) as (c, begin, end, inside),
         c.loop(begin, end) as plane,
     ):
         _copy_plane(c, plane, inside, SCALARS[source_type], SCALARS[target_type])
@@ -137,9 +139,10 @@ def channels_innermost_copy(b: Builder, args: Arguments, source_type: str, targe
     target, source, table = (args.array(i).data for i in range(3))
     layout = Fields(b, table, Layout)
     rows = layout.batch * layout.new_depth * layout.new_height
+    grain = steps_worth(b, layout.channels * layout.new_width)
     with (
         without_lock(b),
-        b.parallel(rows, 1, target, source, table) as (c, begin, end, inside),
+        b.parallel(rows, grain, target, source, table) as (c, begin, end, inside),
         c.loop(begin, end) as row,
     ):
         _copy_row(c, row, inside, SCALARS[source_type], SCALARS[target_type])

@@ -18,6 +18,7 @@ from ..build import Builder, Value, Variable
 from ..kernel import kernel
 from ..products.gemm import Fields
 from ..rows.shared import scratch
+from ..shares import MULTIPLICATIONS, steps_worth
 from ..types import POINTER, SCALARS
 
 BLOCK = 16
@@ -66,8 +67,10 @@ def correlate_blocks(b: Builder, arguments: Arguments, outputs: int, vectors: in
     """
     captured = [arguments.array(number).data for number in range(5 if biased else 4)]
     sizes = Fields(b, captured[3], Sizes)
+    work = sizes.outputs * sizes.channels * sizes.kernel_height * sizes.kernel_width * sizes.rows * sizes.columns
+    grain = steps_worth(b, work // sizes.parts, MULTIPLICATIONS)
     with (
-        b.parallel(sizes.batch * sizes.parts, 1, *captured, unlock=True) as (c, begin, end, inside),
+        b.parallel(sizes.batch * sizes.parts, grain, *captured, unlock=True) as (c, begin, end, inside),
         c.loop(begin, end) as unit,
     ):
         out, images, weight, table, *bias = inside

@@ -8,6 +8,7 @@ from ..arrays import Arguments, without_lock
 from ..build import Builder, Value, Variable
 from ..kernel import kernel
 from ..products.gemm import Fields, Tile, integer_at
+from ..shares import MULTIPLICATIONS, steps_worth
 from ..types import SCALARS
 
 ROWS = 4
@@ -33,6 +34,10 @@ class Depthwise(NamedTuple):
     out_row: int
 
 
+def _planes_worth(b: Builder, sizes: Fields) -> Value:
+    return steps_worth(b, sizes.taps * sizes.depth * sizes.height * sizes.width, MULTIPLICATIONS // 4)
+
+
 @kernel
 def depthwise(b: Builder, args: Arguments, dtype: str, tile: tuple[Any, ...]) -> None:
     """Rows of a result at least as wide as a vector.
@@ -44,7 +49,7 @@ def depthwise(b: Builder, args: Arguments, dtype: str, tile: tuple[Any, ...]) ->
     sizes = Fields(b, pointers[5], Depthwise)
     with (
         without_lock(b),
-        b.parallel(sizes.batch * sizes.channels, 1, *pointers) as (c, begin, end, inside),
+        b.parallel(sizes.batch * sizes.channels, _planes_worth(b, sizes), *pointers) as (c, begin, end, inside),
         c.loop(begin, end) as plane,
     ):
         _write_plane(c, plane, inside, dtype, Tile(*tile))
@@ -98,7 +103,7 @@ def depthwise_weights(b: Builder, args: Arguments, dtype: str, tile: tuple[Any, 
     sizes = Fields(b, pointers[4], Depthwise)
     with (
         without_lock(b),
-        b.parallel(sizes.channels, 1, *pointers) as (c, begin, end, inside),
+        b.parallel(sizes.channels, _planes_worth(b, sizes), *pointers) as (c, begin, end, inside),
         c.loop(begin, end) as channel,
         c.loop(0, Fields(c, inside[4], Depthwise).taps) as tap,
     ):

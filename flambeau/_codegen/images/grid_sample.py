@@ -16,12 +16,12 @@ from ..arrays import Arguments
 from ..build import Builder, Value, Variable
 from ..functions import fmod
 from ..kernel import kernel
+from ..shares import ELEMENTS, steps_worth
 from ..types import I32, SCALARS, Scalar
 
 BILINEAR, NEAREST, BICUBIC = range(3)
 ZEROS, _BORDER, REFLECTION = range(3)
 _OFFSETS = {BILINEAR: (0, 1), NEAREST: (0,), BICUBIC: (-1, 0, 1, 2)}
-_GRAIN = 4096
 _TOGETHER = {BILINEAR: 8, NEAREST: 8, BICUBIC: 1}
 """So many points are sampled together; of sixteen taps each, the registers hold those of one."""
 
@@ -175,7 +175,7 @@ def sample_grid(b: Builder, arguments: Arguments, dtype: str, rank: int, mode: i
     scalar = SCALARS[dtype]
     out, x, grid = (arguments.array(number).data for number in range(3))
     batch, channels, points, *extents = _geometry(b, arguments, 3, rank)
-    grain = b.larger(b.integer(_GRAIN) // b.larger(channels, 1), 1)
+    grain = steps_worth(b, channels, ELEMENTS // 8)
     captured = (out, x, grid, channels, points, *extents)
     with b.parallel(batch * points, grain, *captured, unlock=True) as (c, begin, end, inside):
         out_, x_, grid_, channels_, points_, *extents_ = inside
@@ -217,7 +217,8 @@ def sample_grid_backward(
     batch, channels, points, *extents = _geometry(b, arguments, 5, rank)
     captured = (of_x, of_grid, grad, x, grid, channels, points, *extents)
     slanted = mask[1] and mode != NEAREST
-    with b.parallel(batch, 1, *captured, unlock=True) as (c, begin, end, inside):
+    grain = steps_worth(b, points * channels, ELEMENTS // 8)
+    with b.parallel(batch, grain, *captured, unlock=True) as (c, begin, end, inside):
         of_x_, of_grid_, grad_, x_, grid_, channels_, points_, *extents_ = inside
         area = math.prod(extents_, start=c.integer(1))
         with c.loop(begin, end) as image, c.loop(0, points_) as place:

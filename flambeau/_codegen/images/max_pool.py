@@ -17,7 +17,8 @@ from .. import constants
 from ..arrays import Arguments
 from ..build import Builder, Operand, Value, Variable
 from ..kernel import kernel
-from ..rows.shared import GRAIN, scratch
+from ..rows.shared import scratch
+from ..shares import ELEMENTS, steps_worth
 from ..types import F64, I32, I64, SCALARS, Scalar
 
 FIELDS = (
@@ -44,7 +45,7 @@ class Geometry:
 
 def share(b: Builder, elements: Value) -> Value:
     """How many steps of so many elements one thread should have at least."""
-    return b.larger(b.integer(GRAIN) // b.larger(elements, 1), 1)
+    return steps_worth(b, elements, ELEMENTS // 2)
 
 
 def clipped(c: Builder, start: Value, length: Value, spread: Value, size: Value) -> tuple[Value, Value]:

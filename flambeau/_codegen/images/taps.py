@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..arrays import Arguments
 from ..build import Builder, Value
 from ..kernel import kernel
-from ..rows.shared import GRAIN
+from ..shares import steps_worth
 from ..types import SCALARS
 
 _INT64 = SCALARS["int64"]
@@ -23,7 +23,7 @@ def taps_summed(b: Builder, arguments: Arguments, dtype: str, weighted: bool, co
     captured = [arguments.array(number).data for number in range(5)]
     outer, *sizes = (arguments.integer(number) for number in range(5, 10))
     results, inner, taps = sizes[1:]
-    grain = b.larger(b.integer(GRAIN) // b.larger(inner * taps, 1), 1)
+    grain = steps_worth(b, inner * taps)
     with b.parallel(outer * results, grain, *captured, *sizes, unlock=True) as (c, begin, end, inside):
         out, x, indices, weights, counts, size, results_, inner_, taps_ = inside
         with c.loop(begin // results_, (end + results_ - 1) // results_) as slice_:

@@ -17,6 +17,7 @@ from ..arrays import Arguments, without_lock
 from ..build import Builder, Value
 from ..kernel import kernel
 from ..products.gemm import Fields, Tile, from_panel, integer_at, multiply
+from ..shares import MULTIPLICATIONS, steps_worth
 from ..types import F32, I64, POINTER, SCALARS, VOID, float32
 
 POINTS = 16
@@ -85,9 +86,10 @@ def winograd_weights(b: Builder, args: Arguments, source_type: str, rows: int) -
     panels, weights, table = (args.array(i).data for i in range(3))
     memory = SCALARS[source_type]
     sizes = Fields(b, table, Winograd)
+    grain = steps_worth(b, sizes.channels * (POINTS * rows))
     with (
         without_lock(b),
-        b.parallel(sizes.row_tiles, 1, panels, weights, table) as (c, begin, end, inside),
+        b.parallel(sizes.row_tiles, grain, panels, weights, table) as (c, begin, end, inside),
         c.loop(begin, end) as row_tile,
     ):
         target, source, table = inside
@@ -129,7 +131,9 @@ def winograd(b: Builder, args: Arguments, tile: tuple[Any, ...]) -> None:
     """
     pointers = [args.array(i).data for i in range(10)]
     sizes = Fields(b, pointers[8], Winograd)
-    with without_lock(b), b.parallel(sizes.units, 1, *pointers) as (c, begin, end, inside):
+    area = sizes.panels_per_unit * Tile(*tile).columns * sizes.row_tiles * Tile(*tile).rows
+    grain = steps_worth(b, area * sizes.channels * POINTS, MULTIPLICATIONS)
+    with without_lock(b), b.parallel(sizes.units, grain, *pointers) as (c, begin, end, inside):
         _Winograd(c, Tile(*tile), inside).write(begin, end)
 
 

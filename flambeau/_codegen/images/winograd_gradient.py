@@ -12,6 +12,7 @@ from ..arrays import Arguments, without_lock
 from ..build import Builder, Value
 from ..kernel import kernel
 from ..products.gemm import Fields, integer_at
+from ..shares import steps_worth
 from ..types import I64, float32
 from .winograd import APART, image_points, in_both_dimensions
 
@@ -44,9 +45,10 @@ def points_of_images(b: Builder, args: Arguments) -> None:
     """
     pointers = [args.array(i).data for i in range(4)]
     sizes = Fields(b, pointers[3], GradientTiles)
+    grain = steps_worth(b, sizes.channels * 16)
     with (
         without_lock(b),
-        b.parallel(sizes.tiles, 8, *pointers) as (c, begin, end, (target, source, offsets, table)),
+        b.parallel(sizes.tiles, grain, *pointers) as (c, begin, end, (target, source, offsets, table)),
         c.loop(begin, end) as tile,
     ):
         inside = Fields(c, table, GradientTiles)
@@ -71,9 +73,10 @@ def points_of_gradients(b: Builder, args: Arguments, panel: int) -> None:
     """
     pointers = [args.array(i).data for i in range(4)]
     sizes = Fields(b, pointers[3], GradientTiles)
+    grain = steps_worth(b, sizes.rows * 16)
     with (
         without_lock(b),
-        b.parallel(sizes.tiles, 8, *pointers) as (c, begin, end, (target, source, offsets, table)),
+        b.parallel(sizes.tiles, grain, *pointers) as (c, begin, end, (target, source, offsets, table)),
         c.loop(begin, end) as tile,
     ):
         inside = Fields(c, table, GradientTiles)
@@ -101,9 +104,10 @@ def weights_of_points(b: Builder, args: Arguments) -> None:
     """
     pointers = [args.array(i).data for i in range(4)]
     sizes = Fields(b, pointers[2], GradientTiles)
+    grain = steps_worth(b, sizes.parts * sizes.channels * 16)
     with (
         without_lock(b),
-        b.parallel(sizes.rows, 4, *pointers) as (c, begin, end, (target, source, table, flag)),
+        b.parallel(sizes.rows, grain, *pointers) as (c, begin, end, (target, source, table, flag)),
     ):
         inside = Fields(c, table, GradientTiles)
         channels = inside.channels

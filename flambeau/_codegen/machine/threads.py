@@ -168,7 +168,7 @@ def _write_parallel(module: ir.Module) -> None:
     with b.when(count <= 0):
         b.give_back()
     threads = pool.get(pool.threads)
-    alone = (threads <= 1) | (count <= grain)
+    alone = (threads <= 1) | (count < grain * 2)
     with b.when(alone):
         _call_body(b, body, context, b.integer(0), count)
         b.give_back()

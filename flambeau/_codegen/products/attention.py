@@ -15,6 +15,7 @@ from ..arrays import Arguments, ArrayArgument
 from ..build import Builder, Value
 from ..functions import exp, log
 from ..kernel import kernel
+from ..shares import MULTIPLICATIONS, steps_worth
 from ..types import SCALARS, Scalar
 from .gemm import BLOCK, transposed
 from .tile import Product, free_scratch, scratch
@@ -23,6 +24,8 @@ QUERIES = 32
 """How many queries are looked at together."""
 KEYS = 128
 """How many keys are looked at together."""
+_EXPONENTIAL = 32
+"""Multiplications that take as long as to make a weight of a score."""
 
 _LOWEST = float("-inf")
 
@@ -51,6 +54,11 @@ class _Heads:
         """The rows of one head; `values` are those that were captured."""
         place, batch_step, head_step, row_step = values
         return _Matrix(c.opaque(place + (batch * batch_step + head * head_step)), row_step)
+
+
+def _worth(b: Builder, scores: Value, width: Value) -> Value:
+    """How many steps one thread should have at least, if each has so many scores and products of that width."""
+    return steps_worth(b, scores * (width + _EXPONENTIAL), MULTIPLICATIONS)
 
 
 def _turned(
@@ -125,7 +133,8 @@ def attention_forward(b: Builder, arguments: Arguments, dtype: str, causal: bool
     blocks = (rows + QUERIES - 1) // QUERIES
     given = [value for head in heads for value in head.values]
     captured = (sums, scale, number_of_heads, rows, value_width, width, keys, blocks, *given)
-    with b.parallel(batches * number_of_heads * blocks, 1, *captured, unlock=True) as (c, begin, end, inside):
+    grain = _worth(b, keys * QUERIES, width + value_width)
+    with b.parallel(batches * number_of_heads * blocks, grain, *captured, unlock=True) as (c, begin, end, inside):
         sums, scale, number_of_heads, rows, value_width, width, keys, blocks, *given = inside
         room = scratch(c, scalar.compute, width * QUERIES + value_width * QUERIES + KEYS * QUERIES)
         turned = room
@@ -201,16 +210,10 @@ def attention_of_few_queries(b: Builder, arguments: Arguments, dtype: str, causa
     scale = b.convert(arguments.float64(6), scalar.compute)
     batches, number_of_heads, rows, value_width = (arrays[0].size(dimension) for dimension in range(4))
     given = [value for array in arrays for value in _Heads(array, scalar).values]
-    captured = (
-        arguments.array(1).data,
-        scale,
-        number_of_heads,
-        rows,
-        value_width,
-        arrays[1].size(3),
-        arrays[2].size(2),
-    )
-    with b.parallel(batches * number_of_heads * rows, 1, *captured, *given, unlock=True) as (c, begin, end, inside):
+    width, keys = arrays[1].size(3), arrays[2].size(2)
+    captured = (arguments.array(1).data, scale, number_of_heads, rows, value_width, width, keys)
+    grain = _worth(b, keys, width + value_width)
+    with b.parallel(batches * number_of_heads * rows, grain, *captured, *given, unlock=True) as (c, begin, end, inside):
         sums, scale, number_of_heads, rows, value_width, width, keys, *given = inside
         scores = scratch(c, scalar.compute, keys)
         with c.loop(begin, end) as task:
@@ -312,7 +315,8 @@ def attention_backward(b: Builder, arguments: Arguments, dtype: str, causal: boo
     keys, value_width = arrays[4].size(2), arrays[5].size(3)
     given = [value for head in heads for value in head.values]
     captured = (sums, scale, number_of_heads, rows, value_width, width, keys, *given)
-    with b.parallel(batches * number_of_heads, 1, *captured, unlock=True) as (c, begin, end, inside):
+    grain = _worth(b, rows * keys, 3 * width + 2 * value_width)
+    with b.parallel(batches * number_of_heads, grain, *captured, unlock=True) as (c, begin, end, inside):
         sums, scale, number_of_heads, rows, value_width, width, keys, *given = inside
         room = scratch(c, scalar.compute, width * QUERIES + value_width * QUERIES + 2 * KEYS * QUERIES)
         turned = room

@@ -20,6 +20,7 @@ from ..arrays import Arguments, without_lock
 from ..build import Builder, Value, Variable
 from ..kernel import kernel
 from ..machine.engine import engine
+from ..shares import MULTIPLICATIONS, steps_worth
 from ..types import I64, SCALARS, Scalar
 
 DEPTH = 384
@@ -142,9 +143,10 @@ def packed_rows(b: Builder, args: Arguments, source_type: str, compute_type: str
     sizes = Fields(b, table)
     stacks = (sizes.row_tiles + (_TILES_TOGETHER - 1)) // _TILES_TOGETHER
     units = sizes.groups * sizes.depth_batches * sizes.depth_blocks * stacks
+    grain = steps_worth(b, sizes.depth_block * (rows * _TILES_TOGETHER))
     with (
         without_lock(b),
-        b.parallel(units, 1, panels, source, offsets, table, stacks) as (c, begin, end, inside),
+        b.parallel(units, grain, panels, source, offsets, table, stacks) as (c, begin, end, inside),
         c.loop(begin, end) as unit,
     ):
         _write_panels(c, unit, inside, SCALARS[source_type], SCALARS[compute_type], rows)
@@ -280,8 +282,10 @@ def tiled_product(b: Builder, args: Arguments, dtype: str, tile: tuple[Any, ...]
     columns' offsets in the source and in the result, `Sizes`.
     """
     pointers = [args.array(i).data for i in range(10)]
-    units = Fields(b, pointers[9]).units
-    with without_lock(b), b.parallel(units, 1, *pointers) as (c, begin, end, inside):
+    sizes, rows, columns = Fields(b, pointers[9]), Tile(*tile).rows, Tile(*tile).columns
+    area = sizes.tiles_per_unit * columns * sizes.rows_per_unit * rows
+    grain = steps_worth(b, area * sizes.blocks_per_chunk * sizes.depth_block, MULTIPLICATIONS)
+    with without_lock(b), b.parallel(sizes.units, grain, *pointers) as (c, begin, end, inside):
         _Product(c, SCALARS[dtype], Tile(*tile), inside).write(begin, end)
 
 

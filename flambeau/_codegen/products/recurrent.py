@@ -11,9 +11,8 @@ from ..arrays import Arguments
 from ..build import Builder, Value
 from ..functions import sigmoid, tanh
 from ..kernel import kernel
+from ..shares import ELEMENTS, steps_worth
 from ..types import SCALARS, Scalar
-
-_GRAIN = 4096
 
 Rows = Callable[[int, int], Value]
 """Reads an array of a row: its number among the kernel's arguments, and the gate."""
@@ -34,7 +33,7 @@ def _over_rows(
     arrays = [arguments.array(number) for number in range(len(gates))]
     pointers = [array.data for array in arrays]
     rows, width = arrays[-1].size(0), arrays[-1].size(1)
-    grain = b.larger(b.integer(_GRAIN) // width, 1)
+    grain = steps_worth(b, width, ELEMENTS // 8)
     shares = b.parallel(rows, grain, width, *pointers, unlock=True)
     with shares as (c, begin, end, (width_, *places)), c.loop(begin, end) as row:
         for column, lanes in c.lanes(0, width_, 32 // scalar.size):

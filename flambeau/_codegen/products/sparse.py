@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..arrays import Arguments
 from ..build import Builder
 from ..kernel import kernel
-from ..rows.shared import GRAIN
+from ..shares import steps_worth
 from ..types import I64, SCALARS
 
 _COLUMNS = 32
@@ -23,7 +23,7 @@ def add_sparse_product(b: Builder, arguments: Arguments, dtype: str, index: str)
     out, rows, columns, values, dense = (arguments.array(number) for number in range(5))
     width, count, step = out.size(1), values.size(0), arguments.integer(5)
     blocks = b.larger(width // _COLUMNS, 1)
-    grain = b.larger(b.integer(GRAIN) * blocks // b.larger(count * width, 1), 1)
+    grain = steps_worth(b, count * width // b.larger(blocks, 1))
     captured = (*(each.data for each in (out, rows, columns, values, dense)), width, count, step, blocks)
     with b.parallel(blocks, grain, *captured, unlock=True) as (c, begin, end, inside):
         out_, rows_, columns_, values_, dense_, width_, count_, step_, blocks_ = inside

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from ..arrays import Arguments
 from ..build import Builder, Value
 from ..kernel import kernel
-from ..rows.shared import GRAIN
+from ..shares import ELEMENTS
 from ..types import F32, F64, I64, SCALARS
 from .words import WORD
 
@@ -42,7 +42,7 @@ def drawn(b: Builder, arguments: Arguments, distribution: str, dtype: str) -> No
     scalar = SCALARS[dtype]
     out, words = (arguments.array(number).data for number in range(2))
     captured = [out, words, arguments.float64(3), arguments.float64(4)]
-    with b.parallel(arguments.integer(2), GRAIN, *captured, unlock=True) as (c, begin, end, inside):
+    with b.parallel(arguments.integer(2), ELEMENTS // 4, *captured, unlock=True) as (c, begin, end, inside):
         out_, words_, first, second = inside
         with c.loop(begin, end) as position:
             number = FORMULAS[distribution](c, _unit(c, words_, position), first, second)
@@ -56,7 +56,7 @@ def uniform_between(b: Builder, arguments: Arguments, dtype: str) -> None:
     out, words = (arguments.array(number).data for number in range(2))
     low, high = (b.convert(arguments.float64(number), scalar.compute) for number in (3, 4))
     captured = [out, words, low, high, high - low]
-    with b.parallel(arguments.integer(2), GRAIN, *captured, unlock=True) as (c, begin, end, inside):
+    with b.parallel(arguments.integer(2), ELEMENTS // 4, *captured, unlock=True) as (c, begin, end, inside):
         out_, words_, low_, high_, width = inside
         with c.loop(begin, end) as position:
             if dtype == "float32":
@@ -73,7 +73,7 @@ def coins_of_chances(b: Builder, arguments: Arguments, dtype: str) -> None:
     """(out, chances, words, count): one where the number of a word, in float64 of two, is below the chance, or zero."""
     scalar = SCALARS[dtype]
     captured = [arguments.array(number).data for number in range(3)]
-    with b.parallel(arguments.integer(3), GRAIN, *captured, unlock=True) as (c, begin, end, inside):
+    with b.parallel(arguments.integer(3), ELEMENTS // 4, *captured, unlock=True) as (c, begin, end, inside):
         out, chances, words = inside
         with c.loop(begin, end) as position:
             if dtype == "float32":
@@ -89,7 +89,7 @@ def whole_between(b: Builder, arguments: Arguments) -> None:
     """(out, words, count, low, choices): whole numbers from `low` on in int64, of one word each."""
     out, words = (arguments.array(number).data for number in range(2))
     captured = [out, words, arguments.integer(3), arguments.integer(4)]
-    with b.parallel(arguments.integer(2), GRAIN, *captured, unlock=True) as (c, begin, end, inside):
+    with b.parallel(arguments.integer(2), ELEMENTS // 4, *captured, unlock=True) as (c, begin, end, inside):
         out_, words_, low, choices = inside
         with c.loop(begin, end) as position:
             word = c.convert(c.load(words_, WORD, position), I64, False)
@@ -119,7 +119,7 @@ def normals_in_pairs(b: Builder, arguments: Arguments, dtype: str, exponential: 
         store(b, out, b.integer(0), arguments.float64(7), mean, std)
     pairs = (count - begin + 1) // 2
     captured = [out, words, count, begin, mean, std, spare]
-    with b.parallel(pairs, GRAIN, *captured, unlock=True) as (c, first, last, inside):
+    with b.parallel(pairs, ELEMENTS // 4, *captured, unlock=True) as (c, first, last, inside):
         out_, words_, count_, begin_, mean_, std_, spare_ = inside
         with c.loop(first, last) as pair:
             theta = _unit(c, words_, pair * 2) * (2.0 * math.pi)

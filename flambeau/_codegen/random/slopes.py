@@ -6,9 +6,9 @@ from ..arrays import Arguments
 from ..build import Builder
 from ..functions import exp, expm1
 from ..kernel import kernel
+from ..shares import ELEMENTS
 from ..types import SCALARS
 
-_GRAIN = 256
 _BYTES = 64
 
 
@@ -21,7 +21,7 @@ def gamma_integrals(b: Builder, arguments: Arguments, dtype: str) -> None:
     scalar = SCALARS[dtype]
     arrays = [arguments.array(number).data for number in range(8)]
     count, nodes = (arguments.integer(number) for number in (8, 9))
-    with b.parallel(count, _GRAIN, *arrays, nodes, unlock=True) as (c, begin, end, inside):
+    with b.parallel(count, ELEMENTS // 128, *arrays, nodes, unlock=True) as (c, begin, end, inside):
         out, *operands, points, weights, nodes_ = inside
         for position, lanes in c.lanes(begin, end, _BYTES // scalar.size):
             a, x, distance, side, width = (c.load(each, scalar, position, lanes) for each in operands)

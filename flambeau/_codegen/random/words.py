@@ -10,7 +10,7 @@ from ..._core.random import normal_polynomials
 from ..arrays import Arguments, without_lock
 from ..build import Builder, Value
 from ..kernel import kernel
-from ..rows.shared import GRAIN
+from ..shares import ELEMENTS
 from ..types import F32, F64, I32, I64, SCALARS, Scalar
 
 BLOCK = 624
@@ -93,7 +93,7 @@ def coins(b: Builder, arguments: Arguments, dtype: str) -> None:
     out, words = (arguments.array(number).data for number in range(2))
     count, high, low = (arguments.integer(number) for number in range(2, 5))
     captured = [out, words, b.convert(high, I32, False), b.convert(low, I32, False)]
-    with b.parallel(count, GRAIN, *captured, unlock=True) as (c, begin, end, inside):
+    with b.parallel(count, ELEMENTS // 4, *captured, unlock=True) as (c, begin, end, inside):
         out_, words_, high_, low_ = inside
         for position, lanes in c.lanes(begin, end, 8 if scalar.compute == F64 else _WIDTH):
             if lanes == 1:
@@ -111,7 +111,7 @@ def c_function(b: Builder, arguments: Arguments, name: str) -> None:
     """(out, x, count): a function of the C library, of each float64 number."""
     scalar = SCALARS["float64"]
     out, x = (arguments.array(number).data for number in range(2))
-    with b.parallel(arguments.integer(2), GRAIN, out, x, unlock=True) as (c, begin, end, (out_, x_)):
+    with b.parallel(arguments.integer(2), ELEMENTS // 4, out, x, unlock=True) as (c, begin, end, (out_, x_)):
         for position, _ in c.lanes(begin, end, 1):
             c.store(out_, scalar, position, c.call(name, F64, [c.load(x_, scalar, position)]))
 
@@ -126,7 +126,7 @@ def normals_by_polynomials(b: Builder, arguments: Arguments, of_words: bool) -> 
     scalar = SCALARS["float32"]
     out, source = (arguments.array(number).data for number in range(2))
     captured = [out, source, arguments.float32(3), arguments.float32(4)]
-    with b.parallel(arguments.integer(2), GRAIN // 16, *captured, unlock=True) as (c, begin, end, inside):
+    with b.parallel(arguments.integer(2), ELEMENTS // 64, *captured, unlock=True) as (c, begin, end, inside):
         out_, source_, mean, std = inside
 
         def units(position: Value) -> Value:

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from ..arrays import Arguments
 from ..build import Builder, Value
 from ..kernel import kernel
+from ..shares import ELEMENTS, steps_worth
 from ..types import F64, SCALARS, Scalar
-from .shared import GRAIN, LINES, column_total, rounded, rows_per_share, steps, totals, wide_of, width_of
+from .shared import LINES, column_total, rounded, rows_per_share, steps, totals, wide_of, width_of
 
 _Terms = Callable[[Value, Value, int], list[Value]]
 
@@ -177,7 +178,7 @@ def _block_sums(
     squares: bool,
 ) -> None:
     """For each block of lines the sums of each channel, or those of the squares around the means."""
-    share = b.larger(b.integer(GRAIN // LINES) // channels, 1)
+    share = steps_worth(b, channels, ELEMENTS // (2 * LINES))
     captured = partial, x, means, lines, channels
     with b.parallel(_blocks(b, lines), share, *captured, unlock=True) as (c, begin, end, inside):
         partial, x, means, lines, channels = inside
@@ -293,7 +294,7 @@ def batch_norm_lines_backward(
     means, scales, shifts, slopes, partial = (b.at(work, wide, channels * number) for number in range(5))
     with b.loop(0, channels) as i:
         b.store(means, wide, i, b.load(mean, kinds.kept, i))
-    share = b.larger(b.integer(GRAIN // LINES) // channels, 1)
+    share = steps_worth(b, channels, ELEMENTS // (2 * LINES))
     captured = partial, x, grad, means, lines, channels
     with b.parallel(_blocks(b, lines), share, *captured, unlock=True) as (c, begin, end, inside):
         part, source, coming, middles, count, step = inside

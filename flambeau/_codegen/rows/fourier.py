@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from ..arrays import Arguments
 from ..build import Builder, Value
 from ..kernel import kernel
+from ..shares import ELEMENTS, steps_worth
 from ..types import I64, POINTER, SCALARS, Scalar
-from .shared import GRAIN, scratch
+from .shared import scratch
 
 COMPLEX, REAL, HALF = "complex", "real", "half"
 """What a row is given as: complex numbers, real ones, or half of a Hermitian spectrum, whose transform is real."""
@@ -219,7 +220,7 @@ def fourier_rows(b: Builder, arguments: Arguments, dtype: str, given: str, lanes
     rows, points, passes, read, written, backward = (arguments.integer(number) for number in range(4, 10))
     scale = b.convert(arguments.float64(10), scalar.compute)
     blocks = (rows + (lanes - 1)) // lanes
-    grain = b.larger(b.integer(GRAIN) // (points * lanes), 1)
+    grain = steps_worth(b, points * lanes, ELEMENTS // 2)
     captured = (out, x, factors, turns, rows, points, passes, read, written, backward, scale)
     with b.parallel(blocks, grain, *captured, unlock=True) as (c, begin, end, inside):
         out, x, factors, turns, rows, points, passes, read, written, backward, scale = inside

@@ -9,6 +9,7 @@ from __future__ import annotations
 from ..arrays import Arguments
 from ..build import Builder, Value
 from ..kernel import kernel
+from ..shares import ELEMENTS, steps_worth
 from ..types import F64, I64, SCALARS, Scalar, float64
 from .in_lanes import write_rows_in_lanes
 from .one_by_one import write_rows
@@ -53,7 +54,7 @@ def nll_loss_forward(b: Builder, arguments: Arguments, dtype: str, index: str, w
     wrong = b.at(work, SCALARS["float64"], blocks * 2)
     b.store_raw(0.0, wrong, F64)
     captured = out, x, target, weight, work, wrong, count, classes, places, ignored
-    with b.parallel(blocks, 4, *captured, unlock=True) as (c, begin, end, inside):
+    with b.parallel(blocks, steps_worth(b, BLOCK, ELEMENTS // 4), *captured, unlock=True) as (c, begin, end, inside):
         out_, x_, target_, weight_, work_, wrong_, count_, classes_, places_, ignored_ = inside
         targets = _Targets(c, SCALARS[index], target_, ignored_, classes_)
         with c.loop(begin, end) as block:
@@ -107,7 +108,7 @@ def nll_loss_backward(b: Builder, arguments: Arguments, dtype: str, index: str, 
     if reduction != NONE:
         factor = factor * b.convert(b.load(grad, scalar), F64)
     captured = of_x, grad, target, weight, factor, classes, places, ignored
-    with b.parallel(count, BLOCK, *captured, unlock=True) as (c, begin, end, inside):
+    with b.parallel(count, ELEMENTS // 4, *captured, unlock=True) as (c, begin, end, inside):
         of_x_, grad_, target_, weight_, factor_, classes_, places_, ignored_ = inside
         targets = _Targets(c, SCALARS[index], target_, ignored_, classes_)
         with c.loop(begin, end) as position:

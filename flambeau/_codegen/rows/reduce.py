@@ -15,6 +15,7 @@ from ..build import Builder, Value
 from ..kernel import kernel
 from ..lower import operation, run_program
 from ..reduction import REDUCTIONS, start_of, summand_of
+from ..shares import steps_worth
 from ..types import SCALARS, Scalar
 
 ROW_CHUNK = 8192
@@ -25,8 +26,6 @@ COLUMNS = 2048
 """How many columns are reduced at a time."""
 _WIDTH = 64
 """How many bytes of results are computed at a time."""
-
-_GRAIN = 16384
 
 
 def combination(b: Builder, kind: str) -> Callable[[Value, Value], Value]:
@@ -54,7 +53,7 @@ def reduce_rows(b: Builder, arguments: Arguments, kind: str, given: str, result:
     rows, length, chunk = (arguments.integer(number) for number in (2, 3, 4))
     chunks = (length + chunk - 1) // chunk
     width = 128 // max(4, target.size)
-    grain = b.larger(b.integer(_GRAIN) // b.smaller(length, chunk), 1)
+    grain = steps_worth(b, b.smaller(length, chunk))
     captured = (out, x, centres, length, chunk, chunks)
     with b.parallel(rows * chunks, grain, *captured, unlock=True) as (c, begin, end, inside):
         out_, x_, centres_, length_, chunk_, chunks_ = inside
@@ -88,7 +87,7 @@ def reduce_columns(b: Builder, arguments: Arguments, kind: str, given: str, resu
     outer, length, inner, chunk = (arguments.integer(number) for number in (2, 3, 4, 5))
     chunks = (length + chunk - 1) // chunk
     blocks = (inner + COLUMNS - 1) // COLUMNS
-    grain = b.larger(b.integer(_GRAIN) // (b.smaller(length, chunk) * b.smaller(inner, COLUMNS)), 1)
+    grain = steps_worth(b, b.smaller(length, chunk) * b.smaller(inner, COLUMNS))
     captured = (out, x, centres, length, inner, chunk, chunks, blocks)
     with b.parallel(outer * chunks * blocks, grain, *captured, unlock=True) as (c, begin, end, inside):
         out_, x_, centres_, length_, inner_, chunk_, chunks_, blocks_ = inside

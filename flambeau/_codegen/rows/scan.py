@@ -16,6 +16,7 @@ from ..functions import logaddexp
 from ..functions.exponential import exp_of_difference
 from ..functions.logarithm import log
 from ..kernel import kernel
+from ..shares import ELEMENTS, steps_worth
 from ..types import F32, F64, I32, I64, SCALARS, Scalar
 
 Step = Callable[[Value, Value, Value], Value]
@@ -25,7 +26,6 @@ _COLUMNS = 512
 _WIDTH = 16
 _BLOCK = 8
 """How many neighbours are added to a logarithm of a sum at a time."""
-_GRAIN = 16384
 
 
 def _wide(kind: str, scalar: Scalar) -> ir.Type:
@@ -57,7 +57,7 @@ def scan_rows(b: Builder, arguments: Arguments, kind: str, dtype: str) -> None:
     wide = _wide(kind, scalar)
     out, x, fade = (arguments.array(number).data for number in range(3))
     rows, length = arguments.integer(3), arguments.integer(4)
-    grain = b.larger(b.integer(_GRAIN) // b.larger(length, 1), 1)
+    grain = steps_worth(b, length, ELEMENTS // 2)
     with b.parallel(rows, grain, out, x, fade, length, unlock=True) as (c, begin, end, (out, x, fade, length)):
         step = _step(c, kind)
         with c.loop(begin, end) as row:
@@ -78,7 +78,7 @@ def extreme_rows(b: Builder, arguments: Arguments, largest: bool, dtype: str) ->
     scalar, position = SCALARS[dtype], SCALARS["int64"]
     values, indices, x = (arguments.array(number).data for number in range(3))
     rows, length = arguments.integer(3), arguments.integer(4)
-    grain = b.larger(b.integer(_GRAIN) // b.larger(length, 1), 1)
+    grain = steps_worth(b, length, ELEMENTS // 2)
     with b.parallel(rows, grain, values, indices, x, length, unlock=True) as (c, begin, end, inside):
         values_, indices_, x_, length_ = inside
         with c.loop(begin, end) as row:
@@ -172,7 +172,7 @@ def scan_columns(b: Builder, arguments: Arguments, kind: str, dtype: str) -> Non
     out, x, fade = (arguments.array(number).data for number in range(3))
     outer, length, inner = (arguments.integer(number) for number in (3, 4, 5))
     blocks = (inner + _COLUMNS - 1) // _COLUMNS
-    grain = b.larger(b.integer(_GRAIN) // (b.larger(length, 1) * b.smaller(inner, _COLUMNS)), 1)
+    grain = steps_worth(b, b.larger(length, 1) * b.smaller(inner, _COLUMNS), ELEMENTS // 2)
     captured = (out, x, fade, length, inner, blocks)
     with b.parallel(outer * blocks, grain, *captured, unlock=True) as (c, begin, end, inside):
         out, x, fade, length, inner, blocks = inside

@@ -7,12 +7,12 @@ import llvmlite.ir as ir
 from ..arrays import Arguments
 from ..build import Builder, Value, Variable
 from ..kernel import kernel
+from ..shares import ELEMENTS, steps_worth
 from ..types import F32, I32, I64, SCALARS, Scalar
 
 FEW = 32
 """Up to this length of lines, the elements before each one are counted."""
 _BINS = 256
-_GRAIN = 16384
 
 
 def _bits_of_key(scalar: Scalar) -> int:
@@ -64,7 +64,7 @@ def select_lines(b: Builder, arguments: Arguments, kind: str, dtype: str) -> Non
     scalar = SCALARS[dtype]
     values, positions, x = (arguments.array(number).data for number in range(3))
     lines, length, rank = (arguments.integer(number) for number in range(3, 6))
-    grain = b.larger(b.integer(_GRAIN) // b.larger(length, 1), 1)
+    grain = steps_worth(b, length, ELEMENTS // 2)
     with b.parallel(lines, grain, values, positions, x, length, rank, unlock=True) as (c, begin, end, inside):
         values_, positions_, x_, length_, rank_ = inside
         counts = c.stack(I32, _BINS, 64)
@@ -142,7 +142,7 @@ def leading_rows(b: Builder, arguments: Arguments, largest: bool, nan_leads: boo
     scalar, index = SCALARS[dtype], SCALARS["int64"]
     captured = [arguments.array(number).data for number in range(3)]
     rows, length, count = (arguments.integer(number) for number in range(3, 6))
-    grain = b.larger(b.integer(_GRAIN) // b.larger(length, 1), 1)
+    grain = steps_worth(b, length, ELEMENTS // 2)
     with b.parallel(rows, grain, *captured, length, count, unlock=True) as (c, begin, end, inside):
         values, positions, x, length_, count_ = inside
 
@@ -190,7 +190,7 @@ def most_frequent(b: Builder, arguments: Arguments, dtype: str) -> None:
     scalar, index = SCALARS[dtype], SCALARS["int64"]
     captured = [arguments.array(number).data for number in range(3)]
     rows, length = arguments.integer(3), arguments.integer(4)
-    grain = b.larger(b.integer(_GRAIN) // b.larger(length * length, 1), 1)
+    grain = steps_worth(b, length * length, ELEMENTS // 2)
     with b.parallel(rows, grain, *captured, length, unlock=True) as (c, begin, end, inside):
         values, positions, x, length_ = inside
         with c.loop(begin, end) as row:

@@ -8,10 +8,9 @@ from contextlib import contextmanager
 import llvmlite.ir as ir
 
 from ..build import Builder, Operand, Value
+from ..shares import ELEMENTS, steps_worth
 from ..types import F64, I32, POINTER, VOID, Scalar, float32, float64
 
-GRAIN = 16384
-"""How many elements one thread should have at least."""
 BLOCK = 1024
 """So many neighbours are added in their own precision; such sums then in double precision."""
 LINES = 128
@@ -32,7 +31,7 @@ def wide_of(scalar: Scalar) -> Scalar:
 
 def rows_per_share(b: Builder, length: Value) -> Value:
     """How many rows of `length` elements one thread should have at least."""
-    return b.larger(b.integer(GRAIN) // b.larger(length, 1), 1)
+    return steps_worth(b, length, ELEMENTS // 2)
 
 
 def steps(c: Builder, begin: Operand, end: Operand, *widths: int) -> Iterator[tuple[Value, int]]:

@@ -11,10 +11,10 @@ from functools import partial
 from ..arrays import Arguments
 from ..build import Builder, Value
 from ..kernel import kernel
+from ..shares import ELEMENTS, steps_worth
 from ..types import F64, SCALARS, Scalar
 
 _WIDTH = 16
-_GRAIN = 16384
 
 Summand = Callable[[Value], Value]
 """What an element adds to a sum."""
@@ -29,7 +29,7 @@ def variances(b: Builder, arguments: Arguments, given: str, result: str, is_row:
     source, target = SCALARS[given], SCALARS[result]
     out, means, x = (arguments.array(number).data for number in range(3))
     outer, length, inner = (arguments.integer(number) for number in range(3, 6))
-    grain = b.larger(b.integer(_GRAIN) // b.larger(length * inner, 1), 1)
+    grain = steps_worth(b, length * inner, ELEMENTS // 2)
     captured = (out, means, x, length, inner, arguments.float64(6))
     with b.parallel(outer, grain, *captured, unlock=True) as (c, begin, end, inside):
         out_, means_, x_, length_, inner_, free = inside

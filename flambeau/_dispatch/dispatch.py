@@ -222,8 +222,11 @@ class Primitive(Op, Generic[P, Results]):
                 window._grad_fn = None
                 window._output_nr = 0
                 window._grad = None
-                window._view = View(base, version, creation)
                 window._extra = None
+                origin = window._view = new(View)
+                origin.base = base
+                origin.version = version
+                origin.creation = creation
                 outputs.append(window)
             elif self.makes_windows:
                 outputs.append(self._wrap(array, source, modes, True))

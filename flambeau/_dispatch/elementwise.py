@@ -448,7 +448,9 @@ def short_binary(op: Elementwise, name: str, slow: Callable[[Any, Any, Any], Ten
                     return slow(input, other, None)
                 small, kind, large = entry
                 try:
-                    if array.size < LARGE:
+                    if small is large:
+                        array = large.of_two(array, operand)
+                    elif array.size < LARGE:
                         stays = operand is other or operand.size * array.size < LARGE or not grows(array, operand)
                         array = (small if stays else large)(array, operand)
                     else:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from flambeau._codegen.cuda import channel_norm, gather, moves, pool, recurrent
+from flambeau._codegen.cuda.choices import choose_source, shuffle_equal_source
 from flambeau._codegen.cuda.elementwise import can_write, flat_source, functions, strided_source, vector_width
 from flambeau._codegen.cuda.random import INTEGERS, bernoulli_source, draw_source, mask_source
 from flambeau._codegen.expr import Program, Untraceable, trace_body
@@ -57,6 +58,7 @@ def _sources() -> dict[str, str]:
         found[distribution] = draw_source(distribution, "float16")
     found["integers"] = draw_source(INTEGERS, "int64", True)
     found["mask"], found["bernoulli"] = mask_source(2), bernoulli_source("bfloat16", "float32")
+    found["equal keys"], found["choices"] = shuffle_equal_source("int64"), choose_source("float32")
     return found | _layers()
 
 

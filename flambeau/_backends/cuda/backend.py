@@ -79,8 +79,8 @@ class Cuda(Backend):
 
 
 _FAMILIES = frozenset((
-    "class_loss", "conv", "multi", "norms", "pointwise", "products", "recurrent", "recurrent_network", "shadows",
-    "stretches",
+    "class_loss", "conv", "multi", "norms", "pointwise", "products", "recurrent", "recurrent_network", "rows",
+    "shadows", "stretches",
 ))  # fmt: skip
 
 

@@ -7,6 +7,9 @@ from ctypes import byref, c_float, c_int, c_int32, c_int64, c_size_t, c_uint32, 
 from functools import cache
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from ..._codegen.machine.device_calls import device_product
 from .array import DeviceArray
 from .driver import driver
 from .scratch import scratch
@@ -43,6 +46,13 @@ class Refused(Exception):
     """cuBLASLt does not do it."""
 
 
+class Failed(RuntimeError):
+    """What a call of the library has returned."""
+
+    def __str__(self) -> str:
+        return f"CUDA error: a product of matrices by cuBLASLt gave status {self.args[0]}"
+
+
 def _check(status: int) -> None:
     if status:
         raise Refused(f"cuBLASLt: status {status}")
@@ -56,7 +66,6 @@ def _library() -> Any:
         except OSError:
             continue
         pointer = c_void_p
-        found.cublasLtMatmul.argtypes = [pointer] * 14 + [c_size_t, pointer]
         found.cublasLtMatmulDescSetAttribute.argtypes = [pointer, c_int, pointer, c_size_t]
         found.cublasLtMatrixLayoutCreate.argtypes = [pointer, c_int, c_uint64, c_uint64, c_int64]
         return found
@@ -94,15 +103,19 @@ class Product:
         self._b = self._layout(kind, *shape_b, left.step)
         self._c = self._layout(kind, columns, rows, columns)
         self._way = self._chosen()
+        self._room = self._way.workspace
         self._biased = biased
         self._bias = c_uint64()
         self._factors = 1.0, 0.0
         self._numbers = (c_float * 2)(*self._factors)
-        one = ctypes.addressof(self._numbers)
-        layouts = (each.value for each in (self._operation, self._a, self._b, self._c))
-        self._places = (*layouts, one, one + ctypes.sizeof(c_float), ctypes.addressof(self._way))
-        """What a call takes by address: the operation, the layouts, both factors, the way."""
-        self._run, self._handle = api.cublasLtMatmul, _handle().value
+        function = ctypes.cast(api.cublasLtMatmul, c_void_p).value
+        layouts = (each.value for each in (self._b, self._a, self._c))
+        entries = (
+            function, id(Failed), _handle().value, self._operation.value, ctypes.addressof(self._numbers), *layouts,
+            ctypes.addressof(self._way), self._room,
+        )  # fmt: skip
+        self._table = np.array(entries, np.int64)
+        self._run = device_product()
 
     def _set(self, attribute: int, value: Any) -> None:
         _check(
@@ -140,12 +153,10 @@ class Product:
         if self._factors != (alpha, beta):
             self._factors = alpha, beta
             self._numbers[0], self._numbers[1] = alpha, beta
-        stream, place = driver().stream(), result.pointer
-        workspace, _ = scratch(_WORKSPACE, stream)
-        operation, a, b, c, one, other, way = self._places
-        _check(
-            self._run(
-                self._handle, operation, one, right.pointer, a, left.pointer, b, other, place, c, place, c, way,
-                workspace, _WORKSPACE, stream,
-            )
-        )  # fmt: skip
+        self.multiply(result.pointer, left.pointer, right.pointer)
+
+    def multiply(self, result: int, left: int, right: int) -> None:
+        """The same by addresses, with the factors of the last call: 1 and 0 to begin with."""
+        stream = driver().stream()
+        workspace = scratch(self._room, stream)[0] if self._room else 0
+        self._run(self._table, result, left, right, workspace, stream)

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import ctypes
 import importlib
-import threading
-from array import array
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import numpy as np
 
+from ..._codegen.machine.device_calls import device_launch
 from .blas import Blas, Product
 from .faults import PLACES, Faults
 from .memory.block import PooledMemory
@@ -124,22 +123,6 @@ class Driver(Protocol):
         """How many threads can be on the device at a time."""
 
 
-_HEAD = bytes.__basicsize__ - 1
-"""How far the content of a `bytes` object is from its beginning."""
-
-
-class _Parameters(threading.local):
-    """The list of a kernel's parameters, of which there is one: its address is what a launch takes."""
-
-    list: tuple[array[int], int]
-
-    def __init__(self, runtime: Any) -> None:
-        runtime.setDevice(0)  # a thread that only launches would have no context
-        found = array("Q", (0,))
-        self.list = found, found.buffer_info()[0]
-        """It, and its address."""
-
-
 class CupyDriver:
     """CUDA, by CuPy: its pool of memory, its compiler and cache of kernels, its current stream."""
 
@@ -149,7 +132,8 @@ class CupyDriver:
 
         self.functions = cupy
         self.library = cupy.cuda
-        self._driver = driver
+        self._failure = driver.CUDADriverError
+        self._launcher = ctypes.cast(ctypes.CDLL("libcuda.so.1").cuLaunchKernel, ctypes.c_void_p).value
         self._runtime = runtime
         self._current_stream = cupy.cuda.get_current_stream
         supplier = RuntimeSupplier(runtime, self._current_stream)
@@ -202,16 +186,15 @@ class CupyDriver:
     def compile(self, source: str) -> Launch:
         module = self.functions.RawModule(code=source, options=("--std=c++17",))
         handle: int = module.get_function("kernel").kernel.ptr
-        launch_kernel, current_stream, parameters = (
-            self._driver.launchKernel,
-            self._current_stream,
-            _Parameters(self._runtime),
-        )
+        table = np.array((self._launcher, id(self._failure), handle), np.int64)
+        start, current_stream, failure = device_launch(), self._current_stream, self._failure
 
         def launch(blocks: int, threads: int, fields: bytes) -> None:
-            places, address = parameters.list
-            places[0] = id(fields) + _HEAD  # the driver copies the fields before it returns
-            launch_kernel(handle, blocks, 1, 1, threads, 1, 1, 0, current_stream().ptr, address, 0)
+            try:
+                start(table, blocks, threads, fields, current_stream().ptr)
+            except failure:  # a thread that has only launched so far has no context
+                self._runtime.setDevice(0)
+                start(table, blocks, threads, fields, current_stream().ptr)
 
         vars(launch)["module"] = module
         return launch

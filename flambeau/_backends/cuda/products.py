@@ -11,8 +11,9 @@ import numpy as np
 
 from ..._core.arrays.quick import name_of
 from ..._core.process.gpu_choices import CHOICES
+from . import blaslt
 from .array import DeviceArray, empty, form_of, of_form, zeros
-from .blas import Product
+from .blas import Product, placed
 from .driver import driver
 from .moves import resized
 from .reduce import reduced
@@ -30,6 +31,8 @@ class _Call(NamedTuple):
 
 _calls: dict[Any, _Call | None] = {}
 _MOST_CALLS = 4096
+_ALIGNED = 15
+"""The plans are for matrices whose addresses are multiples of 16."""
 
 
 def product(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
@@ -106,7 +109,30 @@ def _prepared(first: Any, second: Any) -> _Call | None:
     if not (_lies_well(matrix) and _lies_well(second)):
         return None
     target = form_of((rows, columns), dtype)
-    return _Call(form_of((*first.shape[:-1], columns), dtype), driver().product(target, matrix, second))
+    return _Call(form_of((*first.shape[:-1], columns), dtype), _planned_product(target, matrix, second))
+
+
+def _planned_product(target: Any, first: Any, second: Any) -> Product:
+    """What multiplies matrices of these forms: by a plan that is kept, where there is one for where they lie.
+
+    Without it the library looks each time for the way to multiply them, which takes longer than to begin with it.
+    """
+    by_library = driver().product(target, first, second)
+    name = name_of(target.dtype)
+    if name not in blaslt.TYPES:
+        return by_library
+    (rows, inner), columns = first.shape, second.shape[1]
+    try:
+        places = placed(first), placed(second)
+        left, right = (blaslt.Matrix(bool(turned), step) for turned, step, _ in places)
+        by_plan = blaslt.Product(name, rows, inner, columns, left, right, False, CHOICES.shortened_products).multiply
+    except blaslt.Refused:
+        return by_library
+
+    def multiply(result: int, left: int, right: int) -> None:
+        (by_library if (result | left | right) & _ALIGNED else by_plan)(result, left, right)
+
+    return multiply
 
 
 def _is_odd(dtype: Any, rows: int, inner: int, columns: int) -> bool:

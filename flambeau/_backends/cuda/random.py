@@ -11,7 +11,6 @@ import numpy as np
 from ..._codegen.cuda.random import INTEGERS, THREADS, bernoulli_source, draw_source, mask_source
 from ..._core.arrays.quick import name_of
 from ..._core.generator import default_generator
-from ..._core.random import sampling
 from ..._core.random.philox import PhiloxGenerator, cuda_generator
 from .array import DeviceArray, empty
 from .driver import driver
@@ -92,14 +91,6 @@ def exponential(self: DeviceArray, generator: Any, rate: float = 1.0) -> Any:
     if name_of(self.dtype) not in _FLOATS or not 0 < rate < float("inf"):
         return None
     return _draw(self, generator, "exponential_", False, rate, _EPSILON.get(name_of(self.dtype), 2.0**-23), 0.0)
-
-
-def multinomial(self: DeviceArray, num_samples: int, replacement: bool, generator: Any) -> Any:
-    """Indices drawn with probabilities proportional to each row."""
-    if replacement and num_samples > 1:
-        return None
-    weights: Any = self
-    return sampling.multinomial(weights, num_samples, replacement, generator, exponential)
 
 
 def cauchy(self: DeviceArray, generator: Any, median: float = 0.0, sigma: float = 1.0) -> Any:

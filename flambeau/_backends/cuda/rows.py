@@ -21,6 +21,7 @@ from .driver import driver
 from .reduce import reduced
 
 _FLOATS = frozenset(("float16", "bfloat16", "float32", "float64"))
+_SINGLE = np.dtype(np.float32)
 
 
 def _dense(array: DeviceArray) -> DeviceArray:
@@ -213,13 +214,21 @@ def rms_norm(
     return None if found is None else (found[0], found[2])
 
 
+def norm_alone(
+    input: DeviceArray, normalized_shape: tuple[int, ...], weight: Any, bias: Any, eps: float, centre: bool
+) -> DeviceArray | None:
+    """The result of `layer_norm`, or without `centre` of `rms_norm`, for those who do not differentiate."""
+    found = _normalised(input, normalized_shape, weight, bias, eps, None, centre)
+    return None if found is None else found[0]
+
+
 class _NormCall(NamedTuple):
     """A normalisation that needs no preparation when its like comes again."""
 
     form: Any
     """Of the result: arrays share it."""
-    statistics: Together
-    """Of deviations, and of means where there are any, likewise."""
+    statistics: Together | None
+    """Of deviations, and of means where there are any, likewise; None: they are not kept."""
     plan: _Plan
     sizes: tuple[int, int, int]
     order: Callable[[tuple[int, ...]], tuple[int, ...]]
@@ -231,8 +240,10 @@ _NORM_PLACES = ("x", "out", "rstd", "mean", "weight", "bias")
 
 
 def _normalised(
-    input: DeviceArray, inner: tuple[int, ...], weight: Any, bias: Any, eps: float, kept: np.dtype[Any], centre: bool
-) -> tuple[DeviceArray, DeviceArray, DeviceArray] | None:
+    input: DeviceArray, inner: tuple[int, ...], weight: Any, bias: Any, eps: float, kept: np.dtype[Any] | None,
+    centre: bool,
+) -> tuple[DeviceArray, Any, Any] | None:  # fmt: skip
+    """The result, means and 1 / deviations, these of the type `kept` or not at all."""
     if not input.form.flags.c_contiguous:
         input = input.copy()
     form, of_input = input.form, input.pointer
@@ -253,9 +264,14 @@ def _normalised(
         call = _norm_calls[key] = _prepared_norm(*key)
     if call is None:
         return None
-    made, statistics = of_form(call.form), of_forms(call.statistics)
-    rstd, mean = statistics[0], statistics[-1]
-    places = of_input, made.pointer, rstd.pointer, mean.pointer, of_weight, of_bias
+    made = of_form(call.form)
+    rstd = mean = None
+    of_rstd = of_mean = 0
+    if call.statistics is not None:
+        statistics = of_forms(call.statistics)
+        rstd, mean = statistics[0], statistics[-1]
+        of_rstd, of_mean = rstd.pointer, mean.pointer
+    places = of_input, made.pointer, of_rstd, of_mean, of_weight, of_bias
     plan = call.plan
     plan.launch(plan.blocks, plan.threads, plan.pack(*call.sizes, *call.order(places), eps))
     return made, mean, rstd
@@ -263,11 +279,12 @@ def _normalised(
 
 def _prepared_norm(
     shape: tuple[int, ...], dtype: np.dtype[Any], inner: tuple[int, ...], weight: np.dtype[Any] | None,
-    bias: np.dtype[Any] | None, kept: np.dtype[Any], centre: bool, aligned: bool,
+    bias: np.dtype[Any] | None, kept: np.dtype[Any] | None, centre: bool, aligned: bool,
 ) -> _NormCall | None:  # fmt: skip
     form = form_of(shape, dtype)
     given = [each for each in (weight, bias) if each is not None]
     parameters = given[0] if given else dtype
+    alone, kept = kept is None, _SINGLE if kept is None else kept
     if not form.size or not {name_of(dtype), name_of(parameters), name_of(kept)} <= _FLOATS or len(set(given)) > 1:
         return None
     statistics = form_of(shape[: len(shape) - len(inner)] + (1,) * len(inner), kept)
@@ -275,10 +292,12 @@ def _prepared_norm(
     length = form.size // rows
     if length > LONGEST:
         return None
-    flags = name_of(dtype), name_of(parameters), name_of(kept), weight is not None, bias is not None, centre
+    types = name_of(dtype), name_of(parameters), name_of(kept)
+    flags = *types, weight is not None, bias is not None, centre, None, alone
     plan = _plan(programs.norm, flags, rows, length, 1, aligned)
     order = itemgetter(*map(_NORM_PLACES.index, plan.names))
-    return _NormCall(form, together(*[statistics] * (1 + centre)), plan, (rows, length, 1), order)
+    kept_with_it = None if alone else together(*[statistics] * (1 + centre))
+    return _NormCall(form, kept_with_it, plan, (rows, length, 1), order)
 
 
 def layer_norm_backward(

@@ -26,9 +26,9 @@ def _is_plain(index: Any) -> bool:
 def _first_place(form: Any, slices: tuple[slice, ...]) -> int:
     """How many bytes behind the beginning of an array that of its part is."""
     place = 0
-    for each, size, step in zip(slices, form.shape, form.strides, strict=False):
+    for dim, each in enumerate(slices):
         if each.start or each.step is not None:
-            place += each.indices(size)[0] * step
+            place += each.indices(form.shape[dim])[0] * form.strides[dim]
     return place
 
 

@@ -25,14 +25,16 @@ INTEGERS = "integers"
 """Whole numbers: the remainder by a range, from a first one on."""
 
 
-_POSITION = "const u64* state; u64 seed; u64 offset;"
+POSITION = "const u64* state; u64 seed; u64 offset;"
 """Where a kernel draws from: at the seed and the offset, or those that stand at `state` with these added to them."""
-_FIND = """const u64 seed = a.state ? a.state[0] : a.seed;
+FIND = """const u64 seed = a.state ? a.state[0] : a.seed;
   u64 counter = (a.offset + (a.state ? a.state[1] : 0)) / 4;"""
+"""The seed and the counter from which such a kernel draws."""
 
 
 @cache
-def _prelude() -> str:
+def prelude() -> str:
+    """What every kernel that draws begins with."""
     return functions() + (Path(__file__).parent / "random.cuh").read_text(encoding="utf-8")
 
 
@@ -50,14 +52,14 @@ def draw_source(distribution: str, dtype: str, wide: bool = False) -> str:
     stored = f"({kind.memory})({value})" if not kind.is_half else kind.stored(f"(float)({value})")
     if distribution == "uniform_":  # the upper bound, which rounding may reach, stands for the lower one
         stored = f"upper_excluded({stored}, {kind.stored('(C)a.p2')}, {kind.stored('(C)a.p1')})"
-    return f"""{_prelude()}
+    return f"""{prelude()}
 typedef {drawn} C;
 template <class T> FN T upper_excluded(T x, T upper, T lower) {{ return x == upper ? lower : x; }}
-struct Arguments {{ i64 count; {kind.memory}* out; {_POSITION} {fields} }};
+struct Arguments {{ i64 count; {kind.memory}* out; {POSITION} {fields} }};
 KERNEL kernel(const __grid_constant__ Arguments a) {{
   const i64 thread = (i64)blockIdx.x * blockDim.x + threadIdx.x;
   const i64 threads = (i64)gridDim.x * blockDim.x;
-  {_FIND}
+  {FIND}
   for (i64 start = thread; start < a.count; start += threads * Draw<C>::COUNT) {{
     C drawn[Draw<C>::COUNT];
     Draw<C>::{method}(philox(seed, thread, counter++), drawn);
@@ -95,13 +97,13 @@ def mask_source(width: int) -> str:
       const Words words = philox(seed, thread, counter++);
       for (int i = 0; i < 4; i++) a.out[start + part + i] = unit(words.at[i]) < keep;
     }}"""
-    return f"""{_prelude()}
-struct Arguments {{ i64 count; bool* out; {_POSITION} double p; }};
+    return f"""{prelude()}
+struct Arguments {{ i64 count; bool* out; {POSITION} double p; }};
 KERNEL kernel(const __grid_constant__ Arguments a) {{
   const float keep = (float)a.p;
   const i64 thread = (i64)blockIdx.x * blockDim.x + threadIdx.x;
   const i64 threads = (i64)gridDim.x * blockDim.x;
-  {_FIND}
+  {FIND}
   {loop}
 }}
 """
@@ -111,11 +113,11 @@ def bernoulli_source(probability: str, dtype: str) -> str:
     """The kernel that draws with a probability for each element, four neighbours by one thread."""
     given, kind = TYPES[probability], TYPES[dtype]
     one, zero = (kind.stored(f"({kind.compute}){number}") for number in (1, 0))
-    return f"""{_prelude()}
-struct Arguments {{ i64 count; {kind.memory}* out; {_POSITION} const {given.memory}* p; }};
+    return f"""{prelude()}
+struct Arguments {{ i64 count; {kind.memory}* out; {POSITION} const {given.memory}* p; }};
 KERNEL kernel(const __grid_constant__ Arguments a) {{
   const i64 thread = (i64)blockIdx.x * blockDim.x + threadIdx.x;
-  {_FIND}
+  {FIND}
   const Words words = philox(seed, thread, counter);
   for (int i = 0; i < 4; i++) {{
     const i64 place = thread * 4 + i;

@@ -63,14 +63,25 @@ def statistics(dtype: str, wide: str | None = None) -> RowProgram:
 
 @cache
 def norm(
-    dtype: str, parameters: str, kept: str, weighted: bool, biased: bool, centre: bool, wide: str | None = None
+    dtype: str,
+    parameters: str,
+    kept: str,
+    weighted: bool,
+    biased: bool,
+    centre: bool,
+    wide: str | None = None,
+    alone: bool = False,
 ) -> RowProgram:
-    """(x, weight, bias; eps) -> mean, rstd, out: without `centre` there is no mean, which is rms_norm."""
+    """(x, weight, bias; eps) -> mean, rstd, out: without `centre` there is no mean, which is rms_norm.
+
+    `alone`: out and nothing else, for those who do not differentiate.
+    """
     rows = RowTrace(dtype, wide)
     mean, rest, rstd = _deviation(rows, rows.load("x"), centre)
-    if mean is not None:
+    if mean is not None and not alone:
         rows.store("mean", mean, kept, ROW)
-    rows.store("rstd", rstd, kept, ROW)
+    if not alone:
+        rows.store("rstd", rstd, kept, ROW)
     value = rest * rstd
     weight = rows.load("weight", parameters, COLUMN) if weighted else None
     bias = rows.load("bias", parameters, COLUMN) if biased else None

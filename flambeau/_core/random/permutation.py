@@ -27,7 +27,7 @@ def randperm(n: int, dtype: np.dtype[Any], generator: Generator) -> npt.NDArray[
     """A random order of 0, 1, ..., n - 1."""
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
-    _check_dtype(n, dtype)
+    check_dtype(n, dtype)
     if n >= SWAPPED_FORWARDS:
         remainders = generator.draw64(n) % np.arange(1, n + 1, dtype=np.uint64)
         return rounded(swap_backwards(remainders.astype(np.int64)), dtype)
@@ -96,7 +96,8 @@ def _order_by_partner(keys: Positions, limit: int) -> Positions:
     return order
 
 
-def _check_dtype(n: int, dtype: np.dtype[Any]) -> None:
+def check_dtype(n: int, dtype: np.dtype[Any]) -> None:
+    """Refuse a type of elements that does not hold the numbers below n."""
     if dtype.kind in "bc" or name_of(dtype) in BAREBONES_UNSIGNED:
         raise not_implemented("randperm", dtype)
     if name_of(dtype) in _FLOAT_LIMITS:

@@ -73,13 +73,13 @@ def multinomial(
 
     `fill` draws exponential variables where `generator` is not one of the host's.
     """
-    _check_multinomial(weights, count, replacement)
+    check_multinomial(weights, count, replacement)
     if replacement and count > 1:
         rows = weights.reshape(-1, weights.shape[-1])
         found = _multinomial_by_search(rows, count, generator).reshape(*weights.shape[:-1], count)
         drawn: Array = beside(found, weights)
         return drawn
-    _check_multinomial_weights(weights)
+    check_multinomial_weights(weights)
     keys = np.empty(weights.shape, weights.dtype, like=weights)
     (fill or fill_exponential)(keys, generator)
     # The smallest waiting time wins: exponential variables divided by their rates.
@@ -361,7 +361,8 @@ def _multinomial_by_search(weights: Array, count: int, generator: Generator) -> 
 # Checks ---------------------------------------------------------------------------------------------------------------
 
 
-def _check_multinomial(weights: Array, count: int, replacement: bool) -> None:
+def check_multinomial(weights: Array, count: int, replacement: bool) -> None:
+    """Refuse what cannot be drawn, as far as it can be seen without reading elements."""
     if name_of(weights.dtype) not in _DIGITS:
         raise RuntimeError(
             f"multinomial only supports floating-point dtypes for input, got: {legacy_name(weights.dtype)}"
@@ -378,7 +379,8 @@ def _check_multinomial(weights: Array, count: int, replacement: bool) -> None:
         raise RuntimeError(f"number of categories cannot exceed 2^24, got {weights.shape[-1]}")
 
 
-def _check_multinomial_weights(weights: Array) -> None:
+def check_multinomial_weights(weights: Array) -> None:
+    """Refuse weights that are no probabilities."""
     rows = _computable(weights)
     if not read(((rows >= 0) & (rows < np.inf)).all()):
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")

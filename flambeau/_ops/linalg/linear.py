@@ -155,14 +155,17 @@ def _of_rows(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 @public("nn.functional.linear", function=False, method=False, out=write_product)
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input @ weight.T + bias`."""
+    if bias is None:
+        unrecorded_product = _unrecorded_product(input, weight)
+        if unrecorded_product is not None:
+            return unrecorded_product
     dims, weight_dims = input._array.ndim, weight._array.ndim
     if dims == 0 or weight_dims == 0:
         raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {dims}D and {weight_dims}D")
     if weight_dims > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {weight_dims}D")
     if bias is None:
-        unrecorded_product = _unrecorded_product(input, weight)
-        return matmul(input, _t(weight)) if unrecorded_product is None else unrecorded_product
+        return matmul(input, _t(weight))
     if not isinstance(bias, Tensor):
         raise TypeError(f"linear(): argument 'bias' (position 3) must be Tensor, not {type(bias).__name__}")
     if weight_dims == 1:

@@ -11,7 +11,8 @@ import numpy as np
 from ..._core.device import channels_last, channels_last_3d, contiguous_format
 from ..._core.dtype import FLOAT, LEGACY_NAMES, dtype, finfo, float32
 from ..._core.geometry.layout import contiguous_array, has_format, in_format_of
-from ..._core.tensor import Tensor
+from ..._core.modes import THREAD
+from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._dispatch.composite import derivative
 from ..._dispatch.dispatch import Array, several
 from ..._dispatch.public.registry import public
@@ -119,8 +120,9 @@ def native_layer_norm(
 
 
 def _normalised(
-    input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None, eps: float
+    input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None, eps: float, alone: bool = False
 ) -> tuple[Tensor, ...]:
+    """The result, means and 1 / deviations; only the first is asked for where it is to be `alone`."""
     shape = normalized_shape
     if not (
         type(shape) is tuple
@@ -131,7 +133,8 @@ def _normalised(
     ):
         shape = _checked_shape("layer_norm", input, shape, weight=weight, bias=bias)
     kept = check_parameters("LayerNormKernelImpl", input, weight, bias)
-    return _layer_norm(input, shape, weight, bias, eps, kept)
+    found = _alone_on_device(input, shape, weight, bias, eps, True) if alone else None
+    return _layer_norm(input, shape, weight, bias, eps, kept) if found is None else (found,)
 
 
 @public(method=False, name="layer_norm")
@@ -144,7 +147,7 @@ def torch_layer_norm(
     cudnn_enable: bool = True,
 ) -> Tensor:
     """Mean 0 and deviation 1 over the last dimensions, those of `normalized_shape`; then `* weight + bias`."""
-    return _normalised(input, normalized_shape, weight, bias, eps)[0]
+    return _normalised(input, normalized_shape, weight, bias, eps, alone=True)[0]
 
 
 @public("nn.functional.layer_norm", function=False, method=False)
@@ -160,7 +163,28 @@ def layer_norm(
     >>> flambeau.nn.functional.layer_norm(flambeau.tensor([[1.0, 3.0]]), (2,), eps=0.0)
     tensor([[-1.,  1.]])
     """
-    return _normalised(input, normalized_shape, weight, bias, eps)[0]
+    return _normalised(input, normalized_shape, weight, bias, eps, alone=True)[0]
+
+
+def _alone_on_device(
+    input: Tensor, shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None, eps: float, centre: bool
+) -> Tensor | None:
+    """The result without what its derivative needs, on a device that waits for its next call, where nobody looks on.
+
+    None: somebody does, or there is no such kernel.
+    """
+    kind, modes = input._kind, THREAD.modes
+    if not kind.backend.costs_per_call or not modes.plain or kind.indirect or type(input) not in PLAIN_TYPES:
+        return None
+    arrays: list[Any] = []
+    for each in (weight, bias):
+        if each is not None and (type(each) not in PLAIN_TYPES or (modes.grad and each.requires_grad)):
+            return None
+        arrays.append(None if each is None else each._array)
+    if modes.grad and input.requires_grad:
+        return None
+    done = kind.backend.array_functions("rows").norm_alone(input._array, shape, *arrays, eps, centre)
+    return None if done is None else Tensor._from_parts((done, kind, None if modes.inference else [0, None]))
 
 
 @derivative("rms_norm_backward")
@@ -232,7 +256,8 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
         and (weight is None or weight._kind is kind)
         and input._array.flags.c_contiguous
     ):
-        return _rms_norm(input, shape, weight, floor)[0]
+        alone = _alone_on_device(input, shape, weight, None, floor, False)
+        return _rms_norm(input, shape, weight, floor)[0] if alone is None else alone
     wide: Tensor = widened_tensor(input)
     dims = tuple(range(-len(shape), 0))
     result = wide * (wide.pow(2).mean(dims, keepdim=True) + floor).rsqrt()

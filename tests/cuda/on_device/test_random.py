@@ -30,6 +30,10 @@ DRAWS: dict[str, Callable[[Any, int], Any]] = {
     "geometric_": lambda t, n: t.empty(n, device="cuda").geometric_(0.2),
     "multinomial": lambda t, n: t.multinomial(t.arange(1.0, n + 1, device="cuda"), 1),
     "multinomial of several": lambda t, n: t.multinomial(t.arange(1.0, n + 8, device="cuda"), 5),
+    "multinomial with replacement": lambda t, n: t.multinomial(t.arange(1.0, 30, device="cuda"), n, True),
+    "multinomial of rows": lambda t, n: t.multinomial(t.arange(1.0, 22, device="cuda").view(3, 7), n + 1, True),
+    "randperm": lambda t, n: t.randperm(n, device="cuda"),
+    "randperm in int32": lambda t, n: t.randperm(n, device="cuda", dtype=t.int32),
     "dropout": lambda t, n: t.nn.functional.dropout(t.ones(n, device="cuda"), 0.4),
     "dropout of rows": lambda t, n: t.nn.functional.dropout(t.ones(n, 4, device="cuda"), 0.1),
 }
@@ -45,3 +49,14 @@ def test_numbers_are_pytorchs(name: str, count: int) -> None:
         found.append([each.double().cpu().numpy() for each in (first, second, frame.rand(3, device="cuda"))])
     for mine, wanted in zip(*found, strict=True):
         assert not (mine != wanted).sum()
+
+
+@pytest.mark.parametrize("count", [7, 20, 300])
+def test_orders_of_equal_keys_are_pytorchs(count: int) -> None:
+    """The keys of an order are not all different in one of ten cases."""
+    for seed in range(150):
+        orders = []
+        for frame in (torch, pytorch):
+            frame.cuda.manual_seed(seed)
+            orders.append(frame.randperm(count, device="cuda").tolist())
+        assert orders[0] == orders[1], seed

@@ -26,6 +26,7 @@ from ._answer import Answer
 from ._emit import Source
 from ._entry import is_marked_dynamic, run_inside
 from ._errors import Unsupported
+from ._gradients import letting_go
 from ._parts import Parts, code_behind, in_parts
 from ._program import Item, Outside, Read, Value
 from ._reads import differs, first, generators_before, go_back, states_of
@@ -341,9 +342,8 @@ def write_checks(source: Source, checks: Sequence[str], recording: Recording) ->
         source.known = frozenset([len(source.lines) + each for each in state.facts.lines])
     source.lines += checks
     forgotten = _forgotten(recording.recorder.program.items)
-    for key, lines in state.of_gradients.items():
-        if key not in forgotten:
-            source.lines += lines
+    of_gradients = [line for key, lines in state.of_gradients.items() if key not in forgotten for line in lines]
+    source.lines += [*of_gradients, *letting_go(of_gradients, state.tensors.values())]
     source.checks = len(source.lines)
 
 

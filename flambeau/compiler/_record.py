@@ -28,6 +28,9 @@ from ._state import State
 from ._watch import Watch, line_in
 from .capture import Capture
 
+_LET_GO = object()
+"""Stands for a gradient that is not there any more: whatever a tensor has now is another one."""
+
 
 class Recorder(Capture):
     """A capture of one call, of which it is known what it may depend on; `reason`: why it cannot be run again."""
@@ -47,7 +50,7 @@ class Recorder(Capture):
         """In which line of the function that is."""
         self._state = state
         self._watch = watch
-        self._grads = {id(tensor): tensor._grad for tensor, _ in state.tensors.values()}
+        self._grads: dict[int, Any] = {id(tensor): tensor._grad for tensor, _ in state.tensors.values()}
         self._at_first = self._versions()
         self._counted_outside = dict.fromkeys(self._at_first, 0)
         self._written = Written()
@@ -69,6 +72,7 @@ class Recorder(Capture):
             sys.setprofile(watching)
 
     def _run(self, op: Op, args: Sequence[Any]) -> Any:
+        self._forget_gradients()
         if self.read is not None:
             self._goes_on()
         if op.reads:
@@ -169,7 +173,7 @@ class Recorder(Capture):
             modes.refresh()
         if result is not None:
             self.refuse("a step of an optimizer returns something")
-        self._state.let_go(self._values)
+        self._state.gradients.let_go(self._state.tensors, self._values, all_of_them=True)
         self._grads = {id(tensor): tensor._grad for tensor, _ in self._state.tensors.values()}
         for key, version in self._versions().items():
             self._counted_outside[key] += version - before[key]
@@ -190,11 +194,22 @@ class Recorder(Capture):
     def set_gradients(self) -> None:
         """Write down which gradients have been set since they were last looked at."""
         for tensor, _ in self._state.tensors.values():
-            grad = tensor._grad
-            if grad is not self._grads[id(tensor)]:
-                value = None if grad is None else self.known(grad)
-                self.program.items.append(SetGrad(tensor, value, None if grad is None else grad._kind))
-                self._grads[id(tensor)] = grad
+            self._set_gradient(tensor)
+
+    def _set_gradient(self, tensor: Tensor) -> None:
+        grad = tensor._grad
+        if grad is not self._grads[id(tensor)]:
+            value = None if grad is None else self.known(grad)
+            self.program.items.append(SetGrad(tensor, value, None if grad is None else grad._kind))
+            self._grads[id(tensor)] = grad
+
+    def _forget_gradients(self) -> None:
+        """Hold gradients no longer that somebody has forgotten: what is made next may need their memory."""
+        for owner in self._state.gradients.let_go(self._state.tensors, self._values):
+            if owner._grad is None:
+                self._set_gradient(owner)  # here the program forgets it, too
+            else:
+                self._grads[id(owner)] = _LET_GO
 
     def value_of(self, tensor: Tensor) -> Value | None:
         """The value of a tensor, if it has one."""

@@ -13,7 +13,7 @@ import builtins
 import functools
 import sys
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from contextvars import ContextVar
 from io import TextIOWrapper
 from types import (
@@ -43,6 +43,7 @@ from .._core.size import Size
 from .._core.tensor import PLAIN_TYPES, Tensor
 from .._dispatch.interpreter import RUN_OUTSIDE
 from ._facts import Facts
+from ._gradients import Gradients
 from ._layout import Layout, has_hooks
 from ._program import is_usable
 from ._watch import Uncompilable, Watch, reads_all_modules
@@ -105,8 +106,7 @@ class State:
         """The names under which modules have `sys`."""
         self._variables = 0
         self._at_gradients = False
-        self._gradients: dict[int, Tensor] = {}
-        """Whose gradients were found, by the identity of their arrays."""
+        self.gradients = Gradients()
 
     def of_call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> State:
         """Write down what a call depends on."""
@@ -121,12 +121,6 @@ class State:
     def has_seen(self, value: Any) -> bool:
         """Whether what an object holds is part of the checks."""
         return id(value) in self._seen
-
-    def let_go(self, used: Container[int]) -> None:
-        """Hold gradients no longer that their tensors hold no longer, but for arrays that are `used`, by identity."""
-        for key, owner in list(self._gradients.items()):
-            if owner._grad is not self.tensors[key][0] and key not in used:
-                del self.tensors[key], self._gradients[key]
 
     def fingerprint(self) -> list[Any]:
         """Equal before and after a call that changed nothing but the elements of tensors."""
@@ -285,7 +279,7 @@ class State:
             self.of_gradients[id(value)], self.lines = self.lines, lines
             self._trail, self.facts = trail, facts
             if value._grad is not None:
-                self._gradients[id(value._grad._array)] = value
+                self.gradients.add(value, value._grad)
 
     def _object(self, value: Any, expression: str) -> None:
         """What is known by its identity; what can be read from it is checked once."""

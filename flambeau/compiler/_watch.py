@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import dis
 import functools
-import gc
 import itertools
 import os
 import sys
 import weakref
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from types import CodeType, FrameType
 from typing import Any
@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from .._core.process.caller import GENERATED, PACKAGE
+from .._core.process.collector import collector_paused
 from ._entry import DISABLED, TRUSTED
 
 _ENGINE_ROOMS = (
@@ -76,7 +77,7 @@ class Watch:
         self.codes: dict[CodeType, dict[str, Any]] = {}
         """The code that ran, and the globals that it saw."""
         self.reason: str | None = None
-        self._collects = False
+        self._pause: AbstractContextManager[None] | None = None
         self._outside: FrameType | None = None
         """A call of an optimizer, or an import: what happens in it is its own."""
         self._is_engine: dict[str, bool] = {}
@@ -89,15 +90,15 @@ class Watch:
 
     def __enter__(self) -> Watch:
         # The collector may run at any moment, and calls back whoever asked it to: that is no part of what is watched.
-        self._collects = gc.isenabled()
-        gc.disable()
+        self._pause = collector_paused()
+        self._pause.__enter__()
         sys.setprofile(self._note)
         return self
 
     def __exit__(self, *exception: object) -> None:
         sys.setprofile(None)
-        if self._collects:
-            gc.enable()
+        assert self._pause is not None
+        self._pause.__exit__(None, None, None)
 
     def names(self) -> frozenset[str]:
         """Every name by which the code that ran may look something up: attributes, globals, strings for `getattr`."""

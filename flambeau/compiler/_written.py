@@ -63,8 +63,8 @@ def in_pieces(
     if holds is None and checks <= _MOST_LINES:
         return [], list(lines)
     pieces = [lines[start : min(start + _MOST_LINES, checks)] for start in range(0, checks, _MOST_LINES)]
-    assigned = [_assigned(each) for each in pieces]
-    variables = set().union(*assigned)
+    made_by = [assigned(each) for each in pieces]
+    variables = set().union(*made_by)
     named = [_names(each, variables) for each in (*pieces, lines[checks:])]
     made: list[Written] = []
     calls: list[str] = []
@@ -72,8 +72,8 @@ def in_pieces(
     for number, piece in enumerate(pieces):
         given = ", ".join([parameters, *sorted(before & named[number])])
         later = set().union(*named[number + 1 :])
-        wanted = "".join([f"{name}, " for name in sorted(assigned[number] & later)])
-        before |= assigned[number]
+        wanted = "".join([f"{name}, " for name in sorted(made_by[number] & later)])
+        before |= made_by[number]
         made.append(Written(f"checks{len(made) + 1}", given, [*piece, f"return ({wanted})"]))
         calls += [f"found = {made[-1].name}({given})", "if found is MISS: return MISS"]
         if wanted:
@@ -104,7 +104,8 @@ def _left(checks: Sequence[str], variables: set[str], known: Container[int], wan
     return left[::-1]
 
 
-def _assigned(lines: Sequence[str]) -> set[str]:
+def assigned(lines: Sequence[str]) -> set[str]:
+    """The variables that checks make."""
     return {name for line in lines if (found := _ASSIGNED.match(line)) for name in found[1].split(", ")}
 
 

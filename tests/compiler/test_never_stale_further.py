@@ -643,6 +643,44 @@ def steps_that_stop_early(compile: Compile) -> Iterator[Any]:
         yield g(X * (NAN if number == 5 else 0.1)), model.weight
 
 
+@program
+def gradients_forgotten_by_hand(compile: Compile) -> Iterator[Any]:
+    model = nn.Linear(3, 1)
+
+    def step(x: Any, keep: bool) -> Any:
+        y = model(x)
+        old = model.weight.grad if keep else None
+        for each in model.parameters():
+            each.grad = None
+        y.square().mean().backward()
+        if old is not None:
+            model.weight.grad = model.weight.grad * 0.5 + old
+        return y.detach()
+
+    g = compile(step)
+    for number in range(12):
+        if number == 10:
+            model.weight.grad = torch.ones(1, 3)
+        yield g(X + number, number > 4), model.weight.grad, model.bias.grad
+
+
+@program
+def a_gradient_put_back(compile: Compile) -> Iterator[Any]:
+    model = nn.Linear(3, 1)
+
+    def step(x: Any) -> Any:
+        old = model.weight.grad
+        model.weight.grad = None
+        model(x).square().mean().backward()
+        new, model.weight.grad = model.weight.grad, old
+        return new
+
+    g = compile(step)
+    for number in range(8):
+        model.weight.grad = torch.full((1, 3), float(number))
+        yield g(X + number), model.weight.grad, model.bias.grad
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_compiled_function_is_never_stale(name: str) -> None:
     made: list[Compiled] = []

@@ -35,6 +35,15 @@ CODES = {QINT8: np.int8, QUINT8: np.uint8, QINT32: np.int32, QUINT4X2: np.uint8,
 FROM_CODES = {np.dtype(np.int8): QINT8, np.dtype(np.uint8): QUINT8, np.dtype(np.int32): QINT32}
 
 
+class EngineChoice:
+    """Whose averages quantized tensors have at halves: those of PyTorch's engine for phones, or of its others."""
+
+    is_for_phones = False
+
+
+ENGINE = EngineChoice()
+
+
 class Quantizer(NamedTuple):
     """What the codes of a tensor mean: numbers for the whole, or arrays with an element for each slice along `axis`."""
 

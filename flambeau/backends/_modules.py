@@ -90,17 +90,17 @@ def check_precision(value: str) -> None:
 def settings_class(
     name: str, module: str, settings: str, effect: Callable[[str, Any], None] | None = None, **methods: Any
 ) -> Any:
-    """The class of a module whose `settings` are properties; `effect(name, value)` follows each assignment.
+    """The class of a module whose `settings` are properties; `effect(name, value)` goes before each assignment.
 
-    The module becomes an instance of it, and keeps its values where they were.
+    What the effect refuses is not assigned. The module becomes an instance of it, and keeps its values where they were.
     """
     values = vars(sys.modules[module])
 
     def setting(each: str) -> ContextProp:
         def change(value: Any) -> None:
-            values[each] = value
             if effect is not None:
                 effect(each, value)
+            values[each] = value
 
         return ContextProp(lambda: values[each], change)
 

@@ -48,7 +48,7 @@ def test_results_keep_the_subclass(T: Any, call: str) -> Any:
 def test_override_sees_every_call(T: Any) -> Any:
     log: list[str] = []
     x = T.tensor([1.0, 2.0]).as_subclass(logging_class(T, log))
-    results = [T.exp(x), T.sum(x), T.matmul(x, x), x.clone(), T.cat([x, x])]
+    results = [T.exp(x), T.sum(x), T.matmul(x, x), x.clone(), T.cat([x, x]), x.type()]
     return log, [type(each).__name__ for each in results]
 
 

@@ -461,10 +461,10 @@ def with_protocol(
         tensors=", ".join(tensors) or "None",
         positional="".join(f"{each}, " for each in positional),
         keywords=", ".join(keywords),
-        other_names=f"if other_names: return renamed({name}, SYNONYMS, other_names, {{{given}}}, {variadic or '()'})"
+        other_names=f"if other_names: return renamed(this, SYNONYMS, other_names, {{{given}}}, {variadic or '()'})"
         if synonyms
         else "",
-        older=f"if further: return reordered({name}, OLDER, ({', '.join(positional)}, *further), {{{named}}})"
+        older=f"if further: return reordered(this, OLDER, ({', '.join(positional)}, *further), {{{named}}})"
         if older
         else "",
         missing=f"if {' or '.join(f'{each} is MISSING' for each in late)}: "
@@ -489,8 +489,8 @@ def with_protocol(
         scope["by_rule"] = by_rule(label, body)
     exec(compile(source, file, "exec"), scope)
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-    wrapped: Function = scope[name]
-    scope["this"] = wrapped  # not by its name, which a parameter may have too
+    wrapped: Function = scope.pop(name)
+    scope["this"] = wrapped  # not by its name, which a parameter may have too, or a function that it calls, as `type`
     wrapped.__doc__ = body.__doc__ if inplace_of is None else f"In-place form of `{inplace_of}`."
     wrapped.__module__ = body.__module__
     wrapped.__annotations__ = body.__annotations__

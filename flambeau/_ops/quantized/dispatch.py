@@ -19,21 +19,19 @@ from ..._core.kind import kind_of_array
 from ..._core.process.caller import warn_user
 from ..._core.qscheme import per_tensor_affine
 from ..._core.quantized import (
-    CODES,
-    LIMITS,
     QuantizedTensor,
     Quantizer,
     codes_of,
     dequantized,
-    laid_out,
     quantize_array,
     quantized_from_parts,
     quantized_tensor,
     same_meaning,
 )
-from ..._core.tensor import Tensor, wrap
+from ..._core.tensor import Tensor
 from ..._dispatch.changes.history import end_change
 from ..sparse.dispatch import public_name
+from .averages import average
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -67,12 +65,11 @@ _BY_NUMBER = _names(
 )
 """Functions of the numbers; the results are quantized as the argument is."""
 
-_LINEAR = _names(
+_AVERAGES = _names(
     "mean nn.functional.avg_pool1d nn.functional.avg_pool2d nn.functional.avg_pool3d avg_pool1d "
     "adaptive_avg_pool1d nn.functional.adaptive_avg_pool1d nn.functional.adaptive_avg_pool2d "
     "nn.functional.adaptive_avg_pool3d nn.functional.interpolate nn.functional.upsample"
 )
-"""Averages of the numbers: of the codes, so that halves are halves, and are rounded to even ones."""
 
 _TESTS = _names("eq ne lt le gt ge __eq__ __ne__ __lt__ __le__ __gt__ __ge__")
 _SAME_FOR_ALL = _names(
@@ -102,8 +99,8 @@ def run(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return _on_codes(function, name, args, kwargs)
     if name in _BY_NUMBER:
         return _on_numbers(function, name, args, kwargs)
-    if name in _LINEAR:
-        return _on_centred_codes(function, args, kwargs)
+    if name in _AVERAGES:
+        return average(function, name, args, kwargs)
     if name in _TESTS:
         return function(*map(_plain, args), **kwargs)
     if name in ("equal", "allclose"):
@@ -118,7 +115,7 @@ def run(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         own = _first(args)
         zero_point = unsigned if own.dtype.name == "quint8" else signed
         return requantized(function(dequantized(own)), Quantizer(per_tensor_affine, scale, zero_point), own)
-    if name in ("type", "type_"):
+    if name == "type":
         return f"torch.quantized.{LEGACY_NAMES[_first(args).dtype]}Tensor"
     if name in _SAME_FOR_ALL:
         return (body or function)(*args, **kwargs)
@@ -245,17 +242,6 @@ def _on_numbers(function: Any, name: str, args: tuple[Any, ...], kwargs: dict[st
         end_change(own)
         return own
     return made
-
-
-def _on_centred_codes(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    own = _first(args)
-    quantizer = own._quantizer
-    if quantizer.per_channel:
-        raise RuntimeError(f"{function.__name__} only supports per-tensor quantized tensors")
-    centred = wrap(laid_out(codes_of(own)).astype(np.float32) - np.float32(quantizer.zero_point), CPU)
-    result = np.rint(function(centred, *args[1:], **kwargs)._array) + quantizer.zero_point
-    codes = np.clip(result, *LIMITS[own.dtype]).astype(CODES[own.dtype])
-    return quantized_tensor(codes, quantizer, own.dtype)
 
 
 def _equal(left: Any, right: Any, *further: Any) -> bool:

@@ -191,7 +191,7 @@ def kind_named(text: str) -> Kind:
     return kind_of(found[0], device_for(found[1]))
 
 
-@public(function=False, method=False)
+@public(function=False, name="type")
 def type_(input: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The legacy name of the tensor's type, such as 'torch.FloatTensor'; with an argument, the tensor as that type."""
     if dtype is None:
@@ -206,9 +206,6 @@ def type_(input: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
             raise RuntimeError(f"dtype must be a type, str, or dtype object, not {dtype!r}")
         kind = found
     return input if kind is input._kind.plain else converted(input, kind, None)
-
-
-export_method(type_, "type")
 
 
 @public(function=False)

@@ -17,16 +17,6 @@ from tests.support.oracle import pytorch
 pytestmark = pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor", "ignore:TypedStorage")
 
 
-@pytest.fixture(autouse=True)
-def _warned_before() -> None:
-    """Both libraries announce the end of quantized tensors once in a process: here that is before every test."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for torch in (flambeau, pytorch):
-            if torch is not None:
-                torch.quantize_per_tensor(torch.ones(1), 1.0, 0, torch.quint8)
-
-
 def numbers(torch: Any, *shape: int) -> Any:
     torch.manual_seed(3)
     return torch.randn(*shape)

@@ -5,10 +5,11 @@ Attention has them; convolutions, of which a step has more, go the shorter way o
 
 from __future__ import annotations
 
+import contextlib
 import importlib.machinery
 import importlib.util
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -22,7 +23,8 @@ from .scratch import scratch
 TYPES = {"float32": "FLOAT", "float16": "HALF", "bfloat16": "BFLOAT16"}
 """What the front end calls the types of elements."""
 _MOST_WORKSPACE = 1 << 30
-_COMPILED_PART = "cudnn._compiled_module"
+_FRONT_END = "cudnn"
+_COMPILED_PART = f"{_FRONT_END}._compiled_module"
 
 
 @cache
@@ -46,12 +48,11 @@ def _compiled_part() -> Any:
     """
     if _COMPILED_PART in sys.modules:
         return sys.modules[_COMPILED_PART]
-    package, _, _ = _COMPILED_PART.partition(".")
-    whole = importlib.util.find_spec(package)
+    whole = importlib.util.find_spec(_FRONT_END)
     places = None if whole is None else whole.submodule_search_locations
     spec = None if places is None else importlib.machinery.PathFinder.find_spec(_COMPILED_PART, places)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{package}: there is no front end of cuDNN")
+        raise ImportError(f"{_FRONT_END}: there is no front end of cuDNN")
     made: ModuleType = importlib.util.module_from_spec(spec)
     sys.modules[_COMPILED_PART] = made
     try:
@@ -60,6 +61,19 @@ def _compiled_part() -> Any:
         del sys.modules[_COMPILED_PART]
         raise
     return made
+
+
+@contextlib.contextmanager
+def _in_place_of_the_whole() -> Iterator[None]:
+    """Let the compiled part be found where it asks for the whole front end: for its type of tensors, which it has."""
+    if _FRONT_END in sys.modules:
+        yield
+        return
+    sys.modules[_FRONT_END] = library()
+    try:
+        yield
+    finally:
+        del sys.modules[_FRONT_END]
 
 
 class Plan:
@@ -78,7 +92,8 @@ class Plan:
             handle=handle(driver().stream()),
         )
         try:
-            describe(graph)
+            with _in_place_of_the_whole():
+                describe(graph)
             graph.validate()
             graph.build_operation_graph()
             graph.create_execution_plans([api.heur_mode.A, api.heur_mode.FALLBACK])

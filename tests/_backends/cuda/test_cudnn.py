@@ -19,8 +19,31 @@ from . import _compiled_module
 import a_large_library
 """
 COMPILED = """
+import importlib
+from types import SimpleNamespace
+
 HANDLES = []
 _set_dlhandle_cudnn = HANDLES.append
+data_type = SimpleNamespace(HALF=1, FLOAT=2)
+heur_mode = SimpleNamespace(A=1, FALLBACK=2)
+cudnnGraphNotSupportedError = NotImplementedError
+
+class tensor: ...
+
+class pygraph:
+    def __init__(self, **options):
+        self.done = []
+
+    def sdpa_backward(self):  # as the vendor's does
+        return isinstance(tensor(), importlib.import_module(__package__).tensor)
+
+    def get_workspace_size(self):
+        return 0
+
+    def _execute(self, pointers, workspace, handle): ...
+
+    def __getattr__(self, name):
+        return lambda *args: None
 
 def backend_version():
     return 91300
@@ -35,6 +58,7 @@ def front_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     (tmp_path / PACKAGE / "_compiled_module.py").write_text(COMPILED, encoding="utf-8")
     (tmp_path / "a_large_library.py").write_text("", encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(cudnn, "_FRONT_END", PACKAGE)
     monkeypatch.setattr(cudnn, "_COMPILED_PART", f"{PACKAGE}._compiled_module")
     monkeypatch.setattr(cudnn_descriptors, "library", lambda: SimpleNamespace(_handle=7))
     yield cudnn.library.__wrapped__
@@ -64,9 +88,9 @@ def test_one_that_is_imported_already_is_taken(front_end: Any) -> None:
 
 
 def test_there_may_be_none(front_end: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cudnn, "_COMPILED_PART", "no_front_end_of_a_test._compiled_module")
-    assert front_end() is None
     monkeypatch.setattr(cudnn, "_COMPILED_PART", f"{PACKAGE}._another_part")
+    assert front_end() is None
+    monkeypatch.setattr(cudnn, "_FRONT_END", "no_front_end_of_a_test")
     assert front_end() is None
 
 
@@ -75,3 +99,19 @@ def test_one_that_cannot_be_loaded_leaves_nothing_behind(front_end: Any, tmp_pat
     importlib.invalidate_caches()
     assert front_end() is None
     assert f"{PACKAGE}._compiled_module" not in sys.modules
+
+
+@pytest.mark.parametrize("imported", [False, True])
+def test_a_plan_needs_no_more_than_that_part(front_end: Any, monkeypatch: pytest.MonkeyPatch, imported: bool) -> None:
+    if imported:
+        importlib.import_module(f"{PACKAGE}._compiled_module")
+        setattr(sys.modules[PACKAGE], "tensor", sys.modules[f"{PACKAGE}._compiled_module"].tensor)  # noqa: B010
+    found = front_end()
+    monkeypatch.setattr(cudnn, "library", lambda: found)
+    monkeypatch.setattr(cudnn, "handle", lambda stream: 1)
+    monkeypatch.setattr(cudnn, "driver", lambda: SimpleNamespace(stream=lambda: 0))
+    seen = []
+    cudnn.Plan("float16", lambda graph: seen.append(graph.sdpa_backward()))({})
+    assert seen == [True]
+    assert (PACKAGE in sys.modules) is imported
+    assert ("a_large_library" in sys.modules) is imported

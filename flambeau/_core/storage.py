@@ -38,9 +38,13 @@ def owner_of(array: Any) -> Any:
 
 
 def are_apart(first: Any, second: Any) -> bool:
-    """Whether two arrays have different memory. (`owner_of`, short where both are views of arrays that own theirs.)"""
+    """Whether two arrays have different memory. (`owner_of`, short for arrays that own theirs, and views of such.)"""
     one, other = first.base, second.base
-    if one is other and one is not None:
+    if one is None:
+        one = first
+    if other is None:
+        other = second
+    if one is other:
         return False
     if type(one) is type(other) is np.ndarray and one.base is None and other.base is None:
         return True

@@ -14,8 +14,8 @@ import numpy as np
 
 from ..._codegen.elements.gather import GRID, LINES, SINGLE, gather_along, positions_within, scatter_along
 from ..._codegen.types import SCALARS
-from ..._core.arrays.quick import name_of
 from ..._core.backend import undispatched
+from ..._core.storage import are_apart
 from .copy import BITS, copy_into
 from .dtypes import float_name, wide_type
 
@@ -105,15 +105,22 @@ def _gather_plan(shape: Sizes, strides: Sizes, of_index: Sizes, bits: str, kind:
 
 @lru_cache(1024)
 def _scatter_plan(
-    shape: Sizes, of_target: Sizes | None, of_x: Sizes | None, of_index: Sizes, types: tuple[str, str, str], how: str,
-    dim: int,
-) -> Plan | None:  # fmt: skip
-    """How values of `shape` are brought to a target; `types` are those of the target, the values and the index."""
-    if of_target is None or of_x is None:
+    shape: Sizes, to: Sizes, strides: Sizes, of_index: Sizes, types: tuple[np.dtype[Any], ...], how: str, dim: int
+) -> Plan | None:
+    """How values of `shape` are brought to a target, from `strides` to those that it has.
+
+    `types` are those of the target, the values and the index.
+    """
+    of_target, of_x = (
+        _steps(shape, steps, each.itemsize, dim) for steps, each in zip((to, strides), types, strict=False)
+    )
+    names = [BITS.get(each.itemsize) if how == "write" else each.name for each in types[:2]]
+    kind = _INDICES.get(types[2])
+    if of_target is None or of_x is None or kind is None or types[0].kind == "b" or not SCALARS.keys() >= set(names):
         return None
     sizes = _sizes(shape, dim)
     form = _form(sizes[2], of_index, of_x, of_target)
-    return scatter_along(*types, form, how), (*sizes, *of_target, *of_x, *of_index, _NO_POSITION)
+    return scatter_along(*names, kind, form, how), (*sizes, *of_target, *of_x, *of_index, _NO_POSITION)
 
 
 def gathered(array: Array, dim: int, index: Array) -> Array | None:
@@ -196,37 +203,29 @@ def add_slices(target: Array, dim: int, positions: Array, values: Array) -> bool
     return _scatter(target, dim, positions, of_index, values, "add")
 
 
-def _are_apart(target: Array, other: Array) -> bool:
-    """Whether two arrays share no memory, as far as that can be told; of two that have memory of their own at once."""
-    if target.base is None and target is not other:
-        owner = other.base
-        if owner is None or (type(owner) is np.ndarray and owner is not target and owner.base is None):
-            return True
-    return not may_share_memory(target, other)
-
-
 def _scatter(target: Array, dim: int, index: Array, of_index: Sizes, values: Array, how: str) -> bool:
-    kind, shape = _INDICES.get(index.dtype), values.shape
-    name: str | None = BITS.get(target.itemsize) if how == "write" else name_of(target.dtype)
-    if kind is None or name not in SCALARS or target.dtype is not values.dtype or target.dtype.kind == "b":
+    dtype, shape = target.dtype, values.shape
+    if dtype is not values.dtype or _overlap(target, values) or _overlap(target, index):
         return False
-    if not _are_apart(target, values) or not _are_apart(target, index):
-        return False
-    of_x = _steps(shape, values.strides, values.itemsize, dim)
-    if of_x is None:
+    wide = target
+    if how != "write" and dtype.itemsize == 2 and float_name(target) is not None:
+        wide = _converted(target, np.dtype(np.float32))
+    types = wide.dtype, dtype, index.dtype
+    plan = _scatter_plan(shape, wide.strides, values.strides, of_index, types, how, dim)
+    if plan is None and not values.flags.c_contiguous:
         values = np.ascontiguousarray(values)
-        of_x = _steps(shape, values.strides, values.itemsize, dim)
-    wide, wide_name = target, name
-    if how != "write" and target.itemsize == 2 and float_name(target) is not None:
-        wide, wide_name = _converted(target, np.dtype(np.float32)), "float32"
-    of_target = _steps(shape, wide.strides, wide.itemsize, dim)
-    plan = _scatter_plan(shape, of_target, of_x, of_index, (wide_name, name, kind), how, dim)
+        plan = _scatter_plan(shape, wide.strides, values.strides, of_index, types, how, dim)
     if plan is None:
         return False
     plan[0](wide, values, index, *plan[1])
     if wide is not target:
         target[...] = wide
     return True
+
+
+def _overlap(target: Array, other: Array) -> bool:
+    """Whether two arrays may share some of their elements."""
+    return not are_apart(target, other) and may_share_memory(target, other)
 
 
 def embedding_backward(rows: Array, indices: Array, count: int, skipped: int, scale_grad_by_freq: bool) -> Array | None:

@@ -1,4 +1,4 @@
-"""Sums, products and extremes of large arrays."""
+"""Sums, products and extremes of large arrays; of small ones what would be several calls of NumPy."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from ..._codegen.reduction import REDUCTIONS
 from ..._codegen.rows.reduce import COLUMN_CHUNK, ROW_CHUNK, reduce_columns, reduce_rows
+from ..._codegen.rows.reduce import bounds as _bounds
 from ..._codegen.rows.variance import variances as _variances
 from ..._codegen.types import SCALARS
 from .bench import DIRECT, Bench
@@ -129,6 +130,27 @@ def variances(array: Any, dims: tuple[int, ...], free: float, keepdim: bool, roo
     spread, mean = bench.empty(kept, dtype), bench.empty(kept, dtype)
     bench.run(kernel, spread, mean, array, array.size // (length * inner), length, inner, free)
     return spread, mean
+
+
+_BOUNDS: dict[np.dtype[Any], Any] = {}
+"""The kernels that find the smallest and the largest element, by dtype; None: there is none for it."""
+
+
+def bounds(array: Any, dim: int | None, keepdim: bool) -> tuple[Any, Any] | None:
+    """`aminmax` of all elements, where one thread goes through them as soon as several."""
+    if dim is not None or keepdim or not array.flags.c_contiguous or not 0 < array.size <= 2 * ROW_CHUNK:
+        return None
+    dtype = array.dtype
+    try:
+        kernel = _BOUNDS[dtype]
+    except KeyError:
+        name = _name(dtype)
+        kernel = _BOUNDS[dtype] = None if name is None else _bounds(name)
+    if kernel is None:
+        return None
+    least, largest = np.empty((), dtype), np.empty((), dtype)
+    kernel(least, largest, array, array.size)
+    return least, largest
 
 
 def _laid_out(array: Any, dims: tuple[int, ...] | None) -> Any:

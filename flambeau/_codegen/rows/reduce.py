@@ -137,3 +137,23 @@ def _take_rows(
         while len(values) > 1:
             values = [combine(one, two) for one, two in zip(values[::2], values[1::2], strict=True)]
         c.store(goal, target, position, combine(c.load(goal, target, position, lanes), values[0]))
+
+
+@kernel
+def bounds(b: Builder, arguments: Arguments, given: str) -> None:
+    """(least, largest, x, length): the smallest and the largest of elements that are contiguous, in one pass."""
+    scalar = SCALARS[given]
+    x, length = arguments.array(2).data, arguments.integer(3)
+    ends = []
+    for kind in ("minimum", "maximum"):
+        start = start_of(kind, given)
+        wide = b.variable(scalar.compute, start, 128 // max(4, scalar.size), scalar.is_signed)
+        ends.append((combination(b, kind), wide, b.variable(scalar.compute, start, 1, scalar.is_signed)))
+    for position, lanes in b.lanes(0, length, 128 // max(4, scalar.size)):
+        value = b.load(x, scalar, position, lanes)
+        for combine, wide, single in ends:
+            part = wide if lanes > 1 else single
+            part.value = combine(part.value, value)
+    for number, (combine, wide, single) in enumerate(ends):
+        found = combine(b.fold(wide.value, combine), single.value)
+        b.store(arguments.array(number).data, scalar, 0, found)

@@ -339,11 +339,11 @@ def advanced_put(view: Array, advanced: Advanced, values: Any, accumulate: bool 
         if _added_to_slices(view, advanced, values):
             return
         _check_arrays(view.shape, advanced)
-        _accumulate(view, advanced, _broadcast_values(values, view, advanced))
+        _accumulate(view, advanced, _broadcast_values(values, view, indexed_shape(view.shape, advanced)))
     elif not view.size or any(entry is not None and not entry.size for entry in advanced):
         # Nothing is selected. NumPy would take values of any shape, and complain about positions.
         _check_arrays(view.shape, advanced)
-        _broadcast_values(values, view, advanced)
+        _broadcast_values(values, view, indexed_shape(view.shape, advanced))
     else:
         if type(view) is not np.ndarray:
             _check_arrays(view.shape, advanced)
@@ -353,7 +353,8 @@ def advanced_put(view: Array, advanced: Advanced, values: Any, accumulate: bool 
             _check_arrays(view.shape, advanced)
             raise
         except ValueError:
-            view[_numpy_key(advanced)] = _broadcast_values(values, view, advanced)
+            spread_out = _broadcast_values(values, view, indexed_shape(view.shape, advanced))
+            view[_numpy_key(advanced)] = spread_out
 
 
 def assign_to_view(view: Array, values: Any) -> None:
@@ -444,9 +445,11 @@ def _without_leading_ones(values: Array) -> Array:
     return values.reshape(shape[ones:]) if ones else values
 
 
-def _broadcast_values(values: Any, view: Array, advanced: Advanced) -> Array:
-    target = indexed_shape(view.shape, advanced)
-    array: Array = as_array(values).astype(view.dtype, copy=False)
+def _broadcast_values(values: Any, view: Array, target: Shape) -> Array:
+    """Values for a selection of the shape `target` from `view`."""
+    array: Array = as_array(values)
+    if array.dtype is not view.dtype:
+        array = array.astype(view.dtype)
     if array.shape == target:
         return array
     try:
@@ -512,11 +515,18 @@ def _in_memory_order(result: Array, order: list[int]) -> Array:
 
 def _added_to_slices(view: Array, advanced: Advanced, values: Any) -> bool:
     """Add values at the positions of one vector, counted from the start; whether it was done."""
-    dims = [dim for dim, entry in enumerate(advanced) if entry is not None]
-    positions = advanced[dims[0]]
-    if len(dims) != 1 or positions is None or positions.ndim != 1 or not within(positions, view.shape[dims[0]]):
+    found: Array | None = None
+    dim = 0
+    for number, entry in enumerate(advanced):
+        if entry is not None:
+            if found is not None or entry.ndim != 1:
+                return False
+            found, dim = entry, number
+    shape = view.shape
+    if found is None or not within(found, shape[dim]):
         return False
-    return add_slices(view, dims[0], positions, _broadcast_values(values, view, advanced))
+    selection = (*shape[:dim], found.size, *shape[dim + 1 :])
+    return add_slices(view, dim, found, _broadcast_values(values, view, selection))
 
 
 def _accumulate(view: Array, advanced: Advanced, values: Array) -> None:

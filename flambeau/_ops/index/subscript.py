@@ -517,6 +517,11 @@ def _index_put(self: Array, advanced: Any, indices: Any, values: Array, accumula
 
 
 def _index_put_arguments(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> tuple[Any, ...]:
+    if THREAD.modes.plain and type(values) in PLAIN_TYPES and values._kind is input._kind:
+        positions = _usual_positions(indices, input._array.ndim)
+        if positions is not None:
+            saved = [*_saved(indices), *positions[len(indices) :]] if _followed(input, values) else None
+            return positions, saved, values, bool(accumulate)
     for position, each in enumerate(indices):
         if not isinstance(each, Tensor):
             raise TypeError(f"expected Tensor as element {position} in argument 0, but got {type(each).__name__}")
@@ -537,6 +542,20 @@ def _index_put_arguments(input: Tensor, indices: Any, values: Tensor, accumulate
     tensors = _as_tensors(advanced, indices)
     recorded = _followed(input, values)
     return _arrays(tensors), _saved(tensors) if recorded else None, values, bool(accumulate)
+
+
+def _usual_positions(indices: Any, ndim: int) -> list[Any] | None:
+    """An array or None for each dimension, where all indices are ordinary tensors of positions; else None."""
+    if type(indices) not in (tuple, list) or not 0 < len(indices) <= ndim:
+        return None
+    positions: list[Any] = []
+    for each in indices:
+        if type(each) not in PLAIN_TYPES or each._kind.dtype is not int64 or each._kind.indirect:
+            return None
+        positions.append(each._array)
+    while len(positions) < ndim:
+        positions.append(None)
+    return positions
 
 
 def _advanced_of(indices: Indices, shape: tuple[int, ...]) -> tuple[Any, ...]:

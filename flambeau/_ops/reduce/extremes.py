@@ -201,11 +201,6 @@ def _amin(self: Array, dim: tuple[int, ...], keepdim: bool) -> Array:
 @several("AminmaxBackward0", joint=_aminmax_gradients, results=("min", "max"))
 def _aminmax(self: Array, dim: int | None, keepdim: bool) -> Any:
     dims = None if dim is None else reduced_dims(dim, self.ndim)
-    if self.size < LARGE and dims is None and self.flags.c_contiguous:
-        if keepdim or type(self) is not np.ndarray:
-            return _least(self, None, None, None, keepdim), _largest(self, None, None, None, keepdim)
-        dtype = self.dtype
-        return _least(self, None, None, np.empty((), dtype)), _largest(self, None, None, np.empty((), dtype))
     return reduced(np.minimum, self, dims, keepdim), reduced(np.maximum, self, dims, keepdim)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -58,16 +59,19 @@ def _norm_tangent(
     return (product.real if product.dtype.is_complex else product).sum(dim, keepdim)
 
 
+_add: Any = np.add.reduce
+
+
 def _norm_of(self: Array, ord: float, dim: tuple[int, ...], keepdim: bool) -> Array:
     """The `ord`-norm along `dim`, summed up in float64 where there is much to sum."""
-    if ord == 2 and self.size >= LARGE:
-        norms = arrays.reduced("norm", self, dim, self.dtype)
-        if norms is not None:
-            return norms.reshape(kept_shape(self.shape, dim)) if keepdim else norms
-    is_one = len(dim) == self.ndim and not keepdim
-    if ord == 2 and is_one and 0 < self.size < LARGE and type(self) is np.ndarray and self.dtype in ZEROS:
-        # The root in float64 is that of float32 when it is rounded, and comes sooner than NumPy's.
-        return np.array(math.sqrt(np.add.reduce(self * self, dim)), self.dtype)
+    if ord == 2:
+        if self.size >= LARGE:
+            norms = arrays.reduced("norm", self, dim, self.dtype)
+            if norms is not None:
+                return norms.reshape(kept_shape(self.shape, dim)) if keepdim else norms
+        elif type(self) is np.ndarray and not keepdim and len(dim) == self.ndim and self.dtype in ZEROS:
+            # The root in float64 is that of float32 when it is rounded, and comes sooner than NumPy's.
+            return np.array(math.sqrt(_add(self * self, dim)), self.dtype)
     wide = in_single(self) if self.dtype.itemsize == 2 else self
     if ord == 2 and wide.dtype.kind == "f":
         value = np.sqrt(reduced(np.add, wide * wide, dim, keepdim))
@@ -89,7 +93,14 @@ def _norm_of_sizes(size: Any, ord: float, dim: tuple[int, ...], keepdim: bool) -
         return reduced(np.maximum, size, dim, keepdim)
     if ord == -math.inf:
         return reduced(np.minimum, size, dim, keepdim)
-    return reduced(np.add, size**ord, dim, keepdim) ** (1 / ord)
+    exponent = _exponent(ord, size.dtype) if type(size) is np.ndarray else ord
+    return reduced(np.add, size**exponent, dim, keepdim) ** (1 / ord)
+
+
+@functools.lru_cache(64)
+def _exponent(ord: float, dtype: np.dtype[Any]) -> Any:
+    """The order as NumPy has the least work with it beside an array of `dtype`."""
+    return np.array(ord, dtype)
 
 
 _vector_norm = primitive("LinalgVectorNormBackward0", op_name="vector_norm", self=_norm_gradient)(_norm_of)
@@ -113,7 +124,7 @@ def vector_norm(
     if dtype is not None:
         input = input.to(as_dtype(dtype, "linalg_vector_norm"))
     dims = reduced_dims(dim, input._array.ndim)
-    if ord < 0 or math.isinf(ord):
+    if ord < 0 or ord == math.inf:
         empty = input._array.size == 0 and (dim is None or math.prod(input.shape[each] for each in dims) == 0)
         if empty:
             raise RuntimeError(

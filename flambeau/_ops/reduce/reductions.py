@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._backends import arrays
-from ..._core.arrays.quick import dim_moved
+from ..._core.arrays.quick import ZEROS, dim_moved
 from ..._core.backend import LARGE, as_array, read, undispatched
 from ..._core.dtype import FLOAT, INTEGER, LEGACY_NAMES, float32, int64, uint8
 from ..._core.dtype import dtype as DType
@@ -28,10 +28,14 @@ Dims = Any
 """None, an int or a sequence of ints."""
 
 
+_ALL_DIMS = [tuple(range(ndim)) for ndim in range(65)]
+"""By their number: arrays have at most 64."""
+
+
 def reduced_dims(dim: Dims, ndim: int) -> tuple[int, ...]:
     """The dimensions to reduce, counted from the front; None and () mean all."""
     if dim is None:
-        return tuple(range(ndim))
+        return _ALL_DIMS[ndim]
     if type(dim) is int:
         if 0 <= dim < ndim:
             return (dim,)
@@ -39,7 +43,7 @@ def reduced_dims(dim: Dims, ndim: int) -> tuple[int, ...]:
         return (wrapped_dim,) if ndim else ()
     dims = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
     if not dims:
-        return tuple(range(ndim))
+        return _ALL_DIMS[ndim]
     wrapped = tuple([wrap_dim(each, ndim) for each in dims])
     if len(set(wrapped)) != len(wrapped):
         raise RuntimeError(f"dim {max(set(wrapped), key=wrapped.count)} appears multiple times in the list of dims")
@@ -205,6 +209,10 @@ def _nansum(self: Array, dim: tuple[int, ...], keepdim: bool, dtype: Any) -> Arr
         done = arrays.reduced("present", self, dim, self.dtype)
         if done is not None:
             return done.reshape(kept_shape(self.shape, dim)) if keepdim else done
+    if type(self) is np.ndarray and not keepdim and len(dim) == self.ndim and self.dtype in ZEROS:
+        total = sum_of_array(self, None, False, dtype)
+        if not math.isnan(total):  # then there was none to be left out
+            return total
     return sum_of_array(_without_nan(self), dim, keepdim, dtype)
 
 

@@ -55,6 +55,8 @@ class Backend:
         self.device_type = device_type
         self.runs: dict[Any, Kernel] = {}
         """For each op that ran here, what runs it."""
+        self.tries: dict[Any, Kernel] = {}
+        """The same for those who run the kernel themselves where the lowering declines: a call less."""
         self.lowerings: dict[str, Find] = {}
         """For the name of an op what finds its lowering: most are never asked for, and finding may start a compiler."""
 
@@ -75,6 +77,7 @@ class Backend:
     def forget(self) -> None:
         """Look for lowerings and functions anew: they have changed."""
         self.runs.clear()
+        self.tries.clear()
         self.season = object()
 
     def lowering(self, name: str) -> Kernel | None:
@@ -95,6 +98,11 @@ class Backend:
 
         self.runs[op] = run
         return run
+
+    def first_try(self, op: Any) -> Kernel:
+        """The lowering of `op`, which may answer None: then its kernel is to run. Or that kernel. Kept in `tries`."""
+        found = self.tries[op] = self.lowering(op.name) or op.kernel
+        return found
 
     asarray: Callable[..., Any] = staticmethod(np.asarray)
     """The result of a kernel as an array: array libraries return numbers where there are no dimensions."""

@@ -15,7 +15,8 @@ class Kind:
     """What a tensor holds and where. Two tensors of the same kind have the identical `Kind` object."""
 
     __slots__ = (
-        "backend", "dataless", "device", "differentiable", "dtype", "indirect", "is_cpu", "plain", "runs", "shown"
+        "backend", "dataless", "device", "differentiable", "dtype", "indirect", "is_cpu", "plain", "runs", "shown",
+        "tries",
     )  # fmt: skip
 
     def __init__(self, dtype: dtype, device: device) -> None:
@@ -28,7 +29,7 @@ class Kind:
         # Kernels do not run on its arrays as they are: some have no data, others have to be widened.
         self.indirect = device.dataless or dtype.wide is not None
         self.backend = backend_of("meta" if device.dataless else device.type)
-        self.runs = self.backend.runs  # one look-up less on the way to a kernel
+        self.runs, self.tries = self.backend.runs, self.backend.tries  # one look-up less on the way to a kernel
         self.plain: Kind = self  # the kind of results; another one where a sign is still to be taken (lazy_signs.py)
 
     @staticmethod

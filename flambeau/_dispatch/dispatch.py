@@ -204,37 +204,18 @@ class Primitive(Op, Generic[P, Results]):
         self, arrays: Sequence[Any], source: Tensor, modes: Any, recorded: tuple[Any, ...] | None
     ) -> Results:
         """The results of a kernel that has several, from an ordinary call; the arguments if that is to be recorded."""
-        kind, dtype, counted = source._kind, source._array.dtype, not modes.inference
-        outputs = []
-        counter, origin = source._counter, source._view
-        base = source if origin is None else origin.base
-        creation = INFERENCE if modes.inference else MULTI_OUTPUT if modes.grad else NO_GRAD
-        is_view, version = self.is_view and counter is not None, 0 if counter is None else counter[0]
-        for array in arrays:
-            if type(array) not in ARRAY_CLASSES:  # NumPy's reductions give numbers where no dimension is left
-                array = kind.backend.asarray(array)
-            if is_view and array.dtype is dtype:
-                window: Tensor = new(Tensor)  # as `view_of` makes it
-                window._array = array
-                window._kind = kind
-                window._counter = counter
-                window._requires_grad = False
-                window._grad_fn = None
-                window._output_nr = 0
-                window._grad = None
-                window._extra = None
-                origin = window._view = new(View)
-                origin.base = base
-                origin.version = version
-                origin.creation = creation
-                outputs.append(window)
-            elif self.makes_windows:
-                outputs.append(self._wrap(array, source, modes, True))
-            else:
+        kind, dtype, inference = source._kind, source._array.dtype, modes.inference
+        if self.makes_windows:
+            outputs = self._windows(arrays, source, modes)
+        else:
+            outputs = []
+            for array in arrays:
+                if type(array) not in ARRAY_CLASSES:  # NumPy's reductions give numbers where no dimension is left
+                    array = kind.backend.asarray(array)
                 output: Tensor = new(Tensor)  # as `_from_parts` makes it
                 output._array = array
                 output._kind = kind if array.dtype is dtype else kind_of_array(array.dtype, kind.device)
-                output._counter = [0, None] if counted else None
+                output._counter = None if inference else [0, None]
                 output._requires_grad = False
                 output._grad_fn = None
                 output._output_nr = 0
@@ -245,6 +226,34 @@ class Primitive(Op, Generic[P, Results]):
         if recorded is not None:
             self.record_plainly(recorded, outputs)
         return tuple(outputs)  # type: ignore[return-value]  # as many as the kernel returned
+
+    def _windows(self, arrays: Sequence[Any], source: Tensor, modes: Any) -> list[Tensor]:
+        """Several results that may be views of `source`."""
+        kind, dtype, counter, origin = source._kind, source._array.dtype, source._counter, source._view
+        if not self.is_view or counter is None:
+            return [self._wrap(array, source, modes, True) for array in arrays]
+        base, version = source if origin is None else origin.base, counter[0]
+        creation = INFERENCE if modes.inference else MULTI_OUTPUT if modes.grad else NO_GRAD
+        windows = []
+        for array in arrays:
+            if array.dtype is not dtype:
+                windows.append(self._wrap(array, source, modes, True))
+                continue
+            window: Tensor = new(Tensor)  # as `view_of` makes it
+            window._array = array
+            window._kind = kind
+            window._counter = counter
+            window._requires_grad = False
+            window._grad_fn = None
+            window._output_nr = 0
+            window._grad = None
+            window._extra = None
+            made = window._view = new(View)  # without its `__init__`, as `remember_base` has it
+            made.base = base
+            made.version = version
+            made.creation = creation
+            windows.append(window)
+        return windows
 
     def _run_indirectly(self, arrays: list[Any], place: Any) -> Any:
         """The results where a kernel cannot read the arrays as they are; one that makes windows does not read them."""

@@ -74,9 +74,12 @@ def short_call(op: Any, long: Callable[..., Any], watched: bool = False) -> Call
         needs = " or ".join(_needs_gradient(op, position) for position in op.grad_positions)
         recorded = f"modes.grad and ({needs}) and not modes.inference"
     first = operand(op.tensor_positions[0]) if op.list_position is None else f"{operand(op.list_position)}[0]"
+    arrays = ", ".join(map(_array(op), arguments))
     lines += [
-        f"result = (kind.runs.get(self) or kind.backend.prepare(self))({', '.join(map(_array(op), arguments))})",
+        f"result = (kind.tries.get(self) or kind.backend.first_try(self))({arrays})",
         "if type(result) is not ndarray:",
+        "    if result is None:",
+        f"        result = self.kernel({arrays})",
         "    if type(result) is tuple or type(result) is list:",
         f"        results = self.several_results(result, {first}, modes, ({passed},) if {recorded} else None)",
         *([f"        {told.format('results')}"] if watched else []),

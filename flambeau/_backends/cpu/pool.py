@@ -185,8 +185,8 @@ class _MeansPlan(NamedTuple):
     run: Any
     run_backward: Any
     arguments: tuple[Any, ...]
-    alike: tuple[int, ...]
-    """From where to where the windows are alike, for `run` alone."""
+    """Of `run` beside arrays."""
+    arguments_backward: tuple[Any, ...]
 
 
 def _means_plan(dtype: np.dtype[Any], shape: Sizes, lines: Windows, columns: Windows, last: bool) -> _MeansPlan | None:
@@ -195,7 +195,7 @@ def _means_plan(dtype: np.dtype[Any], shape: Sizes, lines: Windows, columns: Win
     if name is None or 0 in shape or 0 in counts:
         return None
     results, spatial = (*shape[:-2], *counts), shape[-2:]
-    alike: tuple[int, ...] = ()
+    alike: tuple[int, ...] = ()  # from where to where windows are
     if last:
         sizes = (shape[0], *spatial, *counts, shape[1])
         forward, back = mean_pool_channels(name), mean_pool_backward_channels(name)
@@ -204,7 +204,8 @@ def _means_plan(dtype: np.dtype[Any], shape: Sizes, lines: Windows, columns: Win
         forward = mean_pool_planes(name, columns.length, columns.step)
         back = mean_pool_backward_planes(name, columns.tiles)
         alike = columns.begin, columns.end
-    return _MeansPlan(results, forward, back, (lines.table, columns.table, *sizes), alike)
+    arguments = lines.table, columns.table, *sizes
+    return _MeansPlan(results, forward, back, (*arguments, *alike), arguments)
 
 
 def means(array: Array, plan: _MeansPlan | None, last: bool, bench: Bench) -> Array | None:
@@ -215,7 +216,7 @@ def means(array: Array, plan: _MeansPlan | None, last: bool, bench: Bench) -> Ar
         out, array = _new(plan.shape, array.dtype, last, bench), _laid_out(array, last)
     else:
         out = bench.empty(plan.shape, array.dtype)
-    return bench.run(plan.run, out, array, *plan.arguments, *plan.alike)
+    return bench.run(plan.run, out, array, *plan.arguments)
 
 
 def means_backward(grad: Array, source: Array, plan: _MeansPlan | None, last: bool, bench: Bench) -> Array | None:
@@ -223,7 +224,7 @@ def means_backward(grad: Array, source: Array, plan: _MeansPlan | None, last: bo
     if plan is None or grad.shape != plan.shape:
         return None
     result = _new(source.shape, grad.dtype, last, bench)
-    return bench.run(plan.run_backward, result, _laid_out(grad, last), *plan.arguments)
+    return bench.run(plan.run_backward, result, _laid_out(grad, last), *plan.arguments_backward)
 
 
 # ----- the ops -------------------------------------------------------------------------------------------------------

@@ -109,4 +109,4 @@ def output_sizes(
 
 def channel_last(array: Any, rank: int) -> bool:
     """Whether a batch of planes of `rank` dimensions has the channel innermost, so that results have too."""
-    return array.ndim == rank + 2 and is_channels_last(array)
+    return not array.flags.c_contiguous and array.ndim == rank + 2 and is_channels_last(array)

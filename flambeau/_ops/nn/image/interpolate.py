@@ -6,12 +6,12 @@ import functools
 import math
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...._core.arrays.quick import dim_moved
-from ...._core.arrays.room import ensure_room_like
+from ...._core.arrays.room import ensure_room
 from ...._core.dtype import FLOAT, float32, float64, uint8
 from ...._core.dtype import dtype as DType
 from ...._core.geometry.moving_windows import channel_last
@@ -55,11 +55,34 @@ def _transposed_lines(
     return tuple(map(transposed, _lines(rule, spatial, counts, align_corners, factors, real), spatial))
 
 
+class _Resizing(NamedTuple):
+    """What resizing takes that depends on shapes and dtypes alone."""
+
+    places: Any
+    """Where each output is taken from, all dimensions as one; None: one dimension after the other is resized."""
+    lines: tuple[Taps, ...]
+    integers: bool
+    skipping: bool
+    """Whether a dimension of unchanged size is left alone: by filters, and by all that is done to bytes."""
+
+
 @functools.lru_cache(_KEPT)
-def _nearest_places(rule: Rule, spatial: Sizes, counts: Sizes, factors: Factors, real: Any) -> Any:
-    """Where each output is taken from, all dimensions as one."""
-    lines = _lines(rule, spatial, counts, False, factors, real)
-    return combined_places([taps.indices[0] for taps in lines], spatial)
+def _resizing(
+    rule: Rule, shape: Sizes, dtype: Any, counts: Sizes, align_corners: bool, factors: Factors, last: bool, held: bool
+) -> _Resizing:
+    """How arrays of a shape are resized; `held`: in memory, of which there must be enough."""
+    rank = len(counts)
+    spatial = shape[-rank:]
+    if held:
+        ensure_room((*shape[:-rank], *counts), dtype.itemsize)
+    integers, nearest = dtype.kind == "u", rule in resample.NEAREST
+    real = (np.float32 if nearest else np.float64) if integers else dtype.type
+    lines = _lines(rule, spatial, counts, align_corners, factors, real)
+    places = None
+    if nearest and not last and math.prod(counts) < _MANY:
+        places = combined_places([taps.indices[0] for taps in lines], spatial)
+    skipping = lines[0].weights is not None and (integers or lines[0].counts is not None)
+    return _Resizing(places, lines, integers, skipping)
 
 
 def _widened(array: Any) -> Any:
@@ -68,18 +91,14 @@ def _widened(array: Any) -> Any:
 
 
 def _resized(array: Any, rule: Rule, counts: Sizes, align_corners: bool, factors: Factors, last: bool) -> Any:
+    shape, held = array.shape, type(array) is np.ndarray
+    places, lines, integers, skipping = _resizing(rule, shape, array.dtype, counts, align_corners, factors, last, held)
+    if places is not None:
+        return take_combined(array, places, counts)
     rank = len(counts)
-    spatial = array.shape[-rank:]
-    ensure_room_like(array, (*array.shape[:-rank], *counts))
-    integers = array.dtype.kind == "u"
-    real = (np.float32 if rule in resample.NEAREST else np.float64) if integers else array.dtype.type
-    if rule in resample.NEAREST and not last and math.prod(counts) < _MANY:
-        return take_combined(array, _nearest_places(rule, spatial, counts, factors, real), counts)
-    lines = _lines(rule, spatial, counts, align_corners, factors, real)
-    # Filters, and all that is done to bytes, leave a dimension of unchanged size alone.
-    skipping = lines[0].weights is not None and (integers or lines[0].counts is not None)
+    spatial = shape[-rank:]
     if skipping and spatial == counts:
-        result = empty(array.shape, array.dtype, last, array)
+        result = empty(shape, array.dtype, last, array)
         result[...] = array
         return result
     wide = _widened(array) if array.dtype.itemsize == 2 else array
@@ -158,8 +177,14 @@ _RANKS = {"linear": 1, "bilinear": 2, "trilinear": 3}
 def _run(
     op: Primitive[..., Tensor], input: Tensor, counts: Sizes, align_corners: bool | None, factors: Factors
 ) -> Tensor:
-    """Check sizes and dtype, then resize."""
-    shape = input._array.shape
+    """Check the dtype, then resize."""
+    dtype = input._kind.dtype
+    if dtype is not float32 and dtype is not float64 and not _takes(op, dtype, len(counts)):
+        raise no_kernel(op.name, input)
+    return op(input, counts, align_corners, factors)
+
+
+def _check_sizes(shape: Sizes, counts: Sizes) -> None:
     if min(shape[2:]) <= 0 or min(counts) <= 0:
         raise RuntimeError(
             f"Input and output sizes should be greater than 0, but got input ({_listed(shape[2:])}) output "
@@ -167,10 +192,6 @@ def _run(
         )
     if shape[1] == 0:
         raise RuntimeError(f"Non-empty {len(shape)}D data tensor expected but got a tensor with sizes {list(shape)}")
-    dtype = input._kind.dtype
-    if dtype is not float32 and dtype is not float64 and not _takes(op, dtype, len(counts)):
-        raise no_kernel(op.name, input)
-    return op(input, counts, align_corners, factors)
 
 
 def _listed(numbers: Sizes) -> str:
@@ -188,14 +209,10 @@ def _scaled(spatial: Sizes, factors: tuple[Any, ...]) -> Sizes:
     return tuple([math.floor(float(each) * factor) for each, factor in zip(spatial, factors, strict=True)])
 
 
-_NUMBERS = frozenset((int, float))
-_kept_sizes = functools.lru_cache(_KEPT)(_scaled)
-
-
-def _sizes(input: Tensor, size: Any, factors: Any, rank: int) -> Sizes:
+def _sizes(spatial: Sizes, size: Any, factors: Any) -> Sizes:
+    rank = len(spatial)
     if size is None:
-        scaled = _kept_sizes if _NUMBERS.issuperset(map(type, factors)) else _scaled
-        return scaled(input._array.shape[2:], tuple(factors))
+        return _scaled(spatial, factors)
     numbers = size if isinstance(size, (tuple, list)) else [size] * rank
     if not all(map(is_integer, numbers)) or (numbers and isinstance(numbers[0], bool)):
         raise TypeError(
@@ -238,19 +255,12 @@ def _check_mode(mode: str, align_corners: bool | None, antialias: bool, dims: in
         )
 
 
-@public("nn.functional.interpolate", function=False, method=False)
-def interpolate(
-    input: Tensor,
-    size: Any = None,
-    scale_factor: Any = None,
-    mode: str = "nearest",
-    align_corners: bool | None = None,
-    recompute_scale_factor: bool | None = None,
-    antialias: bool = False,
-) -> Tensor:
-    """Resize the dimensions after batch and channel, to a `size` or by a `scale_factor`."""
-    spatial = input._array.shape[2:]
-    dims = input._array.ndim
+def _request(
+    shape: Sizes, size: Any, scale_factor: Any, mode: str, align_corners: bool | None,
+    recompute_scale_factor: bool | None, antialias: bool,
+) -> tuple[Any, ...]:  # fmt: skip
+    """The op that does what a call asks for, and its further arguments."""
+    spatial, dims = shape[2:], len(shape)
     _check_mode(mode, align_corners, antialias, dims)
     if size is not None and scale_factor is not None:
         raise ValueError("only one of size or scale_factor should be defined")
@@ -266,25 +276,45 @@ def interpolate(
         factors = tuple(scale_factor) if isinstance(scale_factor, (tuple, list)) else (scale_factor,) * rank
     if recompute_scale_factor and size is not None:
         raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
-    counts = _sizes(input, size, factors, rank)
-    if recompute_scale_factor or mode == "area":
-        factors = None
-    else:
-        factors = None if factors is None else tuple([float(each) for each in factors])
+    counts = _sizes(spatial, size, factors)
     if mode == "area" and 3 <= dims <= 5:
-        return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[rank - 1](input, counts)
+        return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[rank - 1], counts
+    factors = None if factors is None or recompute_scale_factor else tuple([float(each) for each in factors])
     if antialias:
-        return _run(_FILTERS[mode], input, counts, bool(align_corners), factors)
-    op = _OPS.get((mode, rank))
-    if op is None:
-        if mode in _RANKS and 3 <= dims <= 5:
-            raise NotImplementedError(f"Got {dims}D input, but {mode} mode needs {_RANKS[mode] + 2}D input")
+        op, corners = _FILTERS[mode], bool(align_corners)
+    elif (mode, rank) in _OPS:
+        op, corners = _OPS[mode, rank], None if mode.startswith("nearest") else bool(align_corners)
+    elif mode in _RANKS and 3 <= dims <= 5:
+        raise NotImplementedError(f"Got {dims}D input, but {mode} mode needs {_RANKS[mode] + 2}D input")
+    else:
         raise NotImplementedError(
             f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {dims}D) for the modes: {_MODES} (got "
             f"{mode})"
         )
-    corners = None if mode.startswith("nearest") else bool(align_corners)
-    return _run(op, input, counts, corners, factors)
+    _check_sizes(shape, counts)
+    return op, counts, corners, factors
+
+
+_NUMBERS = frozenset((int, float))
+_kept_request = functools.lru_cache(_KEPT, typed=True)(_request)
+
+
+@public("nn.functional.interpolate", function=False, method=False)
+def interpolate(
+    input: Tensor,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Tensor:
+    """Resize the dimensions after batch and channel, to a `size` or by a `scale_factor`."""
+    given = input._array.shape, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias
+    # What is kept is found by equality: 2.0 is no size, though it equals one, and inside of tuples types are not seen.
+    usual = type(size) in _NUMBERS if scale_factor is None else size is None and type(scale_factor) in _NUMBERS
+    op, *asked = (_kept_request if usual else _request)(*given)
+    return op(input, *asked) if mode == "area" else _run(op, input, *asked)
 
 
 def _deprecated(name: str) -> None:

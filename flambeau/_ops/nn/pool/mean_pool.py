@@ -174,17 +174,32 @@ def _averages(
     rank: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
     divisor_override: int | None,
 ) -> Tensor:  # fmt: skip
+    # What is kept is found by equality: 2.0 is no size, though it equals one, and inside of tuples types are not seen.
+    usual = type(kernel_size) is type(padding) is int and (stride is None or type(stride) is int)
+    window = (_kept_window if usual else _window)(
+        rank, input._array.shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
+    if input._kind.dtype not in _DTYPES[rank]:
+        raise no_kernel("avg_pool2d" if rank == 2 else "avg_pool3d_out_frame", input)
+    return (_avg_pool2d if rank == 2 else _avg_pool3d)(input, *window)
+
+
+def _window(
+    rank: int, shape: Sizes, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
+    divisor_override: int | None,
+) -> tuple[Sizes, Sizes, Sizes, bool, bool, int | None]:  # fmt: skip
+    """The sizes, steps and paddings of windows that fit an input of `shape`, and how they are counted."""
     name = f"avg_pool{rank}d"
     kernel = sizes(name, "kernel_size", kernel_size, rank, 2)
     steps = sizes(name, "stride", stride, rank, 3)
     pads = sizes(name, "padding", padding, rank, 4)
     if divisor_override == 0:
         raise RuntimeError(f"{name}: divisor must be not zero: divisor_override is 0")
-    check_window(name, input._array.shape, kernel, steps or kernel, pads, (1,) * rank, ceil_mode)
-    if input._kind.dtype not in _DTYPES[rank]:
-        raise no_kernel(name if rank == 2 else f"{name}_out_frame", input)
-    op = _avg_pool2d if rank == 2 else _avg_pool3d
-    return op(input, kernel, steps, pads, bool(ceil_mode), bool(count_include_pad), divisor_override)
+    check_window(name, shape, kernel, steps or kernel, pads, (1,) * rank, ceil_mode)
+    return kernel, steps, pads, bool(ceil_mode), bool(count_include_pad), divisor_override
+
+
+_kept_window = functools.lru_cache(256)(_window)
 
 
 @public("nn.functional.avg_pool1d", method=False)

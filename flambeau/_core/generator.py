@@ -177,25 +177,24 @@ class Generator:
         """The words that the next draws will give, which stay to be drawn: `count` of them, or more.
 
         It may be fewer where `count` is less than a block, but never fewer than 64: then those that are made already.
+        Whoever looks ahead holds the lock until the words that were used are skipped.
         """
-        with self._lock:
-            made = BLOCK - self._position
-            if self._block is not None and (count <= made or (made >= 64 and count < BLOCK)):
-                return self._block[self._position :]
-            if self._engine is None:
-                self._engine = Mersenne(self._seed)
-            rest = _NO_WORDS if self._block is None else self._block[self._position :]
-            ahead = self._engine.words_ahead(-(-(count - len(rest)) // BLOCK))
+        made = BLOCK - self._position
+        if self._block is not None and (count <= made or (made >= 64 and count < BLOCK)):
+            return self._block[self._position :]
+        if self._engine is None:
+            self._engine = Mersenne(self._seed)
+        rest = _NO_WORDS if self._block is None else self._block[self._position :]
+        ahead = self._engine.words_ahead(-(-(count - len(rest)) // BLOCK))
         return np.concatenate((rest, ahead))
 
     def skip(self, count: int) -> None:
-        """Go on as if the next `count` 32-bit words had been drawn."""
-        with self._lock:
-            stop = self._position + count
-            if stop <= BLOCK and self._block is not None:
-                self._position = stop
-            else:
-                self._draw_across_blocks(count)
+        """Go on as if the next `count` 32-bit words had been drawn; the lock is held."""
+        stop = self._position + count
+        if stop <= BLOCK and self._block is not None:
+            self._position = stop
+        else:
+            self._draw_across_blocks(count)
 
     def draw64(self, count: int) -> LongWords:
         """The next `count` 64-bit words: each takes two 32-bit words, the high half first."""

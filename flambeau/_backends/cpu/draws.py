@@ -38,13 +38,18 @@ _INT64 = {np.dtype(np.int64).num, np.dtype(np.longlong).num}
 
 
 def _drawn(out: Array, generator: Generator, distribution: str, first: float, second: float = 0.0) -> Array | None:
-    size = out.size
-    if type(generator) is not Generator or type(out) is not np.ndarray or not out.flags.c_contiguous or not size:
-        return None
-    name = _FLOATS.get(out.dtype.num)
+    name = _float_name(out, generator)
     if name is None:
         return None
-    return kernels.drawn(distribution, name)(out, generator.draw32(2 * size), size, first, second)
+    kernel = _DRAWN.get((distribution, name))
+    if kernel is None:
+        kernel = _DRAWN[distribution, name] = kernels.drawn(distribution, name)
+    size = out.size
+    return kernel(out, generator.draw32(2 * size), size, first, second)
+
+
+_DRAWN: dict[tuple[str, str], Any] = {}
+"""The kernels of distributions, by the dtype's name."""
 
 
 def exponential(out: Array, generator: Generator, rate: float = 1.0) -> Array | None:

@@ -34,21 +34,19 @@ _SHORT_ROW = 128
 """Longer rows are added up in another order."""
 
 
-def _drawn(
-    generator: Generator, elements: int, words_each: float, kernel: Any, *given: Any, waits: bool = False
-) -> bool:
+def _drawn(generator: Generator, elements: int, words_each: int, kernel: Any, *given: Any, waits: bool = False) -> bool:
     """Call `kernel` with what is given, with words, the progress, how many elements there are, and what waits.
 
     Until all are done; False: some are not ordinary. `words_each` is how many words an element may take, roughly.
     """
+    progress, normal = _notes()
     with generator._lock:
         waiting = generator._next_normal if waits else None
-        progress, normal = np.zeros(4, np.int64), np.empty(1)
         if waiting is not None:
             progress[2], normal[0] = 1, waiting
         done, least = 0, 0
         while done < elements:
-            words = generator.words_at_hand(max(int(words_each * min(elements - done, _AT_ONCE)) + 64, least))
+            words = generator.words_at_hand(least or words_each * min(elements - done, _AT_ONCE) + 64)
             progress[0] = 0
             kernel(*given, words, progress, elements, normal)
             used, now, has, is_strange = progress.tolist()
@@ -59,7 +57,21 @@ def _drawn(
             done = now
         if waits:
             generator._next_normal = normal.item() if has else None
+    _SPARE.append((progress, normal))
     return True
+
+
+_SPARE: list[tuple[Any, Any]] = []
+"""Arrays for kernels to note in how far they have come, and what waits, that nobody uses at the moment."""
+
+
+def _notes() -> tuple[Any, Any]:
+    try:
+        progress, normal = _SPARE.pop()
+    except IndexError:
+        return np.zeros(4, np.int64), np.empty(1)
+    progress.fill(0)
+    return progress, normal
 
 
 def _taken(array: Array, generator: Any) -> tuple[str, Array] | None:
@@ -80,7 +92,7 @@ def poisson(rates: Array, generator: Any) -> Array | None:
         return None
     kernel, source = poisson_counts(taken[0]), taken[1]
     out = np.empty(rates.shape, rates.dtype)
-    return out if _drawn(generator, out.size, 12.0, kernel, out, source) else None
+    return out if _drawn(generator, out.size, 12, kernel, out, source) else None
 
 
 def binomial(count: Array, prob: Array, generator: Any) -> Array | None:
@@ -91,7 +103,7 @@ def binomial(count: Array, prob: Array, generator: Any) -> Array | None:
     if trials is None or chances is None or trials[0] != chances[0]:
         return None
     kernel, out = binomial_successes(trials[0]), np.empty(count.shape, count.dtype)
-    return out if _drawn(generator, out.size, 12.0, kernel, out, trials[1], chances[1], _TAILS) else None
+    return out if _drawn(generator, out.size, 12, kernel, out, trials[1], chances[1], _TAILS) else None
 
 
 def gamma(shapes: Array, generator: Any) -> Array | None:
@@ -101,7 +113,7 @@ def gamma(shapes: Array, generator: Any) -> Array | None:
         return None
     kernel, source = gamma_numbers(taken[0]), taken[1]
     out, smallest = np.empty(shapes.shape, shapes.dtype), _SMALLEST[shapes.dtype]
-    return out if _drawn(generator, out.size, 7.0, kernel, out, source, smallest, waits=True) else None
+    return out if _drawn(generator, out.size, 7, kernel, out, source, smallest, waits=True) else None
 
 
 def dirichlet(concentrations: Array, generator: Any) -> Array | None:

@@ -26,12 +26,22 @@ the product of matrices in `conv_kernels.py` adds up channels first, with smalle
 
 _FEW = 1 << 12
 """Up to so many multiplications plain loops are quicker than NumPy's calls."""
+_SMALL_IMAGE, _SMALL_PRODUCT = 20480, 1 << 22
+"""What one image may have of elements, and of multiplications, to be left to generated code."""
 
 
-def _first(name: str, products: int, *arguments: Any) -> Array | None:
+def _is_small_image(input: Array, weight: Array, groups: int) -> bool:
+    """Whether PyTorch convolves by a product of matrices: of these generated code has the bits, and sooner."""
+    if input.shape[0] != 1 or groups != 1 or input.dtype != np.float32:
+        return False
+    return math.prod(input.shape[:4]) <= _SMALL_IMAGE and (weight.ndim < 4 or min(weight.shape[-2:]) <= 3)
+
+
+def _first(name: str, products: int, *arguments: Any, generated_first: bool = False) -> Array | None:
     """What the first does that does it: plain loops for little, for much the vendor's library or generated code."""
     first = arguments[0]
-    for family in ("conv_few",) if products <= _FEW else ("library", "conv"):
+    families = ("conv", "library") if generated_first else ("library", "conv")
+    for family in ("conv_few",) if products <= _FEW else families:
         kernels = _kernels(family, first)
         if kernels is not None and (done := getattr(kernels, name)(*arguments)) is not None:
             return done
@@ -52,7 +62,8 @@ def correlate(
     products = input.shape[0] * weight.size * math.prod(output)
     if _FEW < products < _WORTHWHILE and is_of_host(type(input)):
         return None
-    return _first("correlate", products, input, weight, bias, output, geometry, last)
+    small = products <= _SMALL_PRODUCT and _is_small_image(input, weight, geometry.groups)
+    return _first("correlate", products, input, weight, bias, output, geometry, last, generated_first=small)
 
 
 def spread(

@@ -15,6 +15,9 @@ from ..types import I64, SCALARS, Scalar
 _SHORT = 8
 """To begin a loop over fewer elements takes longer than the loop."""
 
+_LONG = 32
+"""From so many steps on it pays to compute several vectors side by side."""
+
 MOST_DIMENSIONS = 16
 
 CONTIGUOUS, SINGLE, NUMBER = "c", "1", "n"
@@ -22,8 +25,13 @@ CONTIGUOUS, SINGLE, NUMBER = "c", "1", "n"
 
 
 def vector_width(program: Program, operands: Sequence[Scalar]) -> int:
-    """How many elements to compute at a time: as many as fill four registers of 128 bits."""
-    return 64 // max([4, *(SCALARS[step[1]].size for step in program.steps), *(scalar.size for scalar in operands)])
+    """How many elements to compute at a time: as many as fill four registers of 128 bits, or twice as many.
+
+    A long computation in float64, as a series is, waits for its own steps more than for the processor's: two of them
+    side by side take little longer than one.
+    """
+    widest = max([4, *(SCALARS[step[1]].size for step in program.steps), *(scalar.size for scalar in operands)])
+    return (128 if widest == 8 and len(program.steps) >= _LONG else 64) // widest
 
 
 @kernel

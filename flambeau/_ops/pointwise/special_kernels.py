@@ -434,13 +434,15 @@ def _short_chebyshev(coefficients: Sequence[float], x: Array) -> Array:
     """The same for an expression of float64, to the digits of float32: as far as these tell a term from zero."""
     least = 1e-9 * max(map(abs, coefficients))
     count = 1 + max(place for place, each in enumerate(coefficients) if abs(each) > least)
-    narrow = x.astype(np.float32)
+    twice = 2 * x
+    narrow = twice.astype(np.float32)
     last = before = np.zeros_like(narrow)
+    # So grouped, a step waits for a product and a sum of the one before, and not for another sum.
     for coefficient in reversed(coefficients[_LEADING:count]):
-        last, before = 2 * narrow * last - before + coefficient, last
+        last, before = narrow * last + (coefficient - before), last
     last, before = last.astype(np.float64), before.astype(np.float64)
     for coefficient in reversed(coefficients[1 : min(_LEADING, count)]):
-        last, before = 2 * x * last - before + coefficient, last
+        last, before = twice * last + (coefficient - before), last
     return x * last - before + coefficients[0]
 
 
@@ -449,22 +451,30 @@ def _bessel(
 ) -> Callable[[Array], Array]:
     """In(x), or exp(-|x|) In(x) if scaled."""
 
-    def computed(x: Array, series: Callable[[Sequence[float], Array], Array]) -> Array:
+    def far(x: Array) -> Array:
+        return chebyshev(large, 16 / x - 1) / np.sqrt(x)
+
+    def short_far(x: Array) -> Array:
+        """The same, with one division: what that costs is beyond the digits of float32."""
+        root = 1 / np.sqrt(x)
+        return _short_chebyshev(large, 16 * root * root - 1) * root
+
+    def computed(x: Array, series: Callable[[Sequence[float], Array], Array], far: Callable[[Array], Array]) -> Array:
         def near(x: Array) -> Array:
             fitted = series(small, x / 4 - 1)
             return x * fitted if odd else fitted
 
         size = np.abs(x)
-        result = in_parts(size <= 8, size, near, lambda x: series(large, 16 / x - 1) / np.sqrt(x))
+        result = in_parts(size <= 8, size, near, far)
         if not scaled:
             result = np.exp(size) * result
         return np.where(x < 0, -result, result) if odd else result
 
-    in_full = in_double(lambda x: computed(x, chebyshev))
+    in_full = in_double(lambda x: computed(x, chebyshev, far))
 
     def function(x: Array) -> Array:
         if hasattr(x, "is_expression") and x.dtype == np.float32:
-            return computed(x.astype(np.float64), _short_chebyshev).astype(np.float32)
+            return computed(x.astype(np.float64), _short_chebyshev, short_far).astype(np.float32)
         return in_full(x)
 
     function.__doc__ = doc

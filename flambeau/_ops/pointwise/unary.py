@@ -311,6 +311,11 @@ def _logit_gradient(grad: Tensor, self: Tensor, eps: float | None) -> Tensor:
 @in_single
 def _logit(self: Array, eps: float | None) -> Array:
     x = self if eps is None else np.clip(self, self.dtype.type(eps), self.dtype.type(1 - eps))
+    return _log_odds(x)
+
+
+@pointwise
+def _log_odds(x: Array) -> Array:
     return np.log(x / (1 - x))
 
 

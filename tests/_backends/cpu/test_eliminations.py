@@ -187,5 +187,5 @@ def test_solutions_by_factors(adjoint: bool, dtype: str) -> None:
     assert factors is not None
     solution = eliminations.solved_by_factors(*factors, right, adjoint)
     system = matrices.conj().swapaxes(-1, -2) if adjoint else matrices
-    np.testing.assert_allclose(system @ solution, right, atol=1000 * np.finfo(dtype).eps)
+    np.testing.assert_allclose(system @ solution, right, atol=float(1000 * np.finfo(dtype).eps))
     assert eliminations.solved_by_factors(*factors, right[0], adjoint) is None  # another batch

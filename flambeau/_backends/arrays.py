@@ -162,6 +162,12 @@ def reduced(kind: str, array: Array, dims: tuple[int, ...] | None, dtype: np.dty
     return None if kernels is None else kernels.reduced(kind, array, dims, dtype)
 
 
+def bounds(array: Array) -> tuple[Array, Array] | None:
+    """The smallest and the largest element; NaN is both. None also where that takes more than one pass."""
+    kernels = _kernels("reduce", array)
+    return None if kernels is None else kernels.bounds(array)
+
+
 def variances(
     array: Array, dims: tuple[int, ...], free: float, keepdim: bool, root: bool
 ) -> tuple[Array, Array] | None:

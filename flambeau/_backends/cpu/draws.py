@@ -15,6 +15,7 @@ from ..._core.process.processor import ON_X86_64
 from ..._core.random.normal_sampling import NORMAL_BLOCK
 from ..._core.random.permutation import SWAPPED_FORWARDS
 from .random import least_unit_above
+from .reduce import bounds
 
 Array = Any
 
@@ -137,7 +138,10 @@ def coins_of_chances(chances: Array, generator: Generator | None) -> Array | Non
     name = None if generator is None else _float_name(chances, generator)
     if name is None or generator is None:
         return None
-    if not (np.minimum.reduce(chances, None) >= 0 and np.maximum.reduce(chances, None) <= 1):
+    found = bounds(chances)
+    if found is None:
+        found = np.minimum.reduce(chances, None), np.maximum.reduce(chances, None)
+    if not (found[0].item() >= 0 and found[1].item() <= 1):
         return None  # the reference kernel says what is wrong
     size = chances.size
     words = generator.draw32(size if name == "float32" else 2 * size)

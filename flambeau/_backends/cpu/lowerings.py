@@ -70,7 +70,7 @@ _GENERATED = {
     "bernoulli_number_": "draws.coins",
     "bernoulli": "draws.coins_of_chances",
     "randperm_": "draws.permutation",
-    "aminmax": "reduce.bounds",
+    "aminmax": "reduce.aminmax",
     "mode": "select.mode",
     "poisson": "rejection.poisson",
     "binomial": "rejection.binomial",

@@ -136,9 +136,14 @@ _BOUNDS: dict[np.dtype[Any], Any] = {}
 """The kernels that find the smallest and the largest element, by dtype; None: there is none for it."""
 
 
-def bounds(array: Any, dim: int | None, keepdim: bool) -> tuple[Any, Any] | None:
-    """`aminmax` of all elements, where one thread goes through them as soon as several."""
-    if dim is not None or keepdim or not array.flags.c_contiguous or not 0 < array.size <= 2 * ROW_CHUNK:
+def aminmax(array: Any, dim: int | None, keepdim: bool) -> tuple[Any, Any] | None:
+    """`aminmax`."""
+    return bounds(array) if dim is None and not keepdim else None
+
+
+def bounds(array: Any) -> tuple[Any, Any] | None:
+    """The smallest and the largest of all elements, where one thread goes through them as soon as several."""
+    if not array.flags.c_contiguous or not 0 < array.size <= 2 * ROW_CHUNK:
         return None
     dtype = array.dtype
     try:

@@ -130,6 +130,8 @@ def _total(array: Any, dim: tuple[int, ...] | None, keepdim: bool) -> Any:
 
 def total_of(array: Any) -> Any:
     """The sum of all elements, a number."""
+    if 0 < array.size < LARGE and array.flags.c_contiguous:
+        return _add(array, None, None, None, False)
     return _total(array, None, False)
 
 

@@ -139,6 +139,10 @@ def _variances(array: Any, *given: Any) -> Any:
     return generated("reduce").variances(array, *given, bench_of(array.sheet))
 
 
+def _bounds(array: Any) -> Any:
+    raise Untraceable("the smallest and the largest element")
+
+
 class _WithBench:
     """The functions of a family that take a bench."""
 
@@ -158,7 +162,7 @@ _FAMILIES: dict[str, Any] = {
     "matmul": SimpleNamespace(
         **{name: functools.partial(_product, name) for name in ("product", "product_of_few_rows")}
     ),
-    "reduce": SimpleNamespace(reduced=_reduced, variances=_variances),
+    "reduce": SimpleNamespace(reduced=_reduced, variances=_variances, bounds=_bounds),
     **{family: _WithBench(family) for family in ("conv_few", "conv", "library")},
 }
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._backends import arrays
 from ...._core.backend import as_array, read
 from ...._core.dtype import BOOL, COMPLEX, FLOAT, INTEGER, LEGACY_NAMES, bool_, int64, uint8
 from ...._core.reduction import MEAN, NONE, REDUCTIONS, SUM
@@ -270,7 +271,12 @@ def _cross_entropy_of_two(x: Array, target: Array) -> Array:
 
 @check("check_probabilities")
 def _check_probabilities(input: Array) -> None:
-    if input.size and not read(np.logical_and.reduce((input >= 0) & (input <= 1), None)):
+    found = arrays.bounds(input)
+    if found is not None:
+        are_chances = found[0].item() >= 0 and found[1].item() <= 1
+    else:
+        are_chances = not input.size or read(np.logical_and.reduce((input >= 0) & (input <= 1), None))
+    if not are_chances:
         raise RuntimeError("all elements of input should be between 0 and 1")
 
 

@@ -156,7 +156,9 @@ def multinomial(weights: Array, num_samples: int, replacement: bool, generator: 
     name, source = taken
     columns = source.shape[-1]
     if not replacement or num_samples <= 1:
-        return _chosen_once(source, num_samples, generator) if 0 < num_samples <= columns <= 2**24 else None
+        # Variables are drawn in the order of the weights' memory.
+        known = weights.flags.c_contiguous and 0 < num_samples <= columns <= 2**24
+        return _chosen_once(source, num_samples, generator) if known else None
     rows = source.size // columns
     wrong = np.zeros(1, np.int64)
     cumulative = cumulative_chances(name)(np.empty(source.shape), source, wrong, rows, columns)

@@ -20,7 +20,7 @@ from ..arrays.quick import name_of, spread
 from ..backend import LARGE, beside, faster, read, to_host
 from ..dtype import C_NAMES, LEGACY_NAMES, from_numpy_dtype
 from ..generator import Generator
-from ..geometry.layout import contiguous_array
+from ..geometry.layout import contiguous_array, empty_like
 from ..process.processor import ON_X86_64
 from . import c_library
 from .fused_multiply_add import multiply_add, multiply_add32
@@ -80,7 +80,7 @@ def multinomial(
         drawn: Array = beside(found, weights)
         return drawn
     check_multinomial_weights(weights)
-    keys = np.empty(weights.shape, weights.dtype, like=weights)
+    keys = empty_like(weights, None, weights.dtype)  # drawn in the order of its memory, which is that of the weights
     (fill or fill_exponential)(keys, generator)
     # The smallest waiting time wins: exponential variables divided by their rates.
     with np.errstate(divide="ignore", invalid="ignore"):

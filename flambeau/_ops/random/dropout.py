@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 from ..._core.backend import as_array
+from ..._core.device import contiguous_format
 from ..._core.dtype import LEGACY_NAMES, bool_
 from ..._core.generator import default_generator
 from ..._core.random import sampling
@@ -241,9 +242,9 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     """
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.", UserWarning, stacklevel=3)
-    noise = -empty_like(logits).exponential_().log()
+    noise = -empty_like(logits, memory_format=contiguous_format).exponential_().log()
     soft = ((logits + noise) / tau).softmax(dim)
     if not hard:
         return soft
-    chosen = zeros_like(logits).scatter_(dim, soft.max(dim, keepdim=True)[1], 1.0)
+    chosen = zeros_like(logits, memory_format=contiguous_format).scatter_(dim, soft.max(dim, keepdim=True)[1], 1.0)
     return chosen - soft.detach() + soft

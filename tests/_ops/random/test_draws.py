@@ -21,6 +21,27 @@ def test_factories(T: Any) -> Any:
 
 
 @differential
+def test_choices_from_weights_in_other_orders(T: Any) -> Any:
+    """Variables for `multinomial` are drawn in the order of the weights' memory, those of `gumbel_softmax` by rows."""
+    by_columns = T.arange(1.0, 401).reshape(20, 20).t()
+    in_part = T.arange(1.0, 101).reshape(10, 10)[::2].t()
+    repeated = T.arange(1.0, 21).expand(4, 20)
+    weights = by_columns, in_part, repeated, by_columns / by_columns.sum(1, keepdim=True)
+    images = T.arange(1.0, 49).reshape(2, 3, 2, 4).contiguous(memory_format=T.channels_last)
+    return [
+        *(
+            T.multinomial(each, count, repeats)
+            for each in weights
+            for count, repeats in ((1, False), (3, False), (1, True))
+        ),
+        T.distributions.Categorical(by_columns).sample((2,)),
+        T.nn.functional.gumbel_softmax(by_columns),
+        T.nn.functional.gumbel_softmax(images, hard=True, dim=1),
+        T.rand(2),
+    ]
+
+
+@differential
 def test_like(T: Any) -> Any:
     x = T.rand(3, 4)
     return [

@@ -28,15 +28,16 @@ def _table(function: Any, *more: int) -> Any:
 def _launched(status: int) -> tuple[Callable[..., None], list[tuple[Any, ...]]]:
     seen: list[tuple[Any, ...]] = []
 
-    @_LAUNCH
     def start(*given: int) -> int:
         *numbers, parameters, more = given
         content = ctypes.string_at(_WORD.from_address(parameters).value, 5)
         seen.append((*numbers, content, more))
         return status
 
+    function = _LAUNCH(start)
+
     def launch(*given: Any) -> None:
-        device_launch()(_table(start, 1 << 40), *given)
+        device_launch()(_table(function, 1 << 40), *given)
 
     return launch, seen
 
@@ -57,13 +58,13 @@ def test_a_launch_that_fails_raises_its_number() -> None:
 def test_a_product_is_told_what_stands_in_its_table() -> None:
     seen: list[int] = []
 
-    @_PRODUCT
     def multiply(*given: int) -> int:
         seen.extend(given)
         return 0
 
+    function = _PRODUCT(multiply)
     handle, operation, factors, left, right, result, way, room = range(100, 108)
-    table = _table(multiply, handle, operation, factors, left, right, result, way, room)
+    table = _table(function, handle, operation, factors, left, right, result, way, room)
     device_product()(table, 1, 2, 3, 4, 5)
     operands = [3, right, 2, left, factors + 4, 1, result, 1, result]
     assert seen == [handle, operation, factors, *operands, way, 4, room, 5]

@@ -80,7 +80,7 @@ class Cuda(Backend):
 
 _FAMILIES = frozenset((
     "class_loss", "conv", "multi", "norms", "pointwise", "products", "recurrent", "recurrent_network", "rows",
-    "shadows", "stretches",
+    "scaled", "shadows", "stretches",
 ))  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import byref, c_float, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from ctypes import byref, c_float, c_int, c_int8, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -16,8 +16,11 @@ from .scratch import scratch
 
 TYPES = {"float32": 0, "float16": 2, "bfloat16": 14}
 """What CUDA calls the types of elements."""
+EIGHT_BITS = {"float8_e4m3fn": 28, "float8_e5m2": 29}
+"""Likewise, of factors alone."""
 _SINGLE, _SHORTENED = 68, 77
 _TURN_A, _TURN_B, _EPILOGUE, _BIAS = 3, 4, 7, 8
+_SCALE_A, _SCALE_B, _QUICK_SUMS = 17, 18, 25
 _WITH_BIAS = 4
 _MOST_WORKSPACE = 1
 _WORKSPACE = 32 << 20
@@ -84,12 +87,14 @@ class Product:
 
     def __init__(
         self, dtype: str, rows: int, inner: int, columns: int, left: Matrix, right: Matrix, biased: bool,
-        shortened: bool,
+        shortened: bool, factors: tuple[str, str] | None = None, quick_sums: bool = False,
     ) -> None:  # fmt: skip
+        """`factors`: the types of left and right where these have 8 bits; `quick_sums`: in fewer bits than 32."""
         api = _library()
         if api is None:
             raise Refused("cuBLASLt is not there")
         kind = TYPES[dtype]
+        of_left, of_right = (kind, kind) if factors is None else (EIGHT_BITS[each] for each in factors)
         self._operation = c_void_p()
         way = _SHORTENED if shortened and dtype == "float32" else _SINGLE
         _check(api.cublasLtMatmulDescCreate(byref(self._operation), way, 0))
@@ -97,10 +102,12 @@ class Product:
         self._set(_TURN_B, c_int32(left.turned))
         if biased:
             self._set(_EPILOGUE, c_uint32(_WITH_BIAS))
+        if factors is not None:
+            self._set(_QUICK_SUMS, c_int8(quick_sums))
         shape_a = (inner, columns) if right.turned else (columns, inner)
         shape_b = (rows, inner) if left.turned else (inner, rows)
-        self._a = self._layout(kind, *shape_a, right.step)
-        self._b = self._layout(kind, *shape_b, left.step)
+        self._a = self._layout(of_right, *shape_a, right.step)
+        self._b = self._layout(of_left, *shape_b, left.step)
         self._c = self._layout(kind, columns, rows, columns)
         self._way = self._chosen()
         self._room = self._way.workspace
@@ -153,6 +160,12 @@ class Product:
         if self._factors != (alpha, beta):
             self._factors = alpha, beta
             self._numbers[0], self._numbers[1] = alpha, beta
+        self.multiply(result.pointer, left.pointer, right.pointer)
+
+    def scaled(self, result: DeviceArray, left: DeviceArray, right: DeviceArray, of_left: int, of_right: int) -> None:
+        """The product times two numbers, whose addresses are given: of factors of 8 bits."""
+        self._set(_SCALE_A, c_uint64(of_right))
+        self._set(_SCALE_B, c_uint64(of_left))
         self.multiply(result.pointer, left.pointer, right.pointer)
 
     def multiply(self, result: int, left: int, right: int) -> None:

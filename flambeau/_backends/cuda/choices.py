@@ -34,7 +34,7 @@ def permutation(self: DeviceArray, generator: Any, n: int) -> Any:
     source, bits = source_of(generator), _bits_that_differ(n)
     dtype = _INT32 if bits <= 32 else _INT64
     limits = np.iinfo(dtype)
-    keys = empty((n,), dtype)
+    keys: Any = empty((n,), dtype)
     integers_between(keys, source, int(limits.min), int(limits.max))
     if bits < limits.bits:
         keys = keys & dtype.type((1 << bits) - 1)

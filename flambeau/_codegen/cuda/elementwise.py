@@ -106,13 +106,31 @@ def _double(text: str) -> str:
     return f"({number!r})"
 
 
-def steps_of(program: Program, inputs: Sequence[str]) -> list[str]:
-    """The statements that compute a program; the value of step n is called `v<n>`."""
+def steps_of(program: Program, inputs: Sequence[str], short: bool = False) -> list[str]:
+    """The statements that compute a program; the value of step n is called `v<n>`.
+
+    `short`: what is stored are 16-bit floats, for which some functions have a shorter form.
+    """
     lines = []
     for number, (name, type_name, *operands) in enumerate(program.steps):
         value = inputs[operands[0]] if name == "input" else step_of(program.steps, number)
+        if short and name == "erf" and type_name == "float32" and _is_added_to_one(program, number):
+            value = value.replace("f_erf(", "f_erf_beside_one(")
         lines.append(f"{TYPES[type_name].compute} v{number} = {value};")
     return lines
+
+
+def _is_added_to_one(program: Program, number: int) -> bool:
+    """Whether nothing is done with the value of a step but to add 1 to it: then its error may be that of the sum."""
+    if number in program.results:
+        return False
+    for name, _, *operands in program.steps:
+        if name in ("input", "constant") or number not in operands:
+            continue
+        other = program.steps[operands[0] if operands[1:] == [number] else operands[-1]]
+        if name != "add" or other[0] != "constant" or float.fromhex(str(other[2])) != 1:
+            return False
+    return True
 
 
 def step_of(steps: Sequence[Step], number: int) -> str:
@@ -153,7 +171,7 @@ def flat_source(program: Program, memory: Sequence[str], forms: str, width: int)
             packs.append(f"struct alignas({kind.size * width}) P{number} {{ {kind.memory} at[{width}]; }};")
             loads.append((number, kind))
     names = [f"x{number}" for number in range(results, len(kinds))]
-    steps = steps_of(program, names)
+    steps = steps_of(program, names, all(kind.is_half for kind in kinds[:results]))
     stores = list(zip(kinds[:results], program.results, strict=True))
 
     def body(load: str, store: str) -> str:
@@ -229,7 +247,8 @@ def strided_source(
         else:
             place = f"*(const {kind.memory}*)(a.p{number} + o{number})"
             walk.append(f"const {kind.compute} x{number} = {kind.loaded(place)};")
-    inner += steps_of(program, [f"x{number}" for number in range(results, len(kinds))])
+    names = [f"x{number}" for number in range(results, len(kinds))]
+    inner += steps_of(program, names, all(kind.is_half for kind in kinds[:results]))
     inner += [f"q{n}.at[j] = {kinds[n].stored(f'v{found}')};" for n, found in enumerate(program.results)]
     walk += ["#pragma unroll", f"for (int j = 0; j < {width}; j++) {{", *inner, "}"]
     walk += [f"*(P{number}*)(a.p{number} + o{number}) = q{number};" for number in range(results)]

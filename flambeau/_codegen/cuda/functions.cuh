@@ -251,6 +251,24 @@ ONE(arcsinh, asinhf, asinh)
 ONE(arccosh, acoshf, acosh)
 ONE(arctanh, atanhf, atanh)
 ONE(erf, erff, erf)
+// erf with an error of 1.5e-7 (Abramowitz and Stegun 7.1.26), half as many instructions: for what is added to 1, and
+// rounded to 16 bits in the end.
+#ifdef __CUDACC__
+FN float quick_exp2(float x) { float y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
+FN float quick_reciprocal(float x) { return __fdividef(1.0f, x); }
+#else
+FN float quick_exp2(float x) { return exp2f(x); }
+FN float quick_reciprocal(float x) { return 1.0f / x; }
+#endif
+FN float f_erf_beside_one(float x) {
+  const float z = fabsf(x), t = quick_reciprocal(fmaf(0.3275911f, z, 1.0f));
+  float sum = fmaf(1.061405429f, t, -1.453152027f);
+  sum = fmaf(sum, t, 1.421413741f);
+  sum = fmaf(sum, t, -0.284496736f);
+  sum = fmaf(sum, t, 0.254829592f);
+  const float found = fmaf(-sum * t, quick_exp2(z * z * -1.4426950408889634f), 1.0f);
+  return copysignf(found, x);
+}
 ONE(erfc, erfcf, erfc)
 #ifdef __CUDACC__
 ONE(erfinv, erfinvf, erfinv)

@@ -6,8 +6,10 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from ..._core.dtype import FLOAT8, float32
-from ..._core.tensor import Tensor
+from ..._core.dtype import FLOAT8, dtype, float32
+from ..._core.kind import kind_of
+from ..._core.modes import THREAD
+from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._dispatch.changes.out import store
 from ..._dispatch.public.registry import public
 from ..create.constants import as_dtype
@@ -30,7 +32,7 @@ def _scaled_mm(
         if not (scale_a.is_contiguous() and scale_b.is_contiguous()):
             raise _wrong_scales(input, mat2, scale_a, scale_b)
         _check_row_wise(input, mat2, scale_a, scale_b)
-    return _product(input, mat2, scale_a, scale_b, bias, scale_result, out_dtype, out)
+    return _product(input, mat2, scale_a, scale_b, bias, scale_result, out_dtype, out, use_fast_accum)
 
 
 @public(method=False)
@@ -54,7 +56,7 @@ def _scaled_mm_v2(
                 raise ValueError(f"{name} must have 1 Float element, got {scale.dtype} of shape {list(scale.shape)}")
     else:
         _check_row_wise(input, mat2, scale_a[0], scale_b[0])
-    return _product(input, mat2, scale_a[0], scale_b[0], bias, None, out_dtype, out)
+    return _product(input, mat2, scale_a[0], scale_b[0], bias, None, out_dtype, out, use_fast_accum)
 
 
 def _check_matrices(left: Tensor, right: Tensor, bias: Tensor | None) -> None:
@@ -88,8 +90,9 @@ def _wrong_scales(left: Tensor, right: Tensor, *scales: Tensor) -> ValueError:
 
 
 def _product(
-    left: Any, right: Any, scale_a: Tensor, scale_b: Tensor, bias: Any, scale_result: Any, out_dtype: Any, out: Any
-) -> Tensor:
+    left: Any, right: Any, scale_a: Tensor, scale_b: Tensor, bias: Any, scale_result: Any, out_dtype: Any, out: Any,
+    quick_sums: bool,
+) -> Tensor:  # fmt: skip
     if not (left.dtype in FLOAT8 and right.dtype in FLOAT8 and scale_a.dtype is scale_b.dtype is float32):
         raise _wrong_scales(left, right, scale_a, scale_b)
     target = left.dtype if out_dtype is None else as_dtype(out_dtype, "_scaled_mm")
@@ -98,6 +101,9 @@ def _product(
             raise ValueError(f"out_dtype must match output matrix type: {target} is not {out.dtype}")
         scale_result = None if out_dtype is None else scale_result
         target = out.dtype
+    done = _on_device(left, right, scale_a, scale_b, target, quick_sums) if bias is None is out else None
+    if done is not None:
+        return done
     result = (left.to(float32) * scale_a) @ (right.to(float32) * scale_b)
     if bias is not None:
         result = result + bias.to(float32)
@@ -105,3 +111,20 @@ def _product(
         result = result / scale_result
     result = result.to(target)
     return result if out is None else store(result, out)
+
+
+def _on_device(
+    left: Tensor, right: Tensor, scale_a: Tensor, scale_b: Tensor, target: dtype, quick_sums: bool
+) -> Tensor | None:
+    """The product by a device's library, which reads 8-bit floats as they are, where nobody looks on; None: not so."""
+    given, modes = (left, right, scale_a, scale_b), THREAD.modes
+    backend, place = left._kind.backend, left._kind.device
+    if not backend.costs_per_call or not modes.plain:
+        return None
+    if any(type(each) not in PLAIN_TYPES or each._kind.device is not place for each in given):
+        return None
+    if modes.grad and any(each.requires_grad for each in given):
+        return None
+    done = backend.array_functions("scaled").product(*[each._array for each in given], target.numpy, quick_sums)
+    kind = kind_of(target, place)
+    return None if done is None else Tensor._from_parts((done, kind, None if modes.inference else [0, None]))

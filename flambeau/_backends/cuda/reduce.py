@@ -10,13 +10,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._codegen.cuda.reduce import KINDS, THREADS, columns_source, position_source, reduce_source
+from ..._codegen.cuda.reduce import (
+    BLOCKS_BY_COLUMNS,
+    KINDS,
+    THREADS,
+    columns_source,
+    position_source,
+    reduce_source,
+)
 from ..._codegen.cuda.types import TYPES
 from ..._core.arrays.quick import name_of
 from .array import DeviceArray, empty, form_of, of_form
 from .driver import driver
 
 _ENOUGH_BLOCKS = 1056
+_BLOCKS_BY_COLUMNS = BLOCKS_BY_COLUMNS * 132
+"""As many as the processors of an H200 have at a time: more of them would come in a second round, which is not full."""
 _LEAST_SHARE = 8
 """How many elements a thread should have before a result is divided among several blocks."""
 _FEW = 64
@@ -128,7 +137,7 @@ def _planned_columns(
     blocks = -(-plan.results // (across * width))
     along = threads // across
     most = 1 if plan.length <= along * _FEW else -(-plan.length // (along * _LEAST_SHARE))
-    splits = max(1, min(_ENOUGH_BLOCKS // blocks, most))  # a few blocks more would wait for all the others to end
+    splits = max(1, min(_BLOCKS_BY_COLUMNS // blocks, most))  # a few blocks more would wait for all the others to end
     part = -(-plan.length // splits)
     splits = -(-plan.length // part)
     partial = None

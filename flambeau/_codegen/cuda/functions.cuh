@@ -4,13 +4,13 @@
 #ifdef __CUDACC__
 #define FN static __device__ __forceinline__
 #define KERNEL extern "C" __global__ void
-#define KERNEL_OF(threads) extern "C" __global__ void __launch_bounds__(threads)
+#define KERNEL_OF(...) extern "C" __global__ void __launch_bounds__(__VA_ARGS__)
 #else
 #include <cmath>
 #include <cstring>
 #define FN static inline
 #define KERNEL static void
-#define KERNEL_OF(threads) static void
+#define KERNEL_OF(...) static void
 #define __grid_constant__
 #define __restrict__
 #define __shared__ static

@@ -15,6 +15,8 @@ KINDS = frozenset(kind for kind, each in REDUCTIONS.items() if each.summand is N
 """The reductions of the elements themselves."""
 
 THREADS = 256
+BLOCKS_BY_COLUMNS = 3
+"""So many blocks of `columns_source` are on a processor at a time."""
 
 
 def reduce_source(
@@ -64,7 +66,7 @@ def columns_source(kind: str, given: str, accumulated: str, result: str, width: 
 struct Arguments {{
   i64 results; i64 length; const char* in; {target.memory}* out; i64 across; i64 blocks; i64 part; i64 step;
 }};
-KERNEL kernel(const __grid_constant__ Arguments a) {{
+KERNEL_OF({THREADS}, {BLOCKS_BY_COLUMNS}) kernel(const __grid_constant__ Arguments a) {{
   __shared__ A shared[{THREADS}][{width}];
   const u32 along = blockDim.x / a.across, at = threadIdx.x / a.across, beside = threadIdx.x % a.across;
   const i64 group = (i64)(blockIdx.x % a.blocks) * a.across + beside, split = blockIdx.x / a.blocks;

@@ -50,19 +50,25 @@ class Composite(Op, Generic[P, Result]):
             if modes.interpreters:
                 results = interpret(self, args, modes)
                 return results
+        made = self.as_one(args)
+        return self.decomposition(*args, **named) if made is None else made
+
+    def as_one(self, args: Any) -> Result | None:
+        """What a backend makes of arguments; None: the op has to be taken apart."""
         arrays: list[Any] = []
         first = _take_arrays(args, arrays, None)
         if first is None:
-            return self.decomposition(*args, **named)
+            return None
         kind = first._kind
         done = (kind.runs.get(self) or kind.backend.prepare(self))(*arrays)
         if done is None:
-            return self.decomposition(*args, **named)
+            return None
+        made: Any
         if type(done) is tuple or type(done) is list:
-            made: Any = [None if each is None else fresh(each, first) for each in done]
+            made = [None if each is None else fresh(each, first) for each in done]
         else:
             made = fresh(done, first)
-        results = made
+        results: Result = made
         return results
 
     def tensors_of(self, args: Any) -> list[Tensor]:

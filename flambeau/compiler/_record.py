@@ -77,11 +77,15 @@ class Recorder(Capture):
             self._goes_on()
         if op.reads:
             return self._reads(op, args)
-        if isinstance(op, Composite) and _is_taken_apart(op, args):
-            with self:
-                return op.decomposition(*args)
-        noted = self._noted(op, tuple(args))
-        results = op(*args)
+        if isinstance(op, Composite):
+            results = op.as_one(args)
+            if results is None:
+                with self:
+                    return op.decomposition(*args)
+            noted = self._noted(op, tuple(args))
+        else:
+            noted = self._noted(op, tuple(args))
+            results = op(*args)
         self._write(op, args, noted, results)
         if op.writes:
             self._written.note(op, self._example(args))
@@ -294,19 +298,3 @@ def _returns_next(frame: FrameType) -> bool:
 
 def _place(frame: FrameType) -> str:
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
-
-
-def _is_taken_apart(op: Composite[..., Any], args: Sequence[Any]) -> bool:
-    """Whether no backend runs a composite op as one on these arguments."""
-    arrays = [_arrays(each) for each in args]
-    first = next((each for each in op.tensors_of(args)), None)
-    if first is None:
-        return True
-    kind = first._kind
-    return (kind.runs.get(op) or kind.backend.prepare(op))(*arrays) is None
-
-
-def _arrays(value: Any) -> Any:
-    if isinstance(value, Tensor):
-        return value._array
-    return [_arrays(each) for each in value] if type(value) is list else value

@@ -11,8 +11,8 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .._codegen.machine.bytecode import compiled_sources
 from .._core.process.caller import GENERATED
-from ._bytecode import compiled_sources
 
 _MOST_LINES = 300
 

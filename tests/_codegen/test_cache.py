@@ -54,6 +54,25 @@ def test_the_second_process_compiles_nothing(folder: Path) -> None:
     assert run(folder, FLAMBEAU_CACHE="0") == first
 
 
+def test_source_is_read_again_when_it_has_changed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder.parent / "source" / "machine").mkdir(parents=True)
+    file = folder.parent / "source" / "one.py"
+    file.write_text("x = 1")
+    before = file.stat()
+    monkeypatch.setattr(cache, "__file__", str(folder.parent / "source" / "machine" / "cache.py"))
+    found = cache.source_digest()
+    assert not folder.exists()  # it was written just now, and may be again
+    monkeypatch.setattr(cache, "_SETTLED", -(1 << 60))
+    assert cache.source_digest() == found
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "read_bytes", None)
+        assert cache.source_digest() == found
+    while file.stat().st_ctime_ns == before.st_ctime_ns:  # the clock of files moves in steps
+        file.write_text("x = 2")
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert cache.source_digest() != found
+
+
 def test_load_and_store(folder: Path) -> None:
     assert cache.load("name") is None
     cache.store("name", b"code")

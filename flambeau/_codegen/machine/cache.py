@@ -13,11 +13,14 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-import tempfile
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
 _CHECKSUM = 32
+
+_SETTLED = 2_000_000_000
+"""Nanoseconds. What was written less long ago may be written to again, and the clock of files not have moved."""
 
 
 def folder() -> Path | None:
@@ -41,12 +44,28 @@ def digest(parts: Iterable[str]) -> str:
 
 
 def source_digest() -> str:
-    """A digest of the source of this package: other source may write other code."""
+    """A digest of the source of this package: other source may write other code.
+
+    The files are read where nobody has read them yet as they are now: same places, sizes, and times of all changes.
+    """
+    paths = sorted(Path(__file__).parents[1].rglob("*.py"))
+    states = [_state_of(path) for path in paths]
+    known = digest(["source", *[f"{path} {state}" for path, state in zip(paths, states, strict=True)]])
+    if (found := load(known)) is not None:
+        return found.decode()
     summary = hashlib.sha256()
-    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
+    for path in paths:
         summary.update(path.name.encode())
         summary.update(path.read_bytes())
+    if time.time_ns() - max([state[-1] for state in states]) > _SETTLED:
+        store(known, summary.hexdigest().encode())
     return summary.hexdigest()
+
+
+def _state_of(path: Path) -> tuple[int, ...]:
+    """What a file has others of when somebody has written to it; nobody can set the last of the times back."""
+    found = path.stat()
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def load(name: str) -> bytes | None:
@@ -71,6 +90,8 @@ def store(name: str, code: bytes) -> None:
     place = folder()
     if place is None:
         return
+    import tempfile  # costs two milliseconds, which only those pay who have something to keep
+
     temporary = None
     try:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)

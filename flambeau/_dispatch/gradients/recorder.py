@@ -246,4 +246,6 @@ def written(name: str, parameters: str, lines: Sequence[str], title: str, names:
 @functools.cache
 def _code(source: str) -> Any:
     """The code of a source; ops that are alike in all that matters share it."""
-    return compile(source, f"{GENERATED}function>", "exec")
+    from ..._codegen.machine.bytecode import compiled_sources  # not before something is recorded
+
+    return compiled_sources([(f"{GENERATED}function>", source)])[0]

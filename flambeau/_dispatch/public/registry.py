@@ -487,7 +487,9 @@ def with_protocol(
     }  # fmt: skip
     if cast_first:
         scope["by_rule"] = by_rule(label, body)
-    exec(compile(source, file, "exec"), scope)
+    from ..._codegen.machine.bytecode import compiled_sources  # not before a function is called
+
+    exec(compiled_sources([(file, source)])[0], scope)
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     wrapped: Function = scope.pop(name)
     scope["this"] = wrapped  # not by its name, which a parameter may have too, or a function that it calls, as `type`

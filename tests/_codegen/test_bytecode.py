@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from flambeau.compiler import _bytecode
+from flambeau._codegen.machine import bytecode
 
 LINES = 3000
 TEXT = "def count(x):\n" + "    x += 1\n" * LINES + "    return x\n"
@@ -23,13 +23,13 @@ def test_long_source_is_compiled_once(tmp_path: Path, monkeypatch: pytest.Monkey
 
     def counted() -> int:
         namespace: dict[str, Any] = {}
-        for code in _bytecode.compiled_sources([("<flambeau counting>", TEXT)]):
+        for code in bytecode.compiled_sources([("<flambeau counting>", TEXT)]):
             exec(code, namespace)
         assert namespace["count"](1) == LINES + 1
         return len(compiled)
 
     monkeypatch.setenv("FLAMBEAU_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(_bytecode, "compile", counting, raising=False)
+    monkeypatch.setattr(bytecode, "compile", counting, raising=False)
     assert [counted(), counted()] == [1, 1]
     (kept,) = tmp_path.iterdir()
     kept.write_bytes(kept.read_bytes()[:-1])  # what is damaged is not run

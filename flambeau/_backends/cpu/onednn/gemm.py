@@ -12,6 +12,7 @@ import numpy as np
 
 from ...._core.process.processor import ON_X86_64
 from ..bench import DIRECT, Bench
+from .ahead import are_being_written, import_meanwhile
 from .calls import place
 from .library import get
 from .memory import Array, address, new_array
@@ -43,6 +44,8 @@ def gemm(left: Array, right: Array, bench: Bench = DIRECT) -> Array:
     (turns_left, left_step), (turns_right, right_step) = _known(left), _known(right)
     result = new_array((rows, columns), _SINGLE, bench=bench)
     if bench is DIRECT:
+        if are_being_written():
+            import_meanwhile()
         library.stream()  # the calling thread has as many threads as it should
         library.call(
             "sgemm", turns_left, turns_right, rows, columns, length, 1.0, address(left), left_step, address(right),

@@ -18,6 +18,7 @@ from typing import Any
 
 from ...._core.process.locks import new_lock
 from ...._core.process.threads import num_threads, when_changed
+from .ahead import write_kernels
 from .constants import (
     CPU,
     INVALID_ARGUMENTS,
@@ -218,6 +219,7 @@ class _Loaded:
                     when_changed(self.library.set_threads)
                     if hasattr(os, "register_at_fork"):
                         os.register_at_fork(after_in_child=self.library.after_fork)
+                    write_kernels(self.library)
             if self.library is None:
                 raise Unsupported(self.reason)
             return self.library

@@ -107,7 +107,8 @@ def first_calls(names: list[str]) -> Rows:
             f"{cached.shortest:13.3f}{resident:>18}{arrays:>18}",
             flush=True,
         )
-        rows[name] = (*[f"{each.seconds:.2f}" for each in (without, cached, eager)], resident, arrays)
+        seconds = without.seconds, cached.seconds, cached.shortest, eager.seconds
+        rows[name] = (*[f"{each:.2f}" for each in seconds], resident, arrays)
     return rows
 
 

@@ -20,6 +20,7 @@ _GENERATED = {
     "softmax_backward": "rows.softmax_backward",
     "log_softmax": "rows.log_softmax",
     "log_softmax_backward": "rows.log_softmax_backward",
+    "cosine_similarity": "rows.cosine",
     "nll_loss": "losses.nll_loss",
     "nll_loss2d": "losses.nll_loss",
     "nll_backward": "losses.nll_loss_gradient",

@@ -1,4 +1,4 @@
-"""softmax and log_softmax by generated kernels, along any dimension.
+"""softmax and log_softmax by generated kernels, along any dimension; cosines along the last.
 
 Functions take arrays and give arrays, or None where no kernel fits: other dtypes, arrays without elements.
 """
@@ -78,6 +78,26 @@ softmax, log_softmax = _forward(False), _forward(True)
 """(x, dim): exponentials divided by their sum along a dimension, and the logarithm of that."""
 softmax_backward, log_softmax_backward = _backward(False), _backward(True)
 """(grad, result, dim): the gradient of their input."""
+
+
+@functools.lru_cache(maxsize=1024)
+def _cosine_plan(dtype: np.dtype[Any], shape: tuple[int, ...]) -> tuple[Any, tuple[int, int]] | None:
+    name = name_of_type(dtype)
+    if name not in ("float32", "float64") or not shape or 0 in shape:
+        return None
+    rows, length = math.prod(shape[:-1]), shape[-1]
+    program = programs.cosine(name, "float64")
+    return (rows_in_lanes if is_short(rows, length) else rows_one_by_one)(program), (rows, length)
+
+
+def cosine(x: Array, y: Array, dim: int, eps: float) -> Array | None:
+    """The cosines of the angles between the rows of two arrays, of which lengths below `eps` count as `eps`."""
+    plan = _cosine_plan(x.dtype, x.shape)
+    if plan is None or dim not in (-1, x.ndim - 1) or y.shape != x.shape or y.dtype is not x.dtype:
+        return None
+    kernel, sizes = plan
+    first, second = np.ascontiguousarray(x), np.ascontiguousarray(y)
+    return kernel(np.empty(x.shape[:-1], x.dtype), first, second, eps, *sizes)
 
 
 def safe_softmax(x: Array, dim: int) -> Array | None:

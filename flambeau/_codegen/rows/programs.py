@@ -45,6 +45,20 @@ def log_total(dtype: str, wide: str | None = None) -> RowProgram:
     return rows.finished()
 
 
+@cache
+def cosine(dtype: str, wide: str | None = None) -> RowProgram:
+    """(x, y; eps) -> out: the cosine of the angle between two rows; lengths below eps count as eps."""
+    rows = RowTrace(dtype, wide)
+    least = rows.narrow(rows.argument(0))
+
+    def unit(row: Expr) -> Expr:
+        found: Expr = row / np.maximum(rows.narrow(np.sqrt(rows.sum(row * row))), least)
+        return found
+
+    rows.store("out", rows.narrow(rows.sum(unit(rows.load("x")) * unit(rows.load("y")))), dtype, ROW)
+    return rows.finished()
+
+
 def _deviation(rows: RowTrace, x: Expr, centre: bool) -> tuple[Expr | None, Expr, Expr]:
     """The mean of a row, elements less it, and 1 / their deviation; the squares are those of differences."""
     mean = rows.narrow(rows.mean(x)) if centre else None

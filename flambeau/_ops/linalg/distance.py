@@ -15,6 +15,7 @@ from ..._core.geometry.layout import contiguous_array
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.precision import as_floating
 from ..._dispatch.arguments.promotion import result_type_of
+from ..._dispatch.composite import composite
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import shape_error
 from ..._dispatch.factory import constant_beside
@@ -211,16 +212,25 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
             shape = joint_shape(shape, x2._array.shape)
         except ValueError:
             raise shape_error("cosine_similarity", x1, x2) from None
-    unit_1, unit_2 = [_unit(each, common, shape, dim, eps) for each in (x1, x2)]
-    return (unit_1 * unit_2).sum(dim)
+    if x1._kind is not x2._kind or x1._array.shape != x2._array.shape:
+        x1, x2 = [_expanded(each, common, shape) for each in (x1, x2)]
+    return _cosine(x1, x2, dim, eps)
 
 
-def _unit(x: Any, common: Any, shape: tuple[int, ...], dim: int, eps: float) -> Tensor:
-    """`x` in a dtype and a shape, divided by the length of its vectors, which is at least `eps`."""
+def _expanded(x: Any, common: Any, shape: tuple[int, ...]) -> Any:
+    """`x` in a dtype and a shape."""
     if x._kind.dtype is not common:
         x = x.to(common)
-    if x._array.shape != shape:
-        x = x.expand(shape)
+    return x if x._array.shape == shape else x.expand(shape)
+
+
+@composite("cosine_similarity")
+def _cosine(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Tensor:
+    return (_unit(x1, dim, eps) * _unit(x2, dim, eps)).sum(dim)
+
+
+def _unit(x: Tensor, dim: int, eps: float) -> Tensor:
+    """`x` divided by the length of its vectors, which is at least `eps`."""
     unit: Tensor = x / _at_least(vector_norm(x, 2, dim, True), eps)
     return unit
 

@@ -6,12 +6,18 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from ..._core.arrays.quick import dim_moved
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, several
 from ..._dispatch.gradients.variants import variant
 from ..._dispatch.public.overrides import has_override, run_override
 from ..._dispatch.public.registry import export_method, guard, public
 from .view import _ALL, _slice, _slice_backward, as_shape, slice_bounds, sliced, wrap_dim
+
+_MANY = 8
+"""So many parts are sooner the elements of an array of one dimension more than slices."""
 
 Split = Callable[..., tuple[Tensor, ...]]
 """Cuts a tensor into parts."""
@@ -50,13 +56,27 @@ def _parts(array: Any, sizes: Sequence[int], dim: int) -> tuple[Any, ...]:
     return tuple(parts)
 
 
+def _equal_parts(array: Any, split_size: int, dim: int) -> tuple[Any, ...]:
+    """Parts of one size, the last of which may be smaller; steps of dimensions of size 1 are as slices have them."""
+    shape = array.shape
+    count = shape[dim] // split_size if split_size else 0
+    if count < _MANY or type(array) is not np.ndarray or not array.flags.c_contiguous or 1 in shape:
+        return _parts(array, _equal_sizes(shape[dim], split_size), dim)
+    end = count * split_size
+    whole = array if end == shape[dim] else array[(*_ALL[dim], slice(end))]
+    parts = [*dim_moved(whole.reshape(*shape[:dim], count, split_size, *shape[dim + 1 :]), dim, 0)]
+    if end < shape[dim]:
+        parts.append(array[(*_ALL[dim], slice(end, None))])
+    return tuple(parts)
+
+
 def _split_gradient(grads: Any, needs: Any, self_sym_sizes: Any, split_size: int, dim: int) -> list[Any]:
     return _joined(grads, _equal_sizes(self_sym_sizes[dim], split_size), self_sym_sizes, dim)
 
 
 @several("SplitBackward0", view=True, joint=_split_gradient)
 def _split(self: Array, split_size: int, dim: int) -> Array:
-    return _parts(self, _equal_sizes(self.shape[dim], split_size), dim)
+    return _equal_parts(self, split_size, dim)
 
 
 def _split_with_sizes_gradient(grads: Any, needs: Any, self_sym_sizes: Any, split_sizes: Any, dim: int) -> list[Any]:
@@ -186,6 +206,8 @@ def _unbind_gradient(grads: Any, needs: Any, dim: int) -> list[Any]:
 
 @several("UnbindBackward0", view=True, joint=_unbind_gradient)
 def _unbind(self: Array, dim: int) -> Array:
+    if self.ndim > 1 and type(self) is np.ndarray:
+        return tuple(dim_moved(self, dim, 0))
     index = _ALL[dim]
     return tuple([self[(*index, position, ...)] for position in range(self.shape[dim])])
 

@@ -1,4 +1,4 @@
-"""Generated softmax and log_softmax beside NumPy's and PyTorch's."""
+"""Generated softmax, log_softmax and cosines beside NumPy's and PyTorch's."""
 
 from __future__ import annotations
 
@@ -118,3 +118,17 @@ def test_numpy_alone_on_request() -> None:
         reference = x.softmax(1)
     assert tiers.generated("rows") is rows
     close(x.softmax(1).numpy(), reference.numpy(), 1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+def test_cosines(dtype: str) -> None:
+    for shape in ((6, 70), (40, 9), (2, 3, 33), (5,)):
+        first, second = _array(*shape), _array(*shape, seed=1)
+        first.reshape(-1, shape[-1])[0] = 0.0
+        got, wanted = (
+            T.cosine_similarity(*(T.from_numpy(each).to(getattr(T, dtype)) for each in (first, second)), dim=-1)
+            for T in (flambeau, torch)
+        )
+        close(got.double().numpy(), wanted.double().numpy(), 1e-6 if dtype == "float32" else 1e-15)
+    x = flambeau.from_numpy(_array(70)).float()
+    assert rows.cosine(x.numpy(), x.numpy(), 0, 1e-8) is not None  # and was asked above

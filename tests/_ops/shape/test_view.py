@@ -272,3 +272,14 @@ def test_parts_made_together_are_not_changed_in_place(T: Any) -> Any:
     y = T.zeros(4, 3, requires_grad=True) * 2
     phrase = "This view is the output of a function that returns multiple views"
     return [outcome(lambda part=part: part.mul_(2), phrase) for part in (y.split(2)[0], y.unbind()[1], y.chunk(2)[1])]
+
+
+@differential
+def test_many_parts(T: Any) -> Any:
+    x = T.arange(24.0 * 18).reshape(24, 18)
+    sources = x, x.t(), x[::2], x[:1].expand(24, 18), x.reshape(12, 1, 36), x[:, 0]
+    parts = [each.split(size, dim) for each in sources for size in (1, 2, 5) for dim in (0, -1)]
+    parts += [each.unbind(dim) for each in sources for dim in (0, -1)]
+    places = [(each.shape, each.stride(), each.storage_offset()) for found in parts for each in found]
+    x.split(2, 1)[3].fill_(-1.0)
+    return places, x, parts[1][3]._base is x

@@ -9,6 +9,8 @@ import numpy as np
 from ...._core.backend import read
 from ...._core.reduction import REDUCTIONS
 from ...._core.tensor import Tensor
+from ...._dispatch.compiled_body import pointwise_at_any_size
+from ...._dispatch.composite import composite
 from ...._dispatch.host_read import check
 from ...._dispatch.op import Array
 from ...._dispatch.public.registry import public
@@ -71,15 +73,34 @@ def gaussian_nll_loss(
     return reduce_losses(losses, reduction_number(reduction, None, None))
 
 
+@pointwise_at_any_size
+def _of_logarithms(rate: Array, count: Array) -> Array:
+    return np.exp(rate) - count * rate
+
+
+@pointwise_at_any_size
+def _of_rates(rate: Array, count: Array, eps: float) -> Array:
+    return rate - count * np.log(rate + eps)
+
+
+def _poisson_kernel(rate: Array, count: Array, log_input: bool, eps: float) -> Array | None:
+    if rate.shape != count.shape or rate.dtype != count.dtype or rate.dtype.char not in "fd":
+        return None
+    return _of_logarithms(rate, count) if log_input else _of_rates(rate, count, eps)
+
+
+@composite("poisson_losses", _poisson_kernel)
+def _poisson_losses(rate: Tensor, count: Tensor, log_input: bool, eps: float) -> Tensor:
+    return rate.exp() - count * rate if log_input else rate - count * (rate + eps).log()
+
+
 @public(method=False)
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int) -> Tensor:
     """Of Poisson distributions whose rates, or their logarithms, are `input`."""
-    rate = input
-    count = target
-    losses = rate.exp() - count * rate if log_input else rate - count * (rate + eps).log()
+    losses = _poisson_losses(input, target, log_input, eps)
     if full:
-        stirling = count * count.log() - count + 0.5 * (2 * math.pi * count).log()
-        losses = losses + stirling.masked_fill(count <= 1, 0)
+        stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
+        losses = losses + stirling.masked_fill(target <= 1, 0)
     return reduce_losses(losses, reduction)
 
 

@@ -114,6 +114,7 @@ class State:
         self._visit(kwargs, "kwargs", False)
         self._visit(function, self._constant(function), True)
         self._globals()
+        self._imports()
         self._sys()
         self._account()
         return self
@@ -434,6 +435,15 @@ class State:
                     self._global(seen[name], name, self.facts.item(f"{known}[{name!r}]", seen, name))
                 elif hasattr(builtins, name):
                     self._check(f"{name!r} in {known}", self.facts.is_absent(seen, name))
+
+    def _imports(self) -> None:
+        """The modules that the code which ran imports by itself."""
+        modules = self._constant(sys.modules)
+        for name in sorted(self._watch.imported()):
+            if name in sys.modules:
+                self._global(sys.modules[name], name, self.facts.item(f"{modules}[{name!r}]", sys.modules, name))
+            else:
+                self._check(f"{name!r} in {modules}", self.facts.is_absent(sys.modules, name))
 
     def _account(self) -> None:
         """Refuse where it is not known which function some code belonged to: its closure has not been looked at."""

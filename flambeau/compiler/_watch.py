@@ -14,6 +14,7 @@ import sys
 import weakref
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
+from importlib.util import resolve_name
 from types import CodeType, FrameType
 from typing import Any
 
@@ -50,6 +51,7 @@ _REFUSED_BUILTINS = frozenset(
 _PURE_MODULES = frozenset(("builtins", "math", "cmath", "_operator", "itertools", "_functools", "_collections", "_abc"))
 _HARMLESS = frozenset(("sys.getrecursionlimit",))
 """Functions of other modules that find what nothing depends on but whether Python goes on; `inspect` asks for it."""
+_IMPORT = dis.opmap["IMPORT_NAME"]
 _WHEN_SOMETHING_GOES = frozenset(
     [
         each
@@ -107,6 +109,16 @@ class Watch:
             found.update(code.co_names)
             found.update([each for each in code.co_consts if type(each) is str and each.isidentifier()])
         return frozenset(found)
+
+    def imported(self) -> set[str]:
+        """The names of the modules that code which ran imports by itself, and of the packages that these begin with."""
+        found: set[str] = set()
+        for code, seen in self.codes.items():
+            if not _is_standard(code):
+                for name, level in imports(code):
+                    whole = resolve_name("." * level + name, seen.get("__package__")) if level else name
+                    found |= {whole, whole.partition(".")[0]}
+        return found
 
     def is_engine(self, code: CodeType) -> bool:
         """Whether code belongs to the engine."""
@@ -182,6 +194,21 @@ def line_in(code: CodeType | None, frame: FrameType | None) -> int | None:
     while frame is not None and frame.f_code is not code:
         frame = frame.f_back
     return None if frame is None else frame.f_lineno
+
+
+@functools.lru_cache(maxsize=4096)
+def imports(code: CodeType) -> tuple[tuple[str, int], ...]:
+    """The modules that code names in statements, and how many packages up from its own their names begin."""
+    if _IMPORT not in code.co_code[::2]:
+        return ()
+    found = [each for each in dis.get_instructions(code) if each.opname not in ("CACHE", "EXTENDED_ARG")]
+    return tuple(
+        [
+            (str(each.argval), int(found[place - 2].argval))  # two values lie before it: the level, and what is taken
+            for place, each in enumerate(found)
+            if each.opcode == _IMPORT
+        ]
+    )
 
 
 @functools.lru_cache(maxsize=4096)

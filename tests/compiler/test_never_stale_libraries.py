@@ -251,6 +251,61 @@ def test_modules_that_are_looked_up_in_the_table_of_all(function: Any, monkeypat
     assert made(X).tolist() == (X * 3).tolist()
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "import switch; return x * switch.by",
+        "import switch as another; return x * another.by",
+        "from switch import by; return x * by",
+        "from switch import scaled; return scaled(x)",
+        "from . import switch; return x * switch.by",
+        "from .switch import scaled as another; return another(x)",
+    ],
+)
+def test_modules_that_a_function_imports(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No global leads to these, nor to what they hold."""
+    name, package = ("lamp.switch", "lamp") if "from ." in body else ("switch", "")
+    module = types.ModuleType(name)
+    exec("by = 2.0\ndef scaled(x, further=1.0): return x * by * further", vars(module))
+    monkeypatch.setitem(sys.modules, name, module)
+    if package:
+        monkeypatch.setitem(sys.modules, package, types.ModuleType(package))
+        monkeypatch.setattr(sys.modules[package], "switch", module, raising=False)
+    scope: dict[str, Any] = {"__package__": package, "__name__": "of_no_module"}
+    exec(f"def function(x): {body}", scope)
+    made = Compiled(scope["function"])
+    for _ in range(6):
+        assert made(X).tolist() == (X * 2).tolist()
+    assert made.programs, made.reasons
+    monkeypatch.setattr(module, "by", 3.0)
+    assert made(X).tolist() == (X * 3).tolist()
+    if "scaled" in body:
+        monkeypatch.setattr(module.scaled, "__defaults__", (2.0,))
+        assert made(X).tolist() == (X * 6).tolist()
+
+
+def test_a_module_that_is_not_there_until_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    scope: dict[str, Any] = {}
+    exec(
+        """
+def function(x):
+    try:
+        import no_such_switch
+    except ImportError:
+        return x * 2
+    return x * no_such_switch.by
+""",
+        scope,
+    )
+    made = Compiled(scope["function"])
+    for _ in range(6):
+        assert made(X).tolist() == (X * 2).tolist()
+    module = types.ModuleType("no_such_switch")
+    monkeypatch.setitem(sys.modules, "no_such_switch", module)
+    monkeypatch.setattr(module, "by", 5.0, raising=False)
+    assert made(X).tolist() == (X * 5).tolist()
+
+
 def test_a_module_that_has_sys_is_no_hindrance() -> None:
     layer = nn.Sequential(nn.ReLU())
     made = Compiled(lambda x: x * len([*layer.modules()]) * len(inspect.signature(_of).parameters) * (sys.maxsize > 2))

@@ -65,9 +65,12 @@ def _owners(tensors: Sequence[Tensor]) -> set[int]:
     return owners
 
 
-def run_at_once(kernels: Any, rule: Rule, number: Any, lists: Lists) -> bool:
-    """Run a rule on tensors of one kind, of which none is to be recorded; False if no kernel can do it."""
-    return _run(kernels.update, rule, number, lists)
+def run_at_once(kernels: Any, rule: Rule, number: Any, lists: Lists, counted: bool = True) -> bool:
+    """Run a rule on tensors of one kind, of which none is to be recorded; False if no kernel can do it.
+
+    Unless they are not to be `counted`, changes are changes of version.
+    """
+    return _run(kernels.update, rule, number, lists, counted)
 
 
 def run_with_steps(kernels: Any, rule: Rule, steps: Sequence[Tensor], lists: Lists) -> bool:
@@ -77,7 +80,7 @@ def run_with_steps(kernels: Any, rule: Rule, steps: Sequence[Tensor], lists: Lis
     return update is not None and _run(lambda *args: update(places, *args), rule, STEP, lists)
 
 
-def _run(update: Callable[..., bool], rule: Rule, number: Any, lists: Lists) -> bool:
+def _run(update: Callable[..., bool], rule: Rule, number: Any, lists: Lists, counted: bool = True) -> bool:
     kind = lists[0][0]._kind
     if kind.indirect:
         return False
@@ -91,9 +94,10 @@ def _run(update: Callable[..., bool], rule: Rule, number: Any, lists: Lists) -> 
         return False
     if not update(program, changed, numbers, *[[each._array for each in tensors] for tensors in lists]):
         return False
-    place = calling_place()
-    for position in changed:
-        note_changes(lists[position], place)
+    if counted:
+        place = calling_place()
+        for position in changed:
+            note_changes(lists[position], place)
     return True
 
 
@@ -127,7 +131,7 @@ def change_at_once(
 ) -> bool:
     """Apply an in-place method to every tensor, with a row of arguments for each; False if no kernel can do it.
 
-    Tensors that `are_new` share no memory with others, and have no history.
+    Tensors that `are_new` share no memory with others, and have no history: nobody has seen another version of them.
     """
     modes = THREAD.modes
     kernels = kernels_for(tensors, for_one_op=True) if modes.plain else None
@@ -141,8 +145,7 @@ def change_at_once(
         None in operands
         or every_options.count(options) != len(rows)
         or not (unrecorded(*others) if are_new else unrecorded(tensors, *others))
-        or None in [each._counter for each in tensors]
-        or not (are_new or are_apart(tensors, *others))
+        or not (are_new or (None not in [each._counter for each in tensors] and are_apart(tensors, *others)))
     ):
         return False
 
@@ -150,7 +153,7 @@ def change_at_once(
         following = iter(given)
         getattr(target, op)(*[next(following) if type(each) is tuple else each for each in operands], **options)
 
-    return run_at_once(kernels, rule, None, (tensors, *others))
+    return run_at_once(kernels, rule, None, (tensors, *others), counted=not are_new)
 
 
 def _common(operands: tuple[Any, ...], target: Tensor) -> Any:

@@ -16,7 +16,7 @@ from ..._core.dtype import FLOAT, LEGACY_NAMES, float32
 from ..._core.geometry.layout import is_plain
 from ..._core.modes import THREAD
 from ..._core.node import Node, initialise, new_node
-from ..._core.tensor import PLAIN_TYPES, Tensor
+from ..._core.tensor import PLAIN_TYPES, Tensor, new
 from ..._dispatch.abstract.list_rules import change_at_once, unrecorded
 from ..._dispatch.arguments.promotion import is_number
 from ..._dispatch.changes.inplace import run_inplace
@@ -169,11 +169,22 @@ def _in_place(op: str) -> Callable[..., Tensor]:
 
 
 def _copies(tensors: Sequence[Tensor]) -> list[Tensor]:
-    counted = not THREAD.modes.inference
-    arrays = [each._array for each in tensors]
-    copies = [each.copy() if each.size < LARGE and is_plain(each) else copied(each) for each in arrays]
-    made = zip(copies, tensors, strict=True)
-    return [Tensor._from_parts((copy, each._kind, [0, None] if counted else None)) for copy, each in made]
+    inference = THREAD.modes.inference
+    copies = []
+    for each in tensors:
+        array = each._array
+        copy: Tensor = new(Tensor)  # as `_from_parts` makes it
+        copy._array = array.copy() if array.size < LARGE and is_plain(array) else copied(array)
+        copy._kind = each._kind
+        copy._counter = None if inference else [0, None]
+        copy._requires_grad = False
+        copy._grad_fn = None
+        copy._output_nr = 0
+        copy._grad = None
+        copy._view = None
+        copy._extra = None
+        copies.append(copy)
+    return copies
 
 
 def _publish(

@@ -106,6 +106,13 @@ def column_major(array: Any) -> Any:
     return row_major(array.swapaxes(-1, -2)).swapaxes(-1, -2)
 
 
+def by_columns(array: Any) -> Any:
+    """`array` itself where that is new and has the columns of its matrices contiguous, else such a copy."""
+    new = array.base
+    whole = type(new) is np.ndarray and new.base is None and new.size == array.size and 1 not in array.shape
+    return array if whole and array.swapaxes(-1, -2).flags.c_contiguous else column_major(array)
+
+
 def batch_shape(name: str, A: Tensor, B: Tensor) -> tuple[int, ...]:
     """The shape to which the batch dimensions of two tensors of matrices broadcast."""
     one, two = A._array.shape[:-2], B._array.shape[:-2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from itertools import pairwise
 from typing import Any
@@ -125,13 +126,17 @@ def multi_dot(tensors: Any) -> Tensor:
                 f"multi_dot(): tensors {number} and {number + 1} with shapes {list(left._array.shape)} and "
                 f"{list(right._array.shape)} cannot be multiplied"
             )
-    return reshaped(_multiplied(matrices, _best_splits(matrices), 0, count - 1), tuple(shape))
+    sizes = matrices[0]._array.shape[0], *[each._array.shape[1] for each in matrices]
+    return reshaped(_multiplied(matrices, _best_splits(sizes), 0, count - 1), tuple(shape))
 
 
-def _best_splits(matrices: list[Any]) -> dict[tuple[int, int], int]:
-    """For each part of the chain where to split it so that the number of multiplications is smallest."""
-    sizes = [matrices[0]._array.shape[0], *(each._array.shape[1] for each in matrices)]
-    count = len(matrices)
+@functools.lru_cache(64)
+def _best_splits(sizes: tuple[int, ...]) -> dict[tuple[int, int], int]:
+    """For each part of a chain of matrices where to split it so that the number of multiplications is smallest.
+
+    `sizes` are the rows of the first matrix and the columns of all.
+    """
+    count = len(sizes) - 1
     cost = {(i, i): 0 for i in range(count)}
     split: dict[tuple[int, int], int] = {}
     for length in range(1, count):

@@ -20,6 +20,7 @@ from ..pointwise.binary import conj
 from ..reduce.norm import matrix_norm
 from .checks import (
     LinAlgError,
+    by_columns,
     check_floating,
     check_matrix,
     check_precise,
@@ -105,9 +106,9 @@ def _on_diagonal(values: Any, like: Any) -> Any:
 @several("LinalgQrBackward0", joint=_qr_gradient, results=("Q", "R"))
 def _qr(A: Array, mode: Any) -> Any:
     if mode == "r":
-        return np.empty(0, A.dtype, like=A), column_major(lapack.qr(A, "r"))
+        return np.empty(0, A.dtype, like=A), by_columns(lapack.qr(A, "r"))
     Q, R = lapack.qr(A, mode)
-    return column_major(Q), column_major(R)
+    return by_columns(Q), by_columns(R)
 
 
 def _checked_qr(A: Tensor, mode: str) -> tuple[Tensor, ...]:

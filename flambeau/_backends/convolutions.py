@@ -34,7 +34,8 @@ def _is_small_image(input: Array, weight: Array, groups: int) -> bool:
     """Whether PyTorch convolves by a product of matrices: of these generated code has the bits, and sooner."""
     if input.shape[0] != 1 or groups != 1 or input.dtype != np.float32:
         return False
-    return math.prod(input.shape[:4]) <= _SMALL_IMAGE and (weight.ndim < 4 or min(weight.shape[-2:]) <= 3)
+    taps: tuple[int, ...] = weight.shape[-2:]
+    return math.prod(input.shape[:4]) <= _SMALL_IMAGE and (weight.ndim < 4 or min(taps) <= 3)
 
 
 def _first(name: str, products: int, *arguments: Any, generated_first: bool = False) -> Array | None:

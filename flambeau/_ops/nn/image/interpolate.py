@@ -280,6 +280,7 @@ def _request(
     if mode == "area" and 3 <= dims <= 5:
         return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[rank - 1], counts
     factors = None if factors is None or recompute_scale_factor else tuple([float(each) for each in factors])
+    corners: bool | None
     if antialias:
         op, corners = _FILTERS[mode], bool(align_corners)
     elif (mode, rank) in _OPS:
@@ -358,5 +359,5 @@ def _upsample_bilinear2d_aa(
 ) -> Tensor:
     """Bilinear resizing with a filter as wide as the reduction."""
     factors = scale_factors if scales_h is None else (scales_h, scales_w)
-    counts = _sizes(input, output_size, factors, 2)
+    counts = _sizes(input._array.shape[2:], output_size, factors)
     return _run(_FILTERS["bilinear"], input, counts, bool(align_corners), factors and tuple(factors))

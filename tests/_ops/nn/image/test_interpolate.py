@@ -136,3 +136,9 @@ def test_errors(T: Any) -> Any:
         outcome(lambda: f(x.long(), 2), "not implemented for"),
         outcome(lambda: f(T.ones(2, 0, 4, 4), 2), "Non-empty 4D data tensor expected"),
     )
+
+
+@differential
+def test_filters_under_the_name_of_their_op(torch: Any) -> Any:
+    image, op = torch.arange(32.0).reshape(1, 2, 4, 4), torch.ops.aten._upsample_bilinear2d_aa
+    return op(image, [2, 3], False), op(image, [2, 2], False, 0.5, 0.5), op(image, [3, 3], True)

@@ -33,14 +33,17 @@ def can_write(target: Any, *others: Any) -> bool:
     if type(target) not in PLAIN_TYPES or target._kind not in _KINDS or target._counter is None:
         return False
     modes = THREAD.modes
-    if not modes.plain or (modes.grad and target.requires_grad):
+    records = modes.grad
+    if not modes.plain or (records and (target._requires_grad or (target._view is not None and target.requires_grad))):
         return False
     array = target._array
     view = array.base is not None
     if not array.ndim or (view and 0 in array.strides):  # NumPy's results without dimensions are no arrays
         return False
     for other in others:
-        if type(other) not in PLAIN_TYPES or other._kind is not target._kind or (modes.grad and other.requires_grad):
+        if type(other) not in PLAIN_TYPES or other._kind is not target._kind:
+            return False
+        if records and (other._requires_grad or (other._view is not None and other.requires_grad)):
             return False
         operand = other._array
         if operand.shape != array.shape:

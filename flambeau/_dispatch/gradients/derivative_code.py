@@ -20,8 +20,10 @@ def first_apply(self: OpNode, grads: list[Any], edges: Sequence[Any] | None = No
     if sys.gettrace() is not None:
         return OpNode.apply(self, grads, edges)
     node_type: Any = type(self)
-    has_list = node_type.op.list_position is not None  # and as many edges as the list has tensors
-    node_type.apply = OpNode.apply if has_list else _apply_of(node_type)
+    if node_type.op.list_position is None:
+        node_type.apply = _apply_of(node_type)
+    else:  # it has as many edges as the list has tensors
+        node_type.apply = OpNode.apply if len(node_type.formulas) > 1 else _apply_to_list_of(node_type)
     node_type.release = _release_of(node_type)
     return self.apply(grads, edges)
 
@@ -48,6 +50,19 @@ def _apply_of(node_type: type[OpNode]) -> Callable[..., Any]:
             lines += [f"    {line}" for name in taken for line in _value(node_type, name)]
             lines.append(f"    r{number} = formula{number}({', '.join(['grad', *map(_local, taken)])})")
         lines.append(f"return ({''.join(f'r{number}, ' for number in range(len(edges)))})")
+    return written("apply", "self, grads, edges=None", lines, f"apply of {node_type.__name__}", names)
+
+
+def _apply_to_list_of(node_type: type[OpNode]) -> Callable[..., Any]:
+    """The same for a list of tensors that is all there is to differentiate."""
+    entry = node_type.formulas[0] if node_type.joint is None and node_type.formulas else None
+    if entry is None:
+        return OpNode.apply
+    formula, taken = entry
+    lines = ["if edges is not None or grads[0] is None:", "    return generic(self, grads, edges)"]
+    lines += [line for name in taken for line in _value(node_type, name)]
+    lines.append(f"return formula({', '.join(['grads[0]', *map(_local, taken)])})")
+    names: dict[str, Any] = {"SavedTensor": SavedTensor, "formula": formula, "generic": OpNode.apply}
     return written("apply", "self, grads, edges=None", lines, f"apply of {node_type.__name__}", names)
 
 

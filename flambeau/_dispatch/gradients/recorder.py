@@ -160,7 +160,7 @@ def node_lines(edges: str, outputs: str, place: Sequence[str]) -> list[str]:
         "node._hooks = node._metadata = None",
         "try:",
         *(f"    {line}" for line in place),
-        "except ValueError:",  # called from no Python code at all
+        "except (ValueError, AttributeError):",  # called from no Python code at all, or from none but the package's
         "    node.place = None",
     ]
 
@@ -173,9 +173,9 @@ PLACE_OF_CALLER = (
 """`calling_place`, in place, for a recorder whose op users may call themselves."""
 PLACE_BEYOND_CALLER = (
     "frame = getframe(2)",
-    "while frame is not None and IS_INTERNAL[frame.f_code.co_filename]:",
+    "while IS_INTERNAL[frame.f_code.co_filename]:",
     "    frame = frame.f_back",
-    "node.place = None if frame is None else (frame.f_code, frame.f_lasti)",
+    "node.place = frame.f_code, frame.f_lasti",
 )
 """The same for a call that records, and which functions of the package alone make."""
 

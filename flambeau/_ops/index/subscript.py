@@ -48,7 +48,8 @@ Indices = Sequence[Any]
 
 
 def _getitem(self: Tensor, index: Any) -> Tensor:
-    if type(self) in DIRECT_TYPES:
+    is_direct = type(self) in DIRECT_TYPES
+    if is_direct and index is not None:
         modes = THREAD.modes
         origin = self._view
         if modes.plain and not (modes.grad and (self._requires_grad or (origin is not None and self.requires_grad))):
@@ -88,7 +89,7 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
                     if self._kind.indirect:
                         settle(found, self._kind)
                     return fresh(found, self)
-    elif has_override((self, index)):
+    elif not is_direct and has_override((self, index)):
         return run_override(_getitem, (self, index), (self, index), {})
     try:
         return _unsqueeze(self, 0) if index is None else _recorded_getitem(self, index)

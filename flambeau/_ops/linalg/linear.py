@@ -62,7 +62,7 @@ def _weight_gradient(grad: Tensor, mat1: Tensor, mat2_sym_sizes: Any, mat2_sym_s
     mat1=_input_gradient,
     mat2=_weight_gradient,
 )
-def _addmm_of_transposed(self: Array, mat1: Array, mat2: Array, beta: Any, alpha: Any) -> Array:
+def _addmm_of_transposed(self: Array, mat1: Array, mat2: Array, beta: float, alpha: float) -> Array:
     """`addmm(self, mat1, mat2.t())`, of row-major weights, with no factors; `mat1` may be any tensor of rows."""
     if mat1.ndim != 2:
         mat1 = _rows_of(mat1)
@@ -132,26 +132,6 @@ def _unrecorded_product(input: Tensor, weight: Tensor) -> Tensor | None:
     return None if done is None else Tensor._from_parts((done, kind, None if modes.inference else [0, None]))
 
 
-def _of_rows(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """The layer on the rows of a matrix, or of another tensor without gaps: a matrix."""
-    if not input._kind.is_cpu and input._array.ndim != 2:  # devices have kernels for matrices
-        input = reshaped(input, _as_matrix(input._array.shape))
-    kind, array, dims, shape = input._kind, weight._array, input._array.ndim, input._array.shape
-    outputs, inputs = array.shape
-    fits = weight._kind is kind and bias._kind is kind and shape[-1] == inputs and bias._array.shape == (outputs,)
-    ordinary = type(input) in PLAIN_TYPES and type(weight) in PLAIN_TYPES and type(bias) in PLAIN_TYPES
-    if fits and ordinary and TAKEN[kind] and THREAD.modes.plain and array.flags.c_contiguous:
-        next_sequence_number()  # for the node of the transpose, should anybody ask for it
-        if dims != 2:
-            next_sequence_number()  # for that of the matrix
-        return _addmm_of_transposed(bias, input, weight, 1, 1)
-    matrix = input if dims == 2 else reshaped(input, _as_matrix(shape))
-    factor = _t(weight)
-    if not fits:
-        _check_addmm(bias, matrix, factor)
-    return _addmm(bias, matrix, factor, 1, 1)
-
-
 @public("nn.functional.linear", function=False, method=False, out=write_product)
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input @ weight.T + bias`."""
@@ -170,8 +150,25 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         raise TypeError(f"linear(): argument 'bias' (position 3) must be Tensor, not {type(bias).__name__}")
     if weight_dims == 1:
         raise RuntimeError(f"mat2 must be a matrix, got {weight_dims}-D tensor")
-    if dims == 2:
-        return _of_rows(input, weight, bias)
-    if bias._array.ndim == 1 and bias._array.flags.c_contiguous and input._array.flags.c_contiguous:
-        return _view(_of_rows(input, weight, bias), (*input._array.shape[:-1], weight._array.shape[0]))
-    return add(matmul(input, _t(weight)), bias)
+    is_matrix, array, rows = dims == 2, weight._array, input
+    if not is_matrix:
+        if bias._array.ndim != 1 or not bias._array.flags.c_contiguous or not input._array.flags.c_contiguous:
+            return add(matmul(input, _t(weight)), bias)
+        if not input._kind.is_cpu:  # devices have kernels for matrices
+            rows = reshaped(input, _as_matrix(input._array.shape))
+    kind, outputs = input._kind, array.shape[0]
+    fits = weight._kind is kind and bias._kind is kind and bias._array.shape == (outputs,)
+    fits = fits and input._array.shape[-1] == array.shape[1]
+    ordinary = type(input) in PLAIN_TYPES and type(weight) in PLAIN_TYPES and type(bias) in PLAIN_TYPES
+    if fits and ordinary and TAKEN[kind] and THREAD.modes.plain and array.flags.c_contiguous:
+        next_sequence_number()  # for the node of the transpose, should anybody ask for it
+        if rows._array.ndim != 2:
+            next_sequence_number()  # for that of the matrix
+        result = _addmm_of_transposed(bias, rows, weight, 1, 1)
+    else:
+        matrix = rows if rows._array.ndim == 2 else reshaped(rows, _as_matrix(rows._array.shape))
+        factor = _t(weight)
+        if not fits:
+            _check_addmm(bias, matrix, factor)
+        result = _addmm(bias, matrix, factor, 1, 1)
+    return result if is_matrix else _view(result, (*input._array.shape[:-1], outputs))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy import ndarray
 
 from ..._backends import arrays
 from ..._core.backend import faster_for, is_of_host
@@ -27,7 +28,10 @@ _FEW_LONG = 256**3
 
 def array_dot(left: Any, right: Any) -> Any:
     """`np.dot`."""
-    if type(left) is not np.ndarray and not is_of_host(type(left)):
+    if type(left) is ndarray is type(right) and left.ndim == 2 == right.ndim:
+        if left.size * right.shape[1] <= _LEAST and left.shape[1] < _LONG:
+            return left.dot(right)
+    elif type(left) is not ndarray and not is_of_host(type(left)):
         functions = faster_for(left, "products") if left.ndim == 2 == right.ndim else None
         done = None if functions is None else functions.product(left, right)
         return np.dot(left, right) if done is None else done
@@ -38,7 +42,7 @@ def array_dot(left: Any, right: Any) -> Any:
                 return done
         if ON_X86_64 and left.shape[1] >= _LONG:
             return matrix_product(left, right)
-    return left.dot(right) if type(left) is np.ndarray is type(right) else np.dot(left, right)
+    return left.dot(right) if type(left) is ndarray is type(right) else np.dot(left, right)
 
 
 def _quick_product(left: Any, right: Any) -> Any:

@@ -136,20 +136,24 @@ def _implicit_dim(name: str, input: Tensor, stacklevel: int) -> int:
     return 0 if input.dim() in (0, 1, 3) else 1
 
 
-def _functional(name: str, op: Callable[..., Tensor], negated: bool = False) -> Callable[..., Tensor]:
+def _functional(name: str, op: Callable[..., Tensor], of: str, negated: bool = False) -> Callable[..., Tensor]:
     def function(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
         if dim is None:
             dim = _implicit_dim(name, input, _stacklevel)
-        return op(-input if negated else input, dim, dtype)
+        if negated:
+            input = -input
+        if dtype is not None or type(input) is not Tensor or input._kind.dtype.category != FLOAT:
+            input = _prepared(of, input, dtype)
+        return op(input, wrap_dim(dim, input._array.ndim))
 
     function.__doc__ = f"`{'softmax of the negative' if negated else name}` along `dim`."
     public(f"nn.functional.{name}", function=False, method=False, name=name)(function)
     return function
 
 
-_functional("softmax", softmax)
-_functional("log_softmax", log_softmax)
-_functional("softmin", softmax, negated=True)
+_functional("softmax", _softmax, "softmax")
+_functional("log_softmax", _log_softmax, "log_softmax")
+_functional("softmin", _softmax, "softmax", negated=True)
 
 
 def _logsumexp_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:

@@ -141,12 +141,13 @@ def _plain_cat(tensors: Any, dim: int, stacked: bool = False) -> Tensor | None:
     dim %= dims
     arrays, size, recorded = [], 0, False
     for tensor in tensors:
-        if type(tensor) not in PLAIN_TYPES:
+        if type(tensor) not in PLAIN_TYPES or tensor._kind is not kind:
             return None
         array = tensor._array
-        size += array.size
-        if tensor._kind is not kind or not (array.size and array.flags.c_contiguous):
+        elements = array.size
+        if not elements or not array.flags.c_contiguous:
             return None
+        size += elements
         if tensor._requires_grad or (tensor._view is not None and tensor.requires_grad):
             recorded = modes.grad and not modes.inference
         arrays.append(array)

@@ -11,7 +11,7 @@ import pytest
 
 import flambeau
 from flambeau._backends import tiers
-from flambeau._backends.cpu.reduce import reduced, variances
+from flambeau._backends.cpu.reduce import bounds, reduced, variances
 
 SHAPES = [
     ((100_003,), (0,)),
@@ -52,6 +52,23 @@ def test_extremes(shape: tuple[int, ...], dims: tuple[int, ...], kind: str) -> N
     flat = x.reshape(-1)
     flat[len(flat) // 3] = np.nan
     np.testing.assert_array_equal(reduced(kind, x, dims, x.dtype), getattr(np, kind).reduce(x, dims))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "int64", "int16", "uint8"])
+def test_both_extremes_in_one_pass(dtype: str) -> None:
+    kind = np.dtype(ml_dtypes.bfloat16) if dtype == "bfloat16" else np.dtype(dtype)
+    for size in (1, 2, 7, 31, 32, 33, 65, 1000, 16_384):
+        x = (np.random.default_rng(size).standard_normal(size) * 50).astype(kind)
+        for _ in range(2):
+            found = bounds(x)
+            assert found is not None
+            for got, wanted in zip(found, (np.min(x), np.max(x)), strict=True):
+                assert got.dtype is x.dtype
+                assert got.shape == ()
+                np.testing.assert_array_equal(got.astype(np.float64), wanted.astype(np.float64))
+            x[size // 2] = 3 if kind.kind in "iu" else np.nan
+    assert bounds(np.ones((4, 4), kind).T[:, ::2]) is None
+    assert bounds(np.ones(0, kind)) is None
 
 
 def test_infinities_and_nan_in_sums() -> None:

@@ -80,6 +80,19 @@ def test_nan_and_infinity(T: Any) -> Any:
     return x.sum(1), x.nansum(1), x.nanmean(1), x.mean(1), x.prod(1), x.all(1), x.var(1), x.count_nonzero(1)
 
 
+@differential(tolerance=0.0)
+def test_nan_left_out_of_all(T: Any) -> Any:
+    rows = [
+        [T.nan, 1.0, 2.0],
+        [1.0, -2.5, 3.0],
+        [-T.inf, 1.0, T.nan],
+        [T.inf, -T.inf, 3.0],
+        [T.nan, T.nan, T.nan],
+        [-0.0],
+    ]
+    return [T.tensor(row, dtype=dtype).nansum() for row in rows for dtype in (T.float32, T.float64, T.float16)]
+
+
 @differential
 def test_dtype_argument_and_numpy_names(T: Any) -> Any:
     x = cube(T, "int32")

@@ -142,3 +142,20 @@ def test_errors(T: Any) -> Any:
 def test_filters_under_the_name_of_their_op(torch: Any) -> Any:
     image, op = torch.arange(32.0).reshape(1, 2, 4, 4), torch.ops.aten._upsample_bilinear2d_aa
     return op(image, [2, 3], False), op(image, [2, 2], False, 0.5, 0.5), op(image, [3, 3], True)
+
+
+@differential(tolerance=2e-6)
+def test_sizes_that_equal_known_ones_are_looked_at(T: Any) -> Any:
+    """What was worked out for a size serves those that are the same, not those that are merely equal."""
+    x, resize = image(T, 2, "float32"), T.nn.functional.interpolate
+    return (
+        resize(x, size=7, mode="bilinear"),
+        outcome(lambda: resize(x, size=7.0, mode="bilinear")),
+        resize(x, size=(7, 3)),
+        outcome(lambda: resize(x, size=(7.0, 3)), "expected size to be one of int"),
+        resize(x, scale_factor=2, mode="bilinear"),
+        resize(x, scale_factor=2.0, mode="bilinear", align_corners=True),
+        resize(x, scale_factor=2.0, mode="bilinear", recompute_scale_factor=True),
+        resize(x, scale_factor=[2, 1.5], mode="bicubic"),
+        outcome(lambda: resize(x[:, :, :0], scale_factor=2), "should be greater than 0"),
+    )

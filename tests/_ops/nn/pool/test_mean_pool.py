@@ -219,3 +219,19 @@ def test_errors(T: Any) -> Any:
         outcome(lambda: F.max_unpool2d(x, x.long(), 2, output_size=(20, 20)), "invalid output_size"),
         outcome(lambda: F.max_unpool2d(x, x.long()[..., :2], 2), "Expected shape of indices to be"),
     )
+
+
+@differential(tolerance=0.0)
+def test_windows_that_equal_known_ones_are_looked_at(T: Any) -> Any:
+    """What was worked out for a window serves those that are the same, not those that are merely equal."""
+    x, pool = signal(T, 2, dtype="float32"), T.nn.functional.avg_pool2d
+    return (
+        pool(x, 2),
+        outcome(lambda: pool(x, 2.0), "must be tuple of ints"),
+        pool(x, (2, 2), (1, 1)),
+        outcome(lambda: pool(x, (2.0, 2), (1, 1)), "must be tuple of ints"),
+        outcome(lambda: pool(x, 2, 1.0), "must be tuple of ints"),
+        pool(x, [2, 1], None, [1, 0]),
+        pool(x[:, :, :3], 2),
+        outcome(lambda: pool(x[:, :, :1], 2), "Output size is too small"),
+    )

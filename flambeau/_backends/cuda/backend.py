@@ -79,7 +79,7 @@ class Cuda(Backend):
 
 
 _FAMILIES = frozenset((
-    "class_loss", "conv", "multi", "norms", "pointwise", "products", "recurrent", "recurrent_network", "rows",
+    "class_loss", "conv", "multi", "norms", "pointwise", "products", "random", "recurrent", "recurrent_network", "rows",
     "scaled", "shadows", "stretches",
 ))  # fmt: skip
 

@@ -19,6 +19,7 @@ from .recording import position
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 _EPSILON = {"float64": 2.0**-52}
 _LARGEST_INTEGER = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
+_BOOL = np.dtype(bool)
 _FEW = 1 << 28
 """Below so many values, 32 bits are enough for a remainder."""
 
@@ -184,3 +185,25 @@ def dropout_mask(self: DeviceArray, generator: Any, keep: float, itemsize: int) 
 @cache
 def _compiled_mask(width: int) -> Any:
     return driver().compile(mask_source(width)), Struct("=qQQQQd").pack
+
+
+def dropout(input: DeviceArray, generator: Any, keep: float) -> tuple[DeviceArray, DeviceArray] | None:
+    """The elements that a mask keeps, scaled up, and the mask, in one kernel; None: the one after the other."""
+    form = input.form
+    if not form.flags.c_contiguous or name_of(form.dtype) not in _FLOATS or not form.size or input.pointer % 16:
+        return None
+    result, mask = empty(form.shape, form.dtype), empty(form.shape, _BOOL)
+    width = 16 // form.itemsize
+    while width > 1 and form.size % width:
+        width //= 2
+    blocks, words = blocks_for(form.size, 4)
+    drawn = position(source_of(generator), words)
+    launch, pack = _compiled_dropout(width, name_of(form.dtype))
+    places = input.pointer, result.pointer, 1 / keep
+    launch(blocks, THREADS, pack(form.size, mask.pointer, *drawn, keep, *places))
+    return result, mask
+
+
+@cache
+def _compiled_dropout(width: int, dtype: str) -> Any:
+    return driver().compile(mask_source(width, dtype)), Struct("=qQQQQdQQd").pack

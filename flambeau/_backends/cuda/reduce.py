@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._codegen.cuda.reduce import (
+    BLOCKS,
     BLOCKS_BY_COLUMNS,
     KINDS,
     THREADS,
@@ -23,8 +24,7 @@ from ..._core.arrays.quick import name_of
 from .array import DeviceArray, empty, form_of, of_form
 from .driver import driver
 
-_ENOUGH_BLOCKS = 1056
-_BLOCKS_BY_COLUMNS = BLOCKS_BY_COLUMNS * 132
+_ENOUGH_BLOCKS, _BLOCKS_BY_COLUMNS = BLOCKS * 132, BLOCKS_BY_COLUMNS * 132
 """As many as the processors of an H200 have at a time: more of them would come in a second round, which is not full."""
 _LEAST_SHARE = 8
 """How many elements a thread should have before a result is divided among several blocks."""

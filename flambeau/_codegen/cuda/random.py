@@ -75,30 +75,42 @@ KERNEL kernel(const __grid_constant__ Arguments a) {{
 """
 
 
-def mask_source(width: int) -> str:
-    """The kernel that draws the mask of dropout, `width` neighbours by one thread; 1: four that are far apart."""
+def mask_source(width: int, dtype: str | None = None) -> str:
+    """The kernel that draws the mask of dropout, `width` neighbours by one thread; 1: four that are far apart.
+
+    With a `dtype` it does the whole: the elements that the mask keeps, times a factor, are written too.
+    """
     if width == 1:
         loop = """for (i64 start = thread; start < a.count; start += threads * 4) {
     const Words words = philox(seed, thread, counter++);
     for (int i = 0; i < 4; i++)
-      if (start + threads * i < a.count) a.out[start + threads * i] = unit(words.at[i]) < keep;
+      if (start + threads * i < a.count) put(a, start + threads * i, unit(words.at[i]) < keep);
   }"""
     elif width == 2:
         loop = """Words words;
   bool second = false;
   for (i64 start = thread * 2; start < a.count; start += threads * 2) {
     if (!second) words = philox(seed, thread, counter++);
-    for (int i = 0; i < 2; i++) a.out[start + i] = unit(words.at[second ? i + 2 : i]) < keep;
+    for (int i = 0; i < 2; i++) put(a, start + i, unit(words.at[second ? i + 2 : i]) < keep);
     second = !second;
   }"""
     else:
         loop = f"""for (i64 start = thread * {width}; start < a.count; start += threads * {width})
+#pragma unroll
     for (int part = 0; part < {width}; part += 4) {{
       const Words words = philox(seed, thread, counter++);
-      for (int i = 0; i < 4; i++) a.out[start + part + i] = unit(words.at[i]) < keep;
+      for (int i = 0; i < 4; i++) put(a, start + part + i, unit(words.at[i]) < keep);
     }}"""
+    fields, whole = "", ""
+    if dtype is not None:
+        kind = TYPES[dtype]
+        fields = f"const {kind.memory}* in; {kind.memory}* result; double factor;"
+        number = "double" if dtype == "float64" else "float"
+        value = f"{kind.loaded('a.in[at]')} * ({number})kept * ({number})a.factor"
+        whole = f"a.result[at] = {kind.stored(value)};"
     return f"""{prelude()}
-struct Arguments {{ i64 count; bool* out; {POSITION} double p; }};
+struct Arguments {{ i64 count; bool* out; {POSITION} double p; {fields} }};
+FN void put(const Arguments& a, i64 at, bool kept) {{ a.out[at] = kept; {whole} }}
 KERNEL kernel(const __grid_constant__ Arguments a) {{
   const float keep = (float)a.p;
   const i64 thread = (i64)blockIdx.x * blockDim.x + threadIdx.x;

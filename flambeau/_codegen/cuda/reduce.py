@@ -15,8 +15,8 @@ KINDS = frozenset(kind for kind, each in REDUCTIONS.items() if each.summand is N
 """The reductions of the elements themselves."""
 
 THREADS = 256
-BLOCKS_BY_COLUMNS = 3
-"""So many blocks of `columns_source` are on a processor at a time."""
+BLOCKS, BLOCKS_BY_COLUMNS = 4, 3
+"""So many blocks are on a processor at a time, and so many of `columns_source`."""
 
 
 def reduce_source(
@@ -138,7 +138,7 @@ struct Arguments {{
   i64 results; i64 length; const char* in; char* out; i64 across; i64 blocks; i64 part;
   {" ".join(fields)}
 }};
-KERNEL kernel(const __grid_constant__ Arguments a) {{
+KERNEL_OF({THREADS}, {BLOCKS}) kernel(const __grid_constant__ Arguments a) {{
   __shared__ A shared[{THREADS}];
   const u32 along = blockDim.x / a.across;
   const u32 along_at = {thread};

@@ -52,3 +52,19 @@ def test_categories_without_weight_are_never_chosen() -> None:
     assert 2800 < counts[1] < 3200
     with pytest.raises(RuntimeError, match="inf"):
         torch.multinomial(torch.tensor([-1.0, 2.0]).cuda(), 3, replacement=True)
+
+
+@pytest.mark.parametrize(("dtype", "count"), [("float32", 16), ("bfloat16", 30), ("float32", 33)])
+def test_dropout_at_once_is_its_mask_and_a_product(dtype: str, count: int) -> None:
+    kind = getattr(torch, dtype)
+    x = torch.randn(5, count).to(kind).cuda().requires_grad_()
+    result, mask = torch.native_dropout(x, 0.25, True)
+    factors = mask.float() * (1 / 0.75)
+    assert result.tolist() == (x.detach().float() * factors).to(kind).tolist()
+    assert 0.5 < mask.float().mean().item() < 0.95
+    grad = torch.autograd.grad(result.sum(), x)[0]
+    assert grad.tolist() == factors.to(kind).tolist()
+    assert type(result.grad_fn).__name__ == "NativeDropoutBackward0"
+    turned = x.detach().t()  # by two kernels
+    result, mask = torch.native_dropout(turned, 0.25, True)
+    assert result.tolist() == (turned.float() * mask * (1 / 0.75)).to(kind).tolist()

@@ -205,8 +205,11 @@ def add_slices(target: Array, dim: int, positions: Array, values: Array) -> bool
 
 def _scatter(target: Array, dim: int, index: Array, of_index: Sizes, values: Array, how: str) -> bool:
     dtype, shape = target.dtype, values.shape
-    if dtype is not values.dtype or _overlap(target, values) or _overlap(target, index):
+    if dtype is not values.dtype:
         return False
+    for read in (values, index):
+        if not are_apart(target, read) and may_share_memory(target, read):
+            return False
     wide = target
     if how != "write" and dtype.itemsize == 2 and float_name(target) is not None:
         wide = _converted(target, np.dtype(np.float32))
@@ -221,11 +224,6 @@ def _scatter(target: Array, dim: int, index: Array, of_index: Sizes, values: Arr
     if wide is not target:
         target[...] = wide
     return True
-
-
-def _overlap(target: Array, other: Array) -> bool:
-    """Whether two arrays may share some of their elements."""
-    return not are_apart(target, other) and may_share_memory(target, other)
 
 
 def embedding_backward(rows: Array, indices: Array, count: int, skipped: int, scale_grad_by_freq: bool) -> Array | None:

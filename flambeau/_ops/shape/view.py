@@ -182,6 +182,8 @@ def view(input: Tensor, size: Any = None, *more: int, dtype: Any = None) -> Tens
         return run_override(view, (input,), (input, size, *more), {} if dtype is None else {"dtype": dtype})
     try:
         if type(size) is int:
+            if size == -1 and not more:  # the commonest of all
+                return _view(input, (input._array.size,))
             fitted = _fitted((size, *more), input._array.size)
             if fitted is not None:
                 return _view(input, fitted)

@@ -360,4 +360,5 @@ def _upsample_bilinear2d_aa(
     """Bilinear resizing with a filter as wide as the reduction."""
     factors = scale_factors if scales_h is None else (scales_h, scales_w)
     counts = _sizes(input._array.shape[2:], output_size, factors)
+    _check_sizes(input._array.shape, counts)
     return _run(_FILTERS["bilinear"], input, counts, bool(align_corners), factors and tuple(factors))

@@ -215,6 +215,12 @@ def leading(array: Array, dim: int, count: int, largest: bool, nan_leads: bool) 
     return None if kernels is None else kernels.leading(array, dim, count, largest, nan_leads)
 
 
+def extremes(array: Array, dim: int, keepdim: bool, largest: bool) -> tuple[Array, Array] | None:
+    """The largest or the smallest elements along `dim`, and where the first of each is; NaN is both."""
+    kernels = _kernels("select", array)
+    return None if kernels is None else kernels.extremes(array, dim, keepdim, largest)
+
+
 def gamma_integral(
     a: Array, x: Array, distance: Array, side: Array, width: Array, points: Array, weights: Array
 ) -> Array | None:

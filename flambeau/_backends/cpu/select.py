@@ -55,6 +55,18 @@ def leading(array: Array, dim: int, count: int, largest: bool, nan_leads: bool) 
     return first, second
 
 
+def extremes(array: Array, dim: int, keepdim: bool, largest: bool) -> tuple[Array, Array] | None:
+    """The largest or the smallest elements along `dim`, and where the first of each is; NaN is both."""
+    scalar = scalar_of(array.dtype)
+    if scalar is None or scalar.name == "bool" or not array.size:
+        return None
+    length, shape = array.shape[dim], array.shape[:dim] + (1,) * keepdim + array.shape[dim + 1 :]
+    lines = np.ascontiguousarray(array if dim == array.ndim - 1 else dim_moved(array, dim, -1))
+    values, positions = np.empty(shape, array.dtype), np.empty(shape, np.int64)
+    leading_rows(largest, True, scalar.name)(values, positions, lines, values.size, length, 1)
+    return values, positions
+
+
 _COMPARED = 256
 """Up to this length, comparing each element with all others takes less time than sorting them."""
 

@@ -65,10 +65,9 @@ def _extreme_along(ufunc: Any, array: Any, dim: int, keepdim: bool) -> tuple[Any
     if array.ndim == 0:
         return array.copy(), np.zeros((), np.int64, like=array)
     if array.size < LARGE:
-        done = arrays.leading(array, dim, 1, ufunc is np.maximum, nan_leads=True)
+        done = arrays.extremes(array, dim, keepdim, ufunc is np.maximum)
         if done is not None:
-            shape = kept_shape(array.shape, (dim,)) if keepdim else array.shape[:dim] + array.shape[dim + 1 :]
-            return done[0].reshape(shape), done[1].reshape(shape)
+            return done
     indices = array.argmax(dim) if ufunc is np.maximum else array.argmin(dim)
     values = ufunc.reduce(array, dim)
     if array.ndim > 2 and not array.flags.c_contiguous:

@@ -13,7 +13,7 @@ from types import CodeType
 
 from . import cache
 
-_LEAST = 1_000
+_LEAST = 300
 """Characters. Shorter text is compiled in no time."""
 
 

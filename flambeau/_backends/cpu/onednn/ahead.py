@@ -34,7 +34,10 @@ def write_kernels(library: Library) -> None:
     """Let the library write its kernels for products, in a thread of their own, if there is a core for it."""
     if ON_X86_64 and hasattr(os, "sched_getaffinity") and len(os.sched_getaffinity(0)) > 1:
         _running.acquire()
-        threading.Thread(target=_write, args=(library,), name="kernels of products").start()
+        try:
+            threading.Thread(target=_write, args=(library,), name="kernels of products").start()
+        except RuntimeError:  # there are too many already, or Python is about to end: the first product will do it
+            _running.release()
 
 
 def are_being_written() -> bool:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
-from flambeau._backends.cpu.onednn import library
+from flambeau._backends.cpu.onednn import ahead, library
 from flambeau._core.process.processor import ON_X86_64
 
 ROOT = Path(__file__).parents[4]
@@ -45,6 +47,20 @@ if not child:
     os._exit(0)
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 """
+
+
+def test_without_a_thread_the_first_product_does_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(thread: threading.Thread) -> None:
+        started.append(thread)
+        raise RuntimeError("can't start new thread")
+
+    started: list[threading.Thread] = []
+    while ahead.are_being_written():
+        time.sleep(0.01)
+    monkeypatch.setattr(threading.Thread, "start", start)
+    ahead.write_kernels(library.get())
+    assert started
+    assert not ahead.are_being_written()
 
 
 def run(program: str) -> None:

@@ -20,7 +20,6 @@ from .._core.node import save_plainly
 from .._core.tensor import DEFAULT, INFERENCE, NO_GRAD, PLAIN_TYPES, View
 from .gradients.recorder import (
     NAMES,
-    PLACE_BEYOND_CALLER,
     edge_lines,
     listed,
     node_lines,
@@ -214,6 +213,6 @@ def _recording(op: Any, argument: Callable[[int], str]) -> list[str]:
             lines += edge_lines(position, is_tensor)
             edges.append(f"e{position}")
             needs.append(f"e{position} is not None")
-    lines += node_lines(listed(edges), "((result.shape, kind),)", PLACE_BEYOND_CALLER)
+    lines += node_lines(listed(edges), "((result.shape, kind),)")
     lines += ["output._requires_grad = True", "output._grad_fn = node"]
     return lines + saved_lines(op, op.node_class, needs, op.results, argument, lambda number: "output")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from flambeau import Tensor
 
 from .._core.modes import THREAD, recording
@@ -20,14 +22,17 @@ _OF_ARRAYS_TOO = frozenset((
 _FEW = 128
 """Of so many elements arrays have the same sums as tensors."""
 
+_all = np.logical_and.reduce  # the method of arrays is a function of Python's around it
+
 _NUMBERS, _INTEGERS = frozenset((int, float)), frozenset((int,))
 
 
 def holds(constraint: Any, value: Tensor) -> bool:
     """Whether all of `value` satisfies the constraint."""
     with recording(False):
-        judged = value._array if type(constraint) in _OF_ARRAYS_TOO and _is_few(constraint, value) else value
-        return bool(constraint.check(judged).all())
+        if type(constraint) in _OF_ARRAYS_TOO and _is_few(constraint, value):
+            return bool(_all(constraint.check(value._array), None))
+        return bool(constraint.check(value).all())
 
 
 def _is_few(constraint: Any, value: Tensor) -> bool:

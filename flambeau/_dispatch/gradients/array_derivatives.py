@@ -13,12 +13,17 @@ from ..._core.tensor import PLAIN_TYPES, Tensor
 _IN_FULL = (kind_of(float32, CPU), kind_of(float64, CPU))
 
 
-def unrecorded(*values: Any) -> bool:
-    """Whether what is computed from `values` is watched by nobody, and the tensors among them are plain arrays."""
+def unrecorded(first: Any, *others: Any) -> bool:
+    """Whether what is computed from these values is watched by nobody, and the tensors among them are plain arrays."""
     modes = THREAD.modes
     if modes.grad or not modes.plain:
         return False
-    for each in values:
+    if type(first) in PLAIN_TYPES:
+        if not TAKEN[first._kind]:
+            return False
+    elif isinstance(first, Tensor):
+        return False
+    for each in others:
         if type(each) in PLAIN_TYPES:
             if not TAKEN[each._kind]:
                 return False

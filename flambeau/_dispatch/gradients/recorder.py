@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..._core.node import OpNode, new_node, next_sequence_number, save, save_plainly
-from ..._core.process.caller import GENERATED, IS_INTERNAL, place_of
+from ..._core.process.caller import GENERATED, IS_INTERNAL
 from ..._core.tensor import Tensor, edges_of, in_elements, new
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ NAMES: Mapping[str, Any] = {
     "getframe": sys._getframe,
     "in_elements": in_elements,
     "IS_INTERNAL": IS_INTERNAL,
-    "place_of": place_of,
     "new": new,
     "new_node": new_node,
     "next_sequence_number": next_sequence_number,
@@ -63,9 +62,7 @@ def elementwise_recorder(op: Op, node_type: type[OpNode], grad_positions: Sequen
     """
     lines = [f"{listed(operand(i) for i in range(len(op.parameters)))} = operands"]
     lines += [line for i in grad_positions for line in edge_lines(i, f"isinstance({operand(i)}, Tensor)")]
-    lines += node_lines(
-        listed(f"e{i}" for i in grad_positions), "((output._array.shape, output._kind),)", PLACE_OF_CALLER
-    )
+    lines += node_lines(listed(f"e{i}" for i in grad_positions), "((output._array.shape, output._kind),)")
     asked = _asking(node_type, [f"e{i} is not None" for i in grad_positions])
     late = []
     for name in node_type.saved_names:
@@ -110,7 +107,7 @@ def primitive_recorder(
         "shapes = (output._array.shape, output._kind),",  # by far the most ops have one output
         "if len(outputs) > 1:",
         "    shapes = tuple([(each._array.shape, each._kind) for each in outputs])",
-        *node_lines(listed(edges), "shapes", PLACE_OF_CALLER),
+        *node_lines(listed(edges), "shapes"),
         # The outputs before anything is saved: what is saved of an output has its number.
         "if output._kind.differentiable:",
         "    output._requires_grad = True",
@@ -150,8 +147,8 @@ def edge_lines(position: int, is_tensor: str) -> list[str]:
     ]
 
 
-def node_lines(edges: str, outputs: str, place: Sequence[str]) -> list[str]:
-    """Makes the node and fills the slots that every node has, as `initialise` does; `place` finds `node.place`."""
+def node_lines(edges: str, outputs: str) -> list[str]:
+    """Makes the node and fills the slots that every node has, as `initialise` does, with `calling_place` in place."""
     return [
         "node = new_node(node_type)",
         f"node.edges = {edges}",
@@ -159,25 +156,15 @@ def node_lines(edges: str, outputs: str, place: Sequence[str]) -> list[str]:
         "node.sequence = next_sequence_number()",
         "node._hooks = node._metadata = None",
         "try:",
-        *(f"    {line}" for line in place),
+        "    frame = getframe(2)",  # beyond the function that calls the op
+        "    code = frame.f_code",
+        "    while IS_INTERNAL[code.co_filename]:",
+        "        frame = frame.f_back",
+        "        code = frame.f_code",
+        "    node.place = code, frame.f_lasti",
         "except (ValueError, AttributeError):",  # called from no Python code at all, or from none but the package's
         "    node.place = None",
     ]
-
-
-PLACE_OF_CALLER = (
-    "frame = getframe(2)",
-    "code = frame.f_code",
-    "node.place = place_of(frame) if IS_INTERNAL[code.co_filename] else (code, frame.f_lasti)",
-)
-"""`calling_place`, in place, for a recorder whose op users may call themselves."""
-PLACE_BEYOND_CALLER = (
-    "frame = getframe(2)",
-    "while IS_INTERNAL[frame.f_code.co_filename]:",
-    "    frame = frame.f_back",
-    "node.place = frame.f_code, frame.f_lasti",
-)
-"""The same for a call that records, and which functions of the package alone make."""
 
 
 def _asking(node_type: type[OpNode], needs: Sequence[str]) -> dict[str, str]:

@@ -478,7 +478,7 @@ def with_protocol(
     file = f"{GENERATED}function {label}>"
     scope = {
         "body": body, "CASTING": CASTING, "uncast": uncast, "DIRECT_TYPES": DIRECT_TYPES, "NUMBERS": _NUMBERS,
-        "all_plain": all_plain, "has_override": has_override, "run_override": run_override,
+        "LISTS": _LISTS, "all_plain": all_plain, "has_override": has_override, "run_override": run_override,
         "is_overriding": is_overriding,
         "run_inplace": run_inplace,
         "explain": explain, "check_kind": check_kind,
@@ -502,6 +502,7 @@ def with_protocol(
 
 _MISSING = object()
 _NUMBERS = frozenset((type(None), bool, int, float, complex))
+_LISTS = frozenset((list, tuple))
 """The types of arguments that override nothing, whatever they stand for."""
 
 
@@ -540,7 +541,7 @@ def _overriding_tests(parameters: list[Any], function: str) -> list[str]:
             continue
         test = f"(type({name}) not in NUMBERS or not DIRECT_TYPES) and has_override(({name},))"
         if each.annotation == "list[Tensor]":
-            test = f"not (type({name}) is list and DIRECT_TYPES and all_plain({name})) and has_override(({name},))"
+            test = f"not (type({name}) in LISTS and DIRECT_TYPES and all_plain({name})) and has_override(({name},))"
         if _must_be_tensor(each):
             test = f"is_overriding({name}, {function!r}, {name!r}, {position})"
             if each.annotation == "Tensor | None":

@@ -239,7 +239,7 @@ class DataLoader(Generic[T_co]):
         if self._resume is not None:
             return self._resume
         if progress is None:  # before the first epoch
-            progress = Progress(self, -1)
+            progress = Progress(self, -1, None, False)
             progress.running = False
         return progress.state_dict(self)
 
@@ -313,7 +313,8 @@ def _taken_state(loader: DataLoader[Any]) -> State | None:
 class _BaseDataLoaderIter:
     """One pass over a loader. It does not refer to the loader, so that it ends as soon as nobody holds it."""
 
-    _base_seed: int
+    _base_seed: int = -1
+    """The seed of the workers; without any it is drawn all the same, as soon as the sampler has begun."""
     _shared_seed: int | None = None
     """The seed of the orders in which a pipe shuffles."""
 
@@ -337,14 +338,20 @@ class _BaseDataLoaderIter:
 
     def _begin(self, loader: DataLoader[Any], state: State | None) -> None:
         """Start an epoch, or continue the saved one."""
-        self._progress = loader._progress = Progress(loader, self._base_seed, self._shared_seed)
+        resumed = state if state is not None and state["running"] else None
+        follows = self._num_workers == 0 if resumed is None else resumed.get("seed_follows", False)
+        self._progress = loader._progress = Progress(loader, self._base_seed, self._shared_seed, follows)
         self._sampler_iter = iter(self._index_sampler)
+        if follows:
+            drawn = random_seed(loader.generator)
+            if resumed is None:
+                self._base_seed = self._progress.base_seed = drawn
         self._drawn = 0
         self._num_yielded = 0
         self._IterableDataset_len_called = loader._IterableDataset_len_called
-        if state is not None and state["running"]:
-            self._progress.resume(state)
-            self._num_yielded = sum(state["batches"])
+        if resumed is not None:
+            self._progress.resume(resumed)
+            self._num_yielded = sum(resumed["batches"])
 
     def _reset(self, loader: DataLoader[Any]) -> None:
         """Start another epoch with the workers of the last one."""
@@ -410,7 +417,7 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
         if state is not None and state["running"]:
             self._shared_seed, self._base_seed = state.get("shared_seed"), state["base_seed"]
         else:
-            self._shared_seed, self._base_seed = pipes.epoch_seed(loader), random_seed(loader.generator)
+            self._shared_seed = pipes.epoch_seed(loader)
         if self._shared_seed is not None:
             pipes.take_share(self._dataset, 0, 0)
         with replayed(loader, state):
@@ -444,6 +451,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         keeps_seed = state is not None and (state["running"] or loader.persistent_workers) and state["base_seed"] >= 0
         resumes = state is not None and state["running"]
         self._shared_seed = state.get("shared_seed") if state is not None and resumes else pipes.epoch_seed(loader)
+        if not resumes:
+            iter(self._index_sampler)  # PyTorch begins twice, which a sampler that draws at once tells
         self._base_seed = state["base_seed"] if state is not None and keeps_seed else random_seed(loader.generator)
         pipes.epoch_seed(loader)  # one more draw that nobody reads: what the program draws next is then PyTorch's
         self._outstanding: dict[int, int] = {}

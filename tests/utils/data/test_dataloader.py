@@ -42,7 +42,27 @@ LOADERS: dict[str, Callable[..., dict[str, Any]]] = {
     "batch_sampler": lambda T, D: {"batch_sampler": D.BatchSampler(D.RandomSampler(range(10)), 3, True)},
     "lists": lambda T, D: {"batch_sampler": [[1, 2], [5], [9, 0, 3]]},
     "collate_fn": lambda T, D: {"batch_size": 4, "collate_fn": identity, "shuffle": True},
+    "sampler that draws at once": lambda T, D: {"batch_size": 3, "sampler": drawing_at_once(T, D, 1)},
+    "the same without batches": lambda T, D: {"batch_size": None, "sampler": drawing_at_once(T, D, 1)},
+    "batches drawn at once": lambda T, D: {"batch_sampler": drawing_at_once(T, D, 2)},
 }
+
+
+def drawing_at_once(T: Any, D: Any, dimensions: int) -> Any:
+    """A sampler whose `__iter__` draws before anybody asks for an index."""
+
+    class AtOnce(D.Sampler):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            pass
+
+        def __iter__(self) -> Any:
+            order = T.randperm(10)
+            return iter((order if dimensions == 1 else order.reshape(5, 2)).tolist())
+
+        def __len__(self) -> int:
+            return 10 if dimensions == 1 else 5
+
+    return AtOnce()
 
 
 @pytest.mark.parametrize("name", LOADERS)

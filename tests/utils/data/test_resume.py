@@ -63,6 +63,19 @@ class Stateful(Shuffled):
         self.passes = state["passes"]
 
 
+class AtOnce(Sampler[list[int]]):
+    """A sampler of batches that draws before anybody asks for one."""
+
+    def __init__(self) -> None:
+        pass
+
+    def __iter__(self) -> Any:
+        return iter(flambeau.randperm(12).reshape(6, 2).tolist())
+
+    def __len__(self) -> int:
+        return 6
+
+
 KINDS: dict[str, Any] = {
     "sequential": lambda: {"batch_size": 2},
     "shuffle": lambda: {"batch_size": 2, "shuffle": True},
@@ -73,6 +86,7 @@ KINDS: dict[str, Any] = {
     },
     "weighted": lambda: {"batch_size": 3, "sampler": WeightedRandomSampler([1.0] * 12, 17)},
     "batches": lambda: {"batch_sampler": BatchSampler(Shuffled(12), 5, False)},
+    "batches drawn at once": lambda: {"batch_sampler": AtOnce()},
     "own state": lambda: {"batch_size": 2, "sampler": Stateful(12)},
     "no batches": lambda: {"batch_size": None, "shuffle": True},
 }

@@ -45,9 +45,11 @@ class Progress:
     delivered do not count.
     """
 
-    def __init__(self, loader: Any, base_seed: int, shared_seed: int | None = None) -> None:
+    def __init__(self, loader: Any, base_seed: int, shared_seed: int | None, seed_follows: bool) -> None:
         self.base_seed = base_seed
         self.shared_seed = shared_seed
+        self.seed_follows = seed_follows
+        """Whether the seed of the workers was drawn when the sampler had begun, before it was asked for anything."""
         self.running = True
         self.tasks = 0
         """How many tasks, from the first on, are done."""
@@ -99,6 +101,7 @@ class Progress:
             "running": self.running,
             "base_seed": self.base_seed,
             "shared_seed": self.shared_seed,
+            "seed_follows": self.seed_follows,
             "num_workers": loader.num_workers,
             "tasks": self.tasks,
             "done_later": sorted(self.done_later),

@@ -38,6 +38,14 @@ def count_visits(b: Builder, arguments: Arguments, nested: bool) -> None:
                 inner.store(start, scalar, index, inner.load(start, scalar, index) + 1)
 
 
+@kernel
+def note_shares(b: Builder, arguments: Arguments) -> None:
+    """(ends, grain): the end of each share where it begins."""
+    ends, grain = arguments.array(0), arguments.integer(1)
+    with b.parallel(ends.size(0), grain, ends.data) as (c, begin, end, (place,)):
+        c.store(place, SCALARS["int64"], begin, end)
+
+
 @pytest.fixture(autouse=True)
 def several_threads() -> object:
     before = flambeau.get_num_threads()
@@ -54,6 +62,17 @@ def test_each_step_runs_once(nested: bool, size: int, grain: int) -> None:
     for _ in range(5):
         count_visits(nested)(visits, grain)
     assert (visits == 5).all()
+
+
+def test_what_is_too_little_for_two_threads_is_not_divided() -> None:
+    shares = {}
+    for size in (1000, 1999, 2000, 100_000):
+        ends = np.zeros(size, np.int64)
+        note_shares()(ends, 1000)
+        shares[size] = np.flatnonzero(ends).tolist()
+    assert shares[1000] == shares[1999] == [0]
+    assert shares[2000] == [0, 1000]
+    assert len(shares[100_000]) == 4 * threads.SHARES_PER_THREAD
 
 
 def test_several_python_threads_at_once() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -127,6 +127,10 @@ class Backend:
         """A context in which copies from the host and to it need not be done when a call returns."""
         return contextlib.nullcontext()
 
+    def going_ahead(self) -> Any:
+        """A context for what needs many kernels that are not there yet: they may be compiled side by side."""
+        return contextlib.nullcontext()
+
     def all_within(self, array: Any, low: int, high: int, op: str) -> bool:
         """Whether all numbers are from `low` on and below `high`.
 
@@ -208,6 +212,15 @@ def know_arrays(backend: Backend) -> None:
     """Let `backend` be the one of its class of arrays."""
     _BY_ARRAY[backend.array_class] = backend
     ARRAY_CLASSES.add(backend.array_class)
+
+
+@contextlib.contextmanager
+def going_ahead() -> Iterator[None]:
+    """A context for what needs many kernels that are not there yet, on whatever device."""
+    with contextlib.ExitStack() as contexts:
+        for backend in tuple(_BACKENDS.values()):
+            contexts.enter_context(backend.going_ahead())
+        yield
 
 
 def is_installed(device_type: str) -> bool:

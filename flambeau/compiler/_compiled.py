@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._backends.tiers import generated, wanted
+from .._core.backend import going_ahead
 from .._core.dtype import DEFAULTS
 from .._core.modes import THREAD
 from .._core.process import defaults
@@ -157,7 +158,8 @@ class Compiled:
         if self._calls < _BEFORE_RECORDING:
             self._calls += 1
             if self._calls < _BEFORE_RECORDING:  # what is done once, such as imports, is not what later calls do
-                return run_inside(self.function, args, kwargs)
+                with going_ahead():
+                    return run_inside(self.function, args, kwargs)
             self._watch = Watch()
             with self._watch:
                 return run_inside(self.function, args, kwargs)

@@ -15,11 +15,14 @@ import shutil
 import subprocess
 import tempfile
 import threading
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from flambeau._backends.cuda.ahead import AHEAD
 from flambeau._backends.cuda.array import over
 from flambeau._backends.cuda.driver import Launch, use
 from flambeau._backends.cuda.faults import PLACES, Faults
@@ -113,26 +116,38 @@ class SimulatedDriver:
         """Whether threads of a block that wait for each other are simulated, or a block has only one."""
         self.folder.mkdir(exist_ok=True, parents=True)
         self.functions: Any = np
-        self.library: Any = simulated_library
         self.supplier = simulated_library.HostSupplier(CAPACITY)
         self.pool = Pool(self.supplier, exhausted)
         self.host_pool = HostPool(self.supplier)
         self.allocate = self.pool.allocate
         self._faults = Faults(self.host_pool.empty((PLACES, 2), np.int64))
-        self._do = simulated_library.Recorder()
+        self._recorder = simulated_library.Recorder()
+
+    @property
+    def library(self) -> Any:
+        AHEAD.catch_up()
+        return simulated_library
+
+    def _do(self, step: Callable[[], Any]) -> None:
+        if AHEAD.steps is None or HERE.recording is not None:
+            self._recorder(step)
+        else:
+            AHEAD.start(self._recorder, step)
 
     def upload(self, pointer: int, host: Any) -> None:
+        AHEAD.catch_up()
         if HERE.recording is not None and pinned_memory(host) is None:
             host = host.copy("K")
-        self._do(lambda: ctypes.memmove(pointer, _address(host), host.nbytes))
+        self._recorder(lambda: ctypes.memmove(pointer, _address(host), host.nbytes))
         if HERE.recording is None and pinned_memory(host) is not None and not HERE.goes_on:
             WAITS.note("a copy from pinned memory without non_blocking=True")
 
     def download(self, host: Any, pointer: int) -> None:
+        AHEAD.catch_up()
         goes_on = pinned_memory(host) is not None and (HERE.goes_on or HERE.recording is not None)
         if not goes_on:
             WAITS.note("reading a tensor's elements")
-        self._do(lambda: ctypes.memmove(_address(host), pointer, host.nbytes))
+        self._recorder(lambda: ctypes.memmove(_address(host), pointer, host.nbytes))
         if not goes_on:
             self.report_faults()
 
@@ -143,6 +158,11 @@ class SimulatedDriver:
         self._do(lambda: ctypes.memset(pointer, 0, nbytes))
 
     def compile(self, source: str) -> Launch:
+        run = AHEAD.compiled(partial(self._run_of, source))
+        return lambda blocks, threads, fields: self._do(lambda: run()(blocks, threads, fields))
+
+    def _run_of(self, source: str) -> Any:
+        """What runs the kernel of a source."""
         source += _TOGETHER if self.together else _LOOP
         name = self.folder / f"{hashlib.sha256(source.encode()).hexdigest()}.so"
         if not name.exists():
@@ -166,7 +186,7 @@ class SimulatedDriver:
         library = ctypes.CDLL(str(name))
         run = library.run
         run.argtypes = [ctypes.c_longlong, ctypes.c_longlong, ctypes.c_char_p]
-        return lambda blocks, threads, fields: self._do(lambda: run(blocks, threads, fields))
+        return run
 
     def product(self, result: Any, left: Any, right: Any, added: bool = False) -> Any:
         wide = np.float32 if left.dtype.itemsize == 2 else left.dtype
@@ -190,6 +210,7 @@ class SimulatedDriver:
         return np.asarray(_Window(array))
 
     def seen(self, array: Any) -> Any:
+        AHEAD.catch_up()
         if HERE.recording is not None:
             raise NotImplementedError("the simulated device records its own kernels alone, not those of a library")
         return self._window(array)
@@ -207,6 +228,7 @@ class SimulatedDriver:
         return memory, memory.ptr
 
     def synchronize(self) -> None:
+        AHEAD.catch_up()
         if HERE.recording is not None:
             WAITS.note("torch.cuda.synchronize")
         self.report_faults()
@@ -215,23 +237,30 @@ class SimulatedDriver:
         self._faults.report()
 
     def stream(self) -> int:
+        AHEAD.catch_up()
+        return simulated_library.get_current_stream().ptr
+
+    def queue(self) -> int:
         return simulated_library.get_current_stream().ptr
 
     def use_stream(self, found: Any) -> None:
+        AHEAD.catch_up()
         found.use()
         self.pool.stream_changed()
 
     def begin_recording(self, stream: int) -> None:
-        self._do.steps = []
+        AHEAD.stop()
+        self._recorder.steps = []
 
     def end_recording(self, stream: int) -> Any:
-        steps, self._do.steps = self._do.steps, None
+        steps, self._recorder.steps = self._recorder.steps, None
         return steps
 
     def instantiate(self, graph: Any) -> Any:
         return tuple(graph)
 
     def start_graph(self, executable: Any) -> None:
+        AHEAD.catch_up()
         for step in executable:
             step()
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._backends.cuda.ahead import AHEAD
 from flambeau._backends.cuda.memory.pool import Exhausted
 
 
@@ -106,6 +107,7 @@ class HostSupplier:
         return self.take_host(nbytes)
 
     def give(self, pointer: int) -> None:
+        AHEAD.catch_up()
         del self.taken[pointer]
 
     def take_host(self, nbytes: int) -> int:

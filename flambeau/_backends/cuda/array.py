@@ -15,6 +15,7 @@ import numpy as np
 from ..._core.arrays.dataless import new_owner
 from ..._core.size import contiguous_strides
 from . import driver as drivers
+from .ahead import AHEAD
 from .driver import Memory, driver
 from .waits import HERE
 
@@ -69,6 +70,7 @@ class DeviceArray:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
+        AHEAD.catch_up()
         return {
             "shape": self.shape,
             "typestr": self.dtype.str,

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..._core.arrays.quick import name_of
 from ..._core.process.gpu_choices import CHOICES
+from .ahead import AHEAD
 
 _TYPES = {"float32": 0, "float64": 1, "float16": 2, "complex64": 4, "complex128": 5, "bfloat16": 14}
 """What CUDA calls the types of elements."""
@@ -80,24 +81,28 @@ class Blas:
             run = self._library.cublasGemmEx
 
             def multiply(result: int, left: int, right: int) -> None:
-                check(
-                    run(
-                        handle(), *sizes, c_void_p(right), kind, step_b, c_void_p(left), kind, step_a, before,
-                        c_void_p(result), kind, step_c, way, _DEFAULT,
-                    )
+                given = (
+                    handle(), *sizes, c_void_p(right), kind, step_b, c_void_p(left), kind, step_a, before,
+                    c_void_p(result), kind, step_c, way, _DEFAULT,
                 )  # fmt: skip
+                if AHEAD.steps is None:
+                    check(run(*given))
+                else:
+                    AHEAD.start(lambda: check(run(*given)))
 
             return multiply
         run_all, count = self._library.cublasGemmStridedBatchedEx, batch[0]
         apart_a, apart_b, apart_c = (c_int64(each) for each in (stride_a, stride_b, rows * columns))
 
         def multiply_all(result: int, left: int, right: int) -> None:
-            check(
-                run_all(
-                    handle(), *sizes, c_void_p(right), kind, step_b, apart_b, c_void_p(left), kind, step_a, apart_a,
-                    before, c_void_p(result), kind, step_c, apart_c, count, way, _DEFAULT,
-                )
+            given = (
+                handle(), *sizes, c_void_p(right), kind, step_b, apart_b, c_void_p(left), kind, step_a, apart_a, before,
+                c_void_p(result), kind, step_c, apart_c, count, way, _DEFAULT,
             )  # fmt: skip
+            if AHEAD.steps is None:
+                check(run_all(*given))
+            else:
+                AHEAD.start(lambda: check(run_all(*given)))
 
         return multiply_all
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._codegen.machine.device_calls import device_product
+from .ahead import AHEAD
 from .array import DeviceArray
 from .driver import driver
 from .scratch import scratch
@@ -154,22 +155,36 @@ class Product:
         self, result: DeviceArray, left: DeviceArray, right: DeviceArray, bias: int, alpha: float, beta: float
     ) -> None:
         """Compute into `result`; `bias` is the address of the row to add, where one was planned for."""
+        if AHEAD.steps is not None:
+            AHEAD.start(self._settle, bias, alpha, beta)
+        else:
+            self._settle(bias, alpha, beta)
+        self.multiply(result.pointer, left.pointer, right.pointer)
+
+    def _settle(self, bias: int, alpha: float, beta: float) -> None:
+        """Let the next product be with these."""
         if self._biased and self._bias.value != bias:
             self._bias.value = bias
             self._set(_BIAS, self._bias)
         if self._factors != (alpha, beta):
             self._factors = alpha, beta
             self._numbers[0], self._numbers[1] = alpha, beta
-        self.multiply(result.pointer, left.pointer, right.pointer)
 
     def scaled(self, result: DeviceArray, left: DeviceArray, right: DeviceArray, of_left: int, of_right: int) -> None:
         """The product times two numbers, whose addresses are given: of factors of 8 bits."""
+        AHEAD.catch_up()  # a product before this one may be with other numbers
         self._set(_SCALE_A, c_uint64(of_right))
         self._set(_SCALE_B, c_uint64(of_left))
         self.multiply(result.pointer, left.pointer, right.pointer)
 
     def multiply(self, result: int, left: int, right: int) -> None:
         """The same by addresses, with the factors of the last call: 1 and 0 to begin with."""
-        stream = driver().stream()
+        stream = driver().queue()
         workspace = scratch(self._room, stream)[0] if self._room else 0
-        self._run(self._table, result, left, right, workspace, stream)
+        if AHEAD.steps is not None:
+            AHEAD.start(self._multiply_in, result, left, right, workspace, stream)
+        else:
+            self._run(self._table, result, left, right, workspace, stream)
+
+    def _multiply_in(self, *given: int) -> None:
+        self._run(self._table, *given)

@@ -16,6 +16,7 @@ from typing import Any
 
 from ..._core.process.gpu_choices import CHOICES
 from . import cudnn_descriptors
+from .ahead import AHEAD
 from .cudnn_descriptors import Refused, handle
 from .driver import driver
 from .scratch import scratch
@@ -89,7 +90,7 @@ class Plan:
             io_data_type=getattr(kinds, TYPES[dtype]),
             intermediate_data_type=kinds.FLOAT,
             compute_data_type=kinds.FLOAT,
-            handle=handle(driver().stream()),
+            handle=handle(driver().queue()),
         )
         try:
             with _in_place_of_the_whole():
@@ -109,6 +110,9 @@ class Plan:
 
     def __call__(self, pointers: dict[int, int]) -> None:
         """Compute: for the number of each tensor its address."""
-        stream = driver().stream()
+        stream = driver().queue()
         place, _ = scratch(self._workspace, stream) if self._workspace else (0, None)
-        self._execute(pointers, place, handle(stream))
+        if AHEAD.steps is not None:
+            AHEAD.start(self._execute, pointers, place, handle(stream))
+        else:
+            self._execute(pointers, place, handle(stream))

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..._core.geometry.moving_windows import Geometry
 from ..._core.process.gpu_choices import CHOICES
+from .ahead import AHEAD
 from .cudnn_descriptors import (
     ADDRESS,
     DATA_TYPE,
@@ -79,18 +80,25 @@ class Convolution:
         """Compute, given the addresses."""
         if self._trials and HERE.recording is None:
             self._choose(input, weight, output)
-        stream = driver().stream()
+        stream = driver().queue()
         size = self._workspace
         place, memory = scratch(size, stream) if size else (0, None)
         key = input, weight, output, place
         pack = self._packs.get(key)
         if pack is None:
             pack = self._packed(key)
-        check(self._execute(handle(stream), self._plan, pack))
+        if AHEAD.steps is not None:
+            AHEAD.start(self._execute_in, handle(stream), self._plan, pack)
+        else:
+            check(self._execute(handle(stream), self._plan, pack))
         del memory  # now the kernels that use it are in the queue
+
+    def _execute_in(self, *given: int) -> None:
+        check(self._execute(*given))
 
     def _packed(self, key: tuple[int, int, int, int]) -> int:
         if len(self._packs) >= _MOST_PACKS:
+            AHEAD.catch_up()
             for pack in self._packs.values():
                 forget(pack)
             self._packs.clear()
@@ -143,7 +151,7 @@ def _graph(product: int, dtype: str, forms: Sequence[Any], geometry: Geometry) -
     attributes = [(first, factor, (1.0,)), (first + 1, factor, (0.0,))]
     attributes += [(first + place, DESCRIPTOR, (each,)) for place, each in enumerate((rule, weight, input, output), 2)]
     operation = closed(kind, attributes)
-    return closed(_GRAPH, ((800, HANDLE, (handle(driver().stream()),)), (801, DESCRIPTOR, (operation,))))
+    return closed(_GRAPH, ((800, HANDLE, (handle(driver().queue()),)), (801, DESCRIPTOR, (operation,))))
 
 
 def _tensor(kind: int, number: int, form: Any) -> int:
@@ -186,7 +194,7 @@ def _notes(way: int) -> set[int]:
 def _planned(way: int) -> list[tuple[int, int]]:
     """The plan of a configuration with the memory it needs; nothing if the library cannot do it here."""
     try:
-        plan = closed(_PLAN, ((400, HANDLE, (handle(driver().stream()),)), (401, DESCRIPTOR, (way,))))
+        plan = closed(_PLAN, ((400, HANDLE, (handle(driver().queue()),)), (401, DESCRIPTOR, (way,))))
     except Refused:
         return []
     (size,) = read(plan, 402, INT64)

@@ -10,11 +10,13 @@ import ctypes
 import importlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
 from ..._codegen.machine.device_calls import device_launch
+from .ahead import AHEAD
 from .blas import Blas, Product
 from .faults import PLACES, Faults
 from .memory.block import PooledMemory
@@ -40,10 +42,12 @@ class Driver(Protocol):
     """Where memory comes from, and how much of it is in use."""
     host_pool: HostPool
     """Where page-locked memory of the host comes from."""
-    library: Any
-    """The module of queues, marks and graphs."""
     functions: Any
     """A module with NumPy's functions for the library's own arrays."""
+
+    @property
+    def library(self) -> Any:
+        """The module of queues, marks and graphs."""
 
     def allocate(self, nbytes: int) -> Memory:
         """Memory, uninitialised."""
@@ -84,7 +88,10 @@ class Driver(Protocol):
         """Wait for everything that was started."""
 
     def stream(self) -> int:
-        """The handle of the queue in use."""
+        """The handle of the queue in use, where everything has been started that comes before."""
+
+    def queue(self) -> int:
+        """The same, for what is started in its turn (`ahead.py`)."""
 
     def faults(self, op: str) -> int:
         """The address of two numbers that a kernel of `op` writes to if an index is wrong: 1, and the index."""
@@ -131,7 +138,7 @@ class CupyDriver:
         from cupy_backends.cuda.api import driver, runtime
 
         self.functions = cupy
-        self.library = cupy.cuda
+        self._library = cupy.cuda
         self._failure = driver.CUDADriverError
         self._launcher = ctypes.cast(ctypes.CDLL("libcuda.so.1").cuLaunchKernel, ctypes.c_void_p).value
         self._runtime = runtime
@@ -145,11 +152,17 @@ class CupyDriver:
         self._faults: Faults | None = None
         self._resident_threads: int | None = None
 
+    @property
+    def library(self) -> Any:
+        AHEAD.catch_up()
+        return self._library
+
     def _allocate_for_library(self, nbytes: int) -> Any:
         memory = self.allocate(nbytes)
-        return self.library.MemoryPointer(self.library.UnownedMemory(memory.ptr, nbytes, memory, 0), 0)
+        return self._library.MemoryPointer(self._library.UnownedMemory(memory.ptr, nbytes, memory, 0), 0)
 
     def upload(self, pointer: int, host: Any) -> None:
+        AHEAD.catch_up()
         stream = self._current_stream()
         memory = pinned_memory(host)
         if HERE.recording is not None:
@@ -166,6 +179,7 @@ class CupyDriver:
                 stream.synchronize()
 
     def download(self, host: Any, pointer: int) -> None:
+        AHEAD.catch_up()
         stream = self._current_stream()
         memory = pinned_memory(host)
         if memory is not None and (HERE.goes_on or HERE.recording is not None):
@@ -178,37 +192,60 @@ class CupyDriver:
         self.report_faults()
 
     def copy(self, target: int, source: int, nbytes: int) -> None:
-        self._runtime.memcpyAsync(target, source, nbytes, 3, self._current_stream().ptr)
+        stream = self._current_stream().ptr
+        if AHEAD.steps is not None:
+            AHEAD.start(self._runtime.memcpyAsync, target, source, nbytes, 3, stream)
+        else:
+            self._runtime.memcpyAsync(target, source, nbytes, 3, stream)
 
     def clear(self, pointer: int, nbytes: int) -> None:
-        self._runtime.memsetAsync(pointer, 0, nbytes, self._current_stream().ptr)
+        stream = self._current_stream().ptr
+        if AHEAD.steps is not None:
+            AHEAD.start(self._runtime.memsetAsync, pointer, 0, nbytes, stream)
+        else:
+            self._runtime.memsetAsync(pointer, 0, nbytes, stream)
 
     def compile(self, source: str) -> Launch:
-        module = self.functions.RawModule(code=source, options=("--std=c++17",))
-        handle: int = module.get_function("kernel").kernel.ptr
-        table = np.array((self._launcher, id(self._failure), handle), np.int64)
+        kernel = AHEAD.compiled(partial(self._kernel, source))
+        table: Any = None
         start, current_stream, failure = device_launch(), self._current_stream, self._failure
 
         def launch(blocks: int, threads: int, fields: bytes) -> None:
-            try:
-                start(table, blocks, threads, fields, current_stream().ptr)
-            except failure:  # a thread that has only launched so far has no context
-                self._runtime.setDevice(0)
-                start(table, blocks, threads, fields, current_stream().ptr)
+            if AHEAD.steps is None and table is not None:
+                try:
+                    start(table, blocks, threads, fields, current_stream().ptr)
+                    return
+                except failure:  # a thread that has only launched so far has no context
+                    pass
+            AHEAD.start(launch_in, current_stream().ptr, blocks, threads, fields)
 
-        vars(launch)["module"] = module
+        def launch_in(stream: int, blocks: int, threads: int, fields: bytes) -> None:
+            nonlocal table
+            self._runtime.setDevice(0)
+            if table is None:
+                table, vars(launch)["module"] = kernel()
+            start(table, blocks, threads, fields, stream)
+
         return launch
+
+    def _kernel(self, source: str) -> tuple[Any, Any]:
+        """What a launch of the function `kernel` of a source needs to know, and what keeps it on the device."""
+        self._runtime.setDevice(0)  # a thread that only compiles has no context either
+        module = self.functions.RawModule(code=source, options=("--std=c++17",))
+        handle: int = module.get_function("kernel").kernel.ptr
+        return np.array((self._launcher, id(self._failure), handle), np.int64), module
 
     def product(self, result: Any, left: Any, right: Any, added: bool = False) -> Product:
         return self._products().product(result, left, right, added)
 
     def _products(self) -> Blas:
         if self._blas is None:
-            self._blas = Blas(self.stream)
+            self._blas = Blas(self.queue)
         return self._blas
 
     def seen(self, array: Any) -> Any:
-        library, memory = self.library, array.memory
+        AHEAD.catch_up()
+        library, memory = self._library, array.memory
         found = library.MemoryPointer(library.UnownedMemory(array.pointer, array.nbytes, memory, 0), 0)
         return self.functions.ndarray(array.shape, array.dtype, found, array.strides)
 
@@ -226,19 +263,26 @@ class CupyDriver:
         return owner if isinstance(owner, PooledMemory) else value.data, pointer
 
     def synchronize(self) -> None:
+        AHEAD.catch_up()
         if HERE.recording is not None:
             WAITS.note("torch.cuda.synchronize")
-        self.library.Device().synchronize()
+        self._library.Device().synchronize()
         self.report_faults()
 
     def stream(self) -> int:
+        AHEAD.catch_up()
+        return int(self._current_stream().ptr)
+
+    def queue(self) -> int:
         return int(self._current_stream().ptr)
 
     def use_stream(self, found: Any) -> None:
+        AHEAD.catch_up()
         found.use()
         self.pool.stream_changed()
 
     def begin_recording(self, stream: int) -> None:
+        AHEAD.stop()
         self._products().handle_for(stream)
         # What could harm a recording is refused here, before the library sees it; taking memory is allowed.
         self._runtime.streamBeginCapture(stream, self._runtime.streamCaptureModeRelaxed)
@@ -250,6 +294,7 @@ class CupyDriver:
         return int(self._runtime.graphInstantiate(graph))
 
     def start_graph(self, executable: int) -> None:
+        AHEAD.catch_up()
         self._runtime.graphLaunch(executable, self._current_stream().ptr)
 
     def draw_graph(self, graph: int, path: str) -> None:
@@ -275,7 +320,7 @@ class CupyDriver:
 
     def resident_threads(self) -> int:
         if self._resident_threads is None:  # the library asks the device for every attribute there is
-            found = self.library.Device().attributes
+            found = self._library.Device().attributes
             count, each = found["MultiProcessorCount"], found["MaxThreadsPerMultiProcessor"]
             self._resident_threads = int(count) * int(each)
         return self._resident_threads

@@ -236,7 +236,7 @@ class _Forward:
         if bias is not None:
             bias = _dense(bias)
             of_bias = bias.pointer
-        sums, memory = scratch(passes.nbytes, driver().stream())
+        sums, memory = scratch(passes.nbytes, driver().queue())
         factors = sums + passes.sum_bytes
         if self._training:
             mean, rstd, variance = of_forms(self._statistics)
@@ -353,7 +353,7 @@ class _Backward:
             weight = _dense(weight)
             scale = weight.pointer
         of_weight, of_bias = of_form(self._parameters), of_form(self._parameters)
-        sums, memory = scratch(passes.nbytes, driver().stream())
+        sums, memory = scratch(passes.nbytes, driver().queue())
         factors = sums + passes.sum_bytes
         passes.add_up(x, dy, mean.pointer, sums)
         fields = _SLOPES(

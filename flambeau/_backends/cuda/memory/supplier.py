@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..ahead import AHEAD
 from .pool import Exhausted
 
 _NO_MEMORY = 2
@@ -17,6 +18,7 @@ class Mark:
     __slots__ = ("_runtime", "event")
 
     def __init__(self, runtime: Any, stream: int) -> None:
+        AHEAD.catch_up()
         self._runtime = runtime
         self.event: int = runtime.eventCreateWithFlags(_NO_TIMING)
         runtime.eventRecord(self.event, stream)
@@ -43,6 +45,7 @@ class RuntimeSupplier:
 
     def give(self, pointer: int) -> None:
         """Return memory of the device: this waits for everything that was started."""
+        AHEAD.catch_up()
         self._runtime.free(pointer)
 
     def take_host(self, nbytes: int) -> int:
@@ -51,6 +54,7 @@ class RuntimeSupplier:
 
     def give_host(self, pointer: int) -> None:
         """Return it."""
+        AHEAD.catch_up()
         self._runtime.freeHost(pointer)
 
     def stream(self) -> int:

@@ -95,6 +95,8 @@ class Stretch:
             self._captured = None
             driver().synchronize()  # a graph that is under way must not go
         elif self._watched < _WATCHED:
+            if not self._watched:
+                driver().pool.give_back()  # what plain calls were in is of other sizes, and may be too small by little
             self._look(given)
             self._watched += 1
             results = self.listed(*given)

@@ -47,6 +47,19 @@ def test_explain_says_why_there_is_no_graph() -> None:
     assert "waits for the device" in torch.compiler.explain(function)
 
 
+def test_a_program_begins_without_the_memory_of_plain_calls() -> None:
+    """Else there would be both: what it needs is of other sizes."""
+    run = torch.compile(lambda x: ((x * 2).exp() + 1).log().sum())
+    x = drawn(64, 64)
+    for _ in range(3):
+        run(x)
+    large = torch.empty(64 << 20, dtype=torch.uint8, device="cuda")
+    del large
+    before = torch.cuda.memory_reserved()
+    run(x)
+    assert before - torch.cuda.memory_reserved() >= 64 << 20
+
+
 def test_reset_lets_the_memory_go() -> None:
     """The pool of a graph is free when its program is."""
     model = nn.Sequential(nn.Linear(64, 512), nn.ReLU(), nn.Linear(512, 64)).cuda()

@@ -6,6 +6,7 @@ import ctypes
 import gc
 import importlib
 import random
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -172,6 +173,7 @@ def test_large_memory_of_a_tape_is_there_while_it_runs() -> None:
     assert pool["allocated"] == before
 
 
+@pytest.mark.xfail(sys.version_info < (3, 11), reason="a caller held what it passed until the call returned")
 @pytest.mark.parametrize("by_hand", [False, True])
 def test_no_call_takes_more_memory_than_a_plain_one(by_hand: bool) -> None:
     """Not even the one in which tapes are seen to be right: results of ops and of tapes are not there together."""

@@ -109,7 +109,7 @@ def test_a_plan_needs_no_more_than_that_part(front_end: Any, monkeypatch: pytest
     found = front_end()
     monkeypatch.setattr(cudnn, "library", lambda: found)
     monkeypatch.setattr(cudnn, "handle", lambda stream: 1)
-    monkeypatch.setattr(cudnn, "driver", lambda: SimpleNamespace(stream=lambda: 0))
+    monkeypatch.setattr(cudnn, "driver", lambda: SimpleNamespace(queue=lambda: 0))
     seen = []
     cudnn.Plan("float16", lambda graph: seen.append(graph.sdpa_backward()))({})
     assert seen == [True]

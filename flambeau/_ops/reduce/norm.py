@@ -64,14 +64,15 @@ _add: Any = np.add.reduce
 
 def _norm_of(self: Array, ord: float, dim: tuple[int, ...], keepdim: bool) -> Array:
     """The `ord`-norm along `dim`, summed up in float64 where there is much to sum."""
-    if ord == 2:
-        if self.size >= LARGE:
-            norms = arrays.reduced("norm", self, dim, self.dtype)
-            if norms is not None:
-                return norms.reshape(kept_shape(self.shape, dim)) if keepdim else norms
-        elif type(self) is np.ndarray and not keepdim and len(dim) == self.ndim and self.dtype in ZEROS:
+    if self.size >= LARGE:
+        if ord == 2 and (norms := arrays.reduced("norm", self, dim, self.dtype)) is not None:
+            return norms.reshape(kept_shape(self.shape, dim)) if keepdim else norms
+    elif type(self) is np.ndarray and not keepdim and len(dim) == self.ndim and self.dtype in ZEROS:
+        if ord == 2:
             # The root in float64 is that of float32 when it is rounded, and comes sooner than NumPy's.
             return np.array(math.sqrt(_add(self * self, dim)), self.dtype)
+        if 1 < ord < math.inf:
+            return _add(np.absolute(self) ** _exponent(ord, self.dtype), dim) ** (1 / ord)
     wide = in_single(self) if self.dtype.itemsize == 2 else self
     if ord == 2 and wide.dtype.kind == "f":
         value = np.sqrt(reduced(np.add, wide * wide, dim, keepdim))

@@ -48,7 +48,9 @@ WRITTEN = {
     "nn.functional.embedding_bag": "Tensor input, Tensor weight, Tensor? offsets=, Any max_norm=, Any norm_type=, "
     "bool scale_grad_by_freq=, Any mode=, bool sparse=, Tensor? per_sample_weights=, bool include_last_offset=, "
     "int? padding_idx=",
-    "nn.functional.interpolate": "Tensor input, Any size=, Any scale_factor=, Any mode=, bool? align_corners=",
+    "nn.functional.interpolate": "Tensor input, Any size=, Any scale_factor=, Any mode=, Any align_corners=",
+    "nn.functional.affine_grid": "Tensor theta, Any size, bool? align_corners=",
+    "nn.functional.multi_margin_loss": "Tensor input, Tensor target, Any p=, Any margin=, Tensor? weight=",
     **dict.fromkeys(
         (
             "nn.functional.dropout",
@@ -70,7 +72,7 @@ WRITTEN = {
     "numpy": "Tensor input, *, bool force=",
     "pack_padded_sequence": "Tensor input, Any lengths, bool batch_first=",
     "pad_sequence": "Any sequences, bool batch_first=, float padding_value=, str padding_side=",
-    "stft": "Tensor input, int n_fft, int? hop_length=, int? win_length=, Tensor? window=, bool center=, "
+    "stft": "Tensor input, int n_fft, int? hop_length=, int? win_length=, Tensor? window=, Any center=, "
     "str pad_mode=, bool normalized=, bool? onesided=, bool? return_complex=",
     "_sparse_sum": "Tensor input, int[1]? dim=, ScalarType? dtype=",
     "tensor": "Any data, *, ScalarType? dtype=, Device? device=, bool requires_grad=, bool pin_memory=",

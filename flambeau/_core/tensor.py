@@ -478,10 +478,10 @@ class Tensor(TensorMethods):
         inputs: Any = None,
     ) -> None:
         """Add the gradients of this tensor to the `.grad` of the leaves that it was computed from."""
-        if gradient is None and inputs is None and not create_graph:
+        if gradient is None and inputs is None and create_graph is False:
             SLOTS.backward_from(self, retain_graph)
         else:
-            SLOTS.backward((self,), (gradient,), retain_graph, create_graph, inputs=inputs)
+            SLOTS.backward((self,), gradient, retain_graph, create_graph, inputs=inputs)
 
     # ----- Python's own protocols -------------------------------------------------------------------------------
 

@@ -165,6 +165,12 @@ def root_gradients(
         raise RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients")
     roots = []
     for number, (output, gradient) in enumerate(zip(outputs, given, strict=True)):
+        if not isinstance(output, (Tensor, graph.GradientEdge)):
+            raise AssertionError(f"Expected output to be a torch.Tensor, but got {type(output).__name__}")
+        if gradient is not None and not isinstance(gradient, Tensor):
+            raise TypeError(f"gradients can be either Tensors or None, but got {type(gradient).__name__}")
+        if gradient is not None and isinstance(output, Tensor):
+            _check_gradient(number, output, gradient)
         edge = output._edge() if isinstance(output, Tensor) else _edge_of(output)
         if edge is None:
             raise RuntimeError(
@@ -174,10 +180,6 @@ def root_gradients(
             )
         if gradient is None:
             gradient = _implicit_gradient(output)
-        elif not isinstance(gradient, Tensor):
-            raise TypeError(f"gradients can be either Tensors or None, but got {type(gradient).__name__}")
-        elif isinstance(output, Tensor):
-            _check_gradient(number, output, gradient)
         roots.append((edge[0], edge[1], gradient))
     return roots
 
@@ -226,10 +228,10 @@ def _check_gradient(number: int, output: Tensor, gradient: Tensor) -> None:
 
 
 def _check_flags(*flags: Any) -> None:
-    """Refuse what is neither a bool nor an integer."""
+    """Refuse what is neither a bool nor an integer of one byte."""
     for flag in flags:
-        if flag is not True and flag is not False:
-            operator.index(flag)
+        if flag is not True and flag is not False and not 0 <= operator.index(flag) <= 255:
+            raise OverflowError(f"a flag must be a bool, or an integer from 0 to 255, but is {flag}")
 
 
 def _edge_of(wanted: Any) -> tuple[Any, int]:

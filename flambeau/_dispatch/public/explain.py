@@ -201,6 +201,10 @@ def _is_huge(value: Any) -> bool:
     return isinstance(value, int) and not -(2**63) <= value < 2**63
 
 
+def _overflow(function: str, parameter: str) -> ValueError:
+    return ValueError(f"Overflow when unpacking long long: {function}() was given a {parameter} beyond 64 bits")
+
+
 def _kind_of(value: Any) -> str:
     if isinstance(value, (tuple, list)):
         inner = ", ".join(type(each).__name__ for each in value[:8])
@@ -240,9 +244,7 @@ def check_types(name: str, values: Mapping[str, Any], order: list[str]) -> None:
         if misfit is None:
             for parameter, place in _beyond(form, values):
                 if place is None:
-                    raise ValueError(
-                        f"Overflow when unpacking long long: {name}() was given {parameter.name}=2**63 or more"
-                    )
+                    raise _overflow(name, parameter.name)
                 raise TypeError(
                     f"{name}(): argument '{parameter.name}' failed to unpack the object at pos {place} with error "
                     '"Overflow when unpacking long long"'
@@ -353,7 +355,7 @@ def check_call(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> N
 
 
 def check_kind(name: str, parameter: str, value: Any) -> None:
-    """Refuse a flag, number or text that is of another type than those that PyTorch takes."""
+    """Refuse a flag, number or text that is of another type than those that PyTorch takes, or too large."""
     if name.startswith("nn.functional.") and parameter in _OTHERWISE:
         return
     forms = forms_of(name)
@@ -364,6 +366,8 @@ def check_kind(name: str, parameter: str, value: Any) -> None:
         misfit, place = found[0]
         where = f" (position {place})" if len(forms) == 1 and not misfit.by_name else ""
         raise TypeError(_one_misfit(_short(name), misfit, value, [parameter], where))
+    if _is_huge(value) and found and all(each.kind == "int" for each, _ in found):
+        raise _overflow(name, parameter)
 
 
 def explain(error: Exception, name: str, values: Mapping[str, Any], function: Callable[..., Any] | None = None) -> None:
@@ -433,12 +437,18 @@ def _translate(error: Exception, name: str, values: Mapping[str, Any]) -> NoRetu
         raise OverflowError(f"{name}(): a number does not fit into the dtype: {_shown(values)}") from error
     if "array is too big" in text or "Maximum allowed dimension" in text or isinstance(error, OverflowError):
         raise RuntimeError(f"{name}(): Storage size calculation overflowed: {_shown(values)}") from error
-    if isinstance(error, TypeError) and forms_of(name) and any(isinstance(each, complex) for each in values.values()):
+    if isinstance(error, TypeError) and _is_converted(name, values):
         raise RuntimeError(
             f"{name}(): value cannot be converted to type double without overflow: {_shown(values)}"
         ) from error
     kind = next((target for source, target in _KEPT.items() if isinstance(error, source)), RuntimeError)
     raise kind(f"{name}(): these arguments do not go together: {_shown(values)}") from error
+
+
+def _is_converted(name: str, values: Mapping[str, Any]) -> bool:
+    """Whether a complex number was given where PyTorch takes any number, and converts it."""
+    converted = {parameter.name for form in forms_of(name) for parameter in form if parameter.kind == "Scalar"}
+    return any(isinstance(value, complex) and word in converted for word, value in values.items())
 
 
 def _shown(values: Mapping[str, Any]) -> str:

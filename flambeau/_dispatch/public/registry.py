@@ -330,7 +330,7 @@ def check_call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None
 
 
 def check_kind(name: str, parameter: str, value: Any) -> None:
-    """Refuse a flag, number or text that is of another type than those that PyTorch takes."""
+    """Refuse a flag, number or text that is of another type than those that PyTorch takes, or too large."""
     from . import explain as explaining
 
     explaining.check_kind(name, parameter, value)
@@ -340,11 +340,11 @@ FLAGS = frozenset((bool,))
 """The types of arguments that are flags."""
 _UNUSUAL = {
     "bool": "{0} is not False and {0} is not True",
-    "int": "type({0}) is not int",
+    "int": "type({0}) is not int or not -0x8000000000000000 <= {0} <= 0x7FFFFFFFFFFFFFFF",
     "float": "type({0}) is not float and type({0}) is not int",
     "str": "type({0}) is not str",
 }
-"""By annotation the test that finds an argument whose type is to be looked at."""
+"""By annotation the test that finds an argument that is to be looked at: of another type, or no number of 64 bits."""
 
 
 def _kind_check(parameter: Any, label: str) -> str | None:
@@ -353,7 +353,7 @@ def _kind_check(parameter: Any, label: str) -> str | None:
     single = parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
     if not single or annotation not in _UNUSUAL or optional not in ("", "None"):
         return None
-    tests = [_UNUSUAL[annotation]]
+    tests = [f"({_UNUSUAL[annotation]})"]
     if optional:
         tests.insert(0, "{0} is not None")
     elif parameter.default is not parameter.empty and annotation != "bool":

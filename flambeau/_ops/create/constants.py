@@ -411,6 +411,8 @@ def scalar_tensor(
     if THREAD.modes.functions:
         given = {"dtype": dtype, "layout": layout, "device": device, "requires_grad": requires_grad}
         return run_watched(scalar_tensor, (s,), given)
+    if type(requires_grad) not in FLAGS:
+        check_kind("scalar_tensor", "requires_grad", requires_grad)
     number = fill_number(s, "scalar_tensor")
     kind = chosen_kind(dtype, device, None, "scalar_tensor")
     return filled((), kind, fitting(number, kind.dtype), requires_grad)

@@ -65,6 +65,12 @@ def _index_add(self: Array, dim: int, index: Array, source: Array, alpha: Any) -
     advanced_put(target, advanced, values, accumulate=True)
 
 
+def _refuse_single(source: Tensor) -> None:
+    """Refuse a tensor without dimensions where as many elements as indices are wanted, and there is not one index."""
+    if not source._array.ndim:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions: source has one element for one index")
+
+
 def _index_add_arguments(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> tuple[Any, ...]:
     dim = wrap_dim(dim, input._array.ndim)
     for name, each in (("index", index), ("source", source)):
@@ -85,6 +91,7 @@ def _index_add_arguments(input: Tensor, dim: int, index: Tensor, source: Tensor,
     given = source._array.shape
     count = given[dim] if given and dim < len(given) else 1
     if count != index._array.size:
+        _refuse_single(source)
         raise RuntimeError(
             f"index_add_(): Number of indices ({index._array.size}) should be equal to source.size(dim): ({count}), "
             f"for dim: {dim}"
@@ -315,6 +322,7 @@ def _index_reduce_arguments(
     given = source._array.shape
     count = given[dim] if given else 1
     if count != index._array.size:
+        _refuse_single(source)
         raise RuntimeError(
             f"index_reduce(): Number of indices ({index._array.size}) should be equal to self.size(dim) ({count})"
         )

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._backends import lapack
 from ..._core.backend import as_array, read
-from ..._core.dtype import FLOAT, LEGACY_NAMES
+from ..._core.dtype import FLOAT, LEGACY_NAMES, int32
 from ..._core.process.caller import warn_of_old_name
 from ..._core.tensor import Tensor
 from ..._dispatch.changes.exact_out import write_packed
@@ -235,6 +235,22 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
     return named(LU_UNPACK, (permutation.detach(), lower, upper))
 
 
+def _check_pivots(LU: Tensor, pivots: Tensor) -> None:
+    if pivots._kind.dtype is not int32:
+        raise RuntimeError(f"linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32, not {pivots.dtype}")
+    shape, wanted = pivots._array.shape, LU._array.shape[:-1]
+    if shape[-1:] != wanted[-1:]:
+        raise RuntimeError(
+            "linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix: pivots has "
+            f"shape {list(shape)}, LU has {list(LU._array.shape)}"
+        )
+    if shape != wanted:
+        raise RuntimeError(
+            "linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
+            f"{list(shape)} and LU with {list(LU._array.shape)}"
+        )
+
+
 @public("linalg.lu_solve", function=False, method=False, out=True, name="linalg_lu_solve")
 def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
     """The solution of A X = B from the LU factors of A; `left=False`: of X A = B; `adjoint`: with A^H for A."""
@@ -243,6 +259,7 @@ def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True,
     check_square(name, LU, "LU")
     check_same_dtype("linalg.lu_solve", LU, B)
     check_pair("linalg.lu_solve", LU, B, left)
+    _check_pivots(LU, pivots)
     return _lu_solve(LU, pivots, B, left, adjoint)
 
 

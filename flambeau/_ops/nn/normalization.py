@@ -13,7 +13,7 @@ from ..._core.modes import THREAD
 from ..._core.tensor import Tensor
 from ..._dispatch.composite import derivative
 from ..._dispatch.dispatch import Array, Primitive, primitive
-from ..._dispatch.public.registry import public, write_out
+from ..._dispatch.public.registry import check_kind, public, write_out
 from ..._dispatch.writer import writer
 from ..reduce.moments import (
     centred,
@@ -238,6 +238,8 @@ def _native_batch_norm_legit(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """`native_batch_norm`, called with or without `running_mean, running_var` before `training, momentum, eps`."""
     given = statistics_and_options
+    if len(given) in (3, 5):
+        check_kind("_native_batch_norm_legit", "training", given[-3])
     if len(given) == 5:
         return _with_statistics(_legit, input, weight, bias, *given)
     if len(given) != 3:

@@ -33,7 +33,7 @@ from ..._dispatch.changes.out import resize_output, store
 from ..._dispatch.dispatch import Array, Primitive, primitive
 from ..._dispatch.elementwise import shape_error
 from ..._dispatch.host_read import check
-from ..._dispatch.public.registry import export, guard, public
+from ..._dispatch.public.registry import check_kind, export, guard, public
 from ..._dispatch.writer import Writer, writer
 from ..create.constants import chosen_kind, filled, made, requested_shape, whole_shape
 from ..create.like import filled_like
@@ -371,6 +371,8 @@ def normal(
             "normal() received an invalid combination of arguments: a tuple `size` goes with two numbers only"
         )
     _check_deviation(std)
+    if layout is not None:
+        check_kind("normal", "layout", layout)
     if not (isinstance(mean, Tensor) or isinstance(std, Tensor)):
         place = CPU if device is None and out is None else device  # the default device does not count
         return _made(as_shape((size,)), dtype, place, _normal, (mean, std), generator, requires_grad, out)

@@ -176,7 +176,7 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
 
 
 def _check_probability(p: float) -> None:
-    if not 0.0 <= p <= 1.0:
+    if p < 0.0 or p > 1.0:  # NaN is found later, by a check with another error
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 
 

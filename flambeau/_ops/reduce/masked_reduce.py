@@ -16,6 +16,7 @@ from ..._dispatch.public.registry import Body, public
 from ..create.constants import ones
 from ..index.masked import where
 from ..pointwise.binary_math import logaddexp
+from ..shape.view import wrap_dim
 from .norm import vector_norm
 from .softmax import log_softmax, softmax
 
@@ -28,10 +29,11 @@ def _publish(name: str) -> Callable[[Body], Body]:
 
 def _dims(input: Tensor, dim: Dim) -> tuple[int, ...]:
     """The dimensions to reduce: none given means all of them."""
-    if dim is None:
+    if isinstance(dim, int):
+        return (wrap_dim(int(dim), input.ndim),)
+    if dim is None or not dim:
         return tuple(range(input.ndim))
-    given = (dim,) if isinstance(dim, int) else tuple(dim)
-    return given or tuple(range(input.ndim))
+    return tuple([wrap_dim(int(each), input.ndim) if isinstance(each, int) else each for each in dim])
 
 
 def _one_dim(input: Tensor, dim: Dim) -> int:
@@ -137,7 +139,7 @@ def masked_prod(
     dims = _dims(input, dim)
     _one_dim(input, dims)
     kind = dtype or _wide(input.dtype)
-    for each in sorted((each % max(input.ndim, 1) if each < 0 else each for each in dims), reverse=True):
+    for each in sorted(dims, reverse=True):
         result = result.prod(each, bool(keepdim), dtype=kind)
     return result.to(kind)
 
@@ -292,7 +294,7 @@ def masked_logsumexp(
 ) -> Tensor:
     """log of the sum of exp of the selected elements; -inf where none is."""
     chosen = _filled(input, mask, lambda kind: -math.inf if kind.is_complex else _extreme("logsumexp", kind, -math.inf))
-    return chosen.logsumexp(_dims(input, dim), bool(keepdim)).to(dtype or input.dtype)
+    return chosen.logsumexp(_dims(input, dim), keepdim).to(dtype or input.dtype)
 
 
 # ----- results of the input's shape -------------------------------------------------------------------------------

@@ -136,6 +136,10 @@ def vector_norm(
     return result if out is None else store_exactly(result, out)
 
 
+def _is_int(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 @public(method=False)
 def norm(
     input: Tensor, p: Any = "fro", dim: Dims = None, keepdim: bool = False, out: Any = None, dtype: Any = None
@@ -151,6 +155,8 @@ def norm(
         p = 2
     elif p == "nuc":
         dims = tuple(range(input._array.ndim)) if dim is None else dim
+        if not all(map(_is_int, dims if isinstance(dims, (tuple, list)) else (dims,))):
+            raise TypeError(f"linalg_matrix_norm(): argument 'dim' must be tuple of ints, not {type(dim).__name__}")
         return store_exactly(matrix_norm(input, "nuc", dims, keepdim, dtype=dtype), out)
     elif isinstance(p, str):
         raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported. It may be a number, 'fro' or 'nuc'")

@@ -203,7 +203,7 @@ def type_(input: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     else:
         found = getattr(dtype, "kind", None)
         if not isinstance(found, Kind):
-            raise RuntimeError(f"dtype must be a type, str, or dtype object, not {dtype!r}")
+            raise TypeError(f"dtype must be a type, str, or dtype object, not {dtype!r}")
         kind = found
     return input if kind is input._kind.plain else converted(input, kind, None)
 

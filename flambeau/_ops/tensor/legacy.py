@@ -157,6 +157,10 @@ def make_subclass(cls: type, data: Tensor, require_grad: bool = False, **options
     """An instance of the tensor class `cls` that shares the memory and the version of `data`, outside the graph."""
     if not isinstance(data, Tensor):
         raise TypeError(f"_make_subclass(): argument 'data' must be Tensor, not {type(data).__name__}")
+    if type(require_grad) is not bool:
+        raise TypeError(
+            f"_make_subclass(): argument 'require_grad' (position 3) must be bool, not {type(require_grad).__name__}"
+        )
     made_tensor = retype(Tensor._from_parts((data._array, data._kind, data._counter)), cls)
     if require_grad:
         made_tensor.requires_grad = True

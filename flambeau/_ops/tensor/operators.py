@@ -76,7 +76,7 @@ def operator(function: Callable[..., Any], name: str, backwards: bool = False, r
     def rarely(input: Any, other: Any) -> Any:
         if has_override((input, other)):
             return run_override(run, (input, other), (input, other), {})
-        if not isinstance(input, Tensor) or not _operand(other):
+        if not _operand(other) or not (isinstance(input, Tensor) or (backwards and is_number(input))):
             return NotImplemented
         other = _as_operand(other)
         return function(other, input) if backwards else function(input, other)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from ..._core.tensor import Tensor
 from ..._ops.create.constants import empty
+from ..._ops.pointwise.unary import sigmoid, tanh
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter
@@ -274,14 +275,14 @@ class Sigmoid(Module):
     """`1 / (1 + exp(-input))`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.sigmoid(input)
+        return sigmoid(input)
 
 
 class Tanh(Module):
     """The hyperbolic tangent."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.tanh(input)
+        return tanh(input)
 
 
 class LogSigmoid(Module):

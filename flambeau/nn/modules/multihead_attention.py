@@ -123,8 +123,8 @@ class MultiheadAttention(Module):
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
         turned = self.batch_first and query.dim() == 3
-        hidden = as_numbers(key_padding_mask, "key_padding_mask", attn_mask, query)
         mask = as_numbers(attn_mask, "attn_mask", None, query)
+        hidden = as_numbers(key_padding_mask, "key_padding_mask", attn_mask, query)
         unrecorded_self_attention = query is key is value and self._has_inference_kernel()
         if turned:
             # The same tensor stays the same: self-attention is one product.

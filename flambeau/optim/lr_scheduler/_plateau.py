@@ -53,6 +53,9 @@ class ReduceLROnPlateau(LRScheduler):
         self._reset()
 
     def _init_is_better(self, mode: str, threshold: float, threshold_mode: str) -> None:
+        for word in (mode, threshold_mode):
+            if not isinstance(word, str):
+                raise TypeError(f"mode and threshold_mode must be str, not {type(word).__name__}")
         if mode not in ("min", "max"):
             raise ValueError(f"mode {mode} is unknown!")
         if threshold_mode not in ("rel", "abs"):

@@ -385,11 +385,11 @@ def grid_sample(
 
     `mode` is "bilinear", "nearest" or "bicubic"; outside the image are "zeros", its "border" or its "reflection".
     """
-    if mode not in _MODES:
+    if mode not in tuple(_MODES):  # unlike a dictionary, a tuple is asked for a list, too
         raise ValueError(
             f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'"
         )
-    if padding_mode not in _PADDINGS:
+    if padding_mode not in tuple(_PADDINGS):
         raise ValueError(
             "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: "
             f"'{padding_mode}'"

@@ -243,6 +243,8 @@ def _check_mode(mode: str, align_corners: bool | None, antialias: bool, dims: in
             "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | "
             f"trilinear (got {mode})"
         )
+    if align_corners is not None and not isinstance(align_corners, bool):
+        raise TypeError(f"interpolate(): argument 'align_corners' must be bool, not {type(align_corners).__name__}")
     if mode == "lanczos":
         if not antialias:
             raise ValueError("Lanczos mode requires antialias=True")
@@ -283,9 +285,9 @@ def _request(
     corners: bool | None
     if antialias:
         op, corners = _FILTERS[mode], bool(align_corners)
-    elif (mode, rank) in _OPS:
+    elif isinstance(mode, str) and (mode, rank) in _OPS:
         op, corners = _OPS[mode, rank], None if mode.startswith("nearest") else bool(align_corners)
-    elif mode in _RANKS and 3 <= dims <= 5:
+    elif isinstance(mode, str) and mode in _RANKS and 3 <= dims <= 5:
         raise NotImplementedError(f"Got {dims}D input, but {mode} mode needs {_RANKS[mode] + 2}D input")
     else:
         raise NotImplementedError(
@@ -297,6 +299,7 @@ def _request(
 
 
 _NUMBERS = frozenset((int, float))
+_OPTIONS = frozenset((str, bool, type(None)))
 _kept_request = functools.lru_cache(_KEPT, typed=True)(_request)
 
 
@@ -314,6 +317,7 @@ def interpolate(
     given = input._array.shape, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias
     # What is kept is found by equality: 2.0 is no size, though it equals one, and inside of tuples types are not seen.
     usual = type(size) in _NUMBERS if scale_factor is None else size is None and type(scale_factor) in _NUMBERS
+    usual = usual and _OPTIONS.issuperset((type(mode), type(align_corners), type(recompute_scale_factor)))
     op, *asked = (_kept_request if usual else _request)(*given)
     return op(input, *asked) if mode == "area" else _run(op, input, *asked)
 
@@ -358,7 +362,12 @@ def _upsample_bilinear2d_aa(
     scale_factors: Any = None,
 ) -> Tensor:
     """Bilinear resizing with a filter as wide as the reduction."""
+    shape = input._array.shape
+    if len(shape) != 4:
+        raise RuntimeError(f"It is expected input_size equals to 4, but got size {len(shape)}")
+    if output_size is not None and (not isinstance(output_size, (tuple, list)) or len(output_size) != 2):
+        raise RuntimeError(f"It is expected output_size equals to 2, but got size {output_size}")
     factors = scale_factors if scales_h is None else (scales_h, scales_w)
-    counts = _sizes(input._array.shape[2:], output_size, factors)
-    _check_sizes(input._array.shape, counts)
+    counts = _sizes(shape[2:], output_size, factors)
+    _check_sizes(shape, counts)
     return _run(_FILTERS["bilinear"], input, counts, bool(align_corners), factors and tuple(factors))

@@ -133,8 +133,11 @@ def _normalised(
     ):
         shape = _checked_shape("layer_norm", input, shape, weight=weight, bias=bias)
     kept = check_parameters("LayerNormKernelImpl", input, weight, bias)
-    found = _alone_on_device(input, shape, weight, bias, eps, True) if alone else None
-    return _layer_norm(input, shape, weight, bias, eps, kept) if found is None else (found,)
+    if alone and input._kind.backend.costs_per_call:
+        found = _alone_on_device(input, shape, weight, bias, eps, True)
+        if found is not None:
+            return (found,)
+    return _layer_norm(input, shape, weight, bias, eps, kept)
 
 
 @public(method=False, name="layer_norm")
@@ -174,7 +177,7 @@ def _alone_on_device(
     None: somebody does, or there is no such kernel.
     """
     kind, modes = input._kind, THREAD.modes
-    if not kind.backend.costs_per_call or not modes.plain or kind.indirect or type(input) not in PLAIN_TYPES:
+    if not modes.plain or kind.indirect or type(input) not in PLAIN_TYPES:
         return None
     arrays: list[Any] = []
     for each in (weight, bias):
@@ -256,7 +259,7 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
         and (weight is None or weight._kind is kind)
         and input._array.flags.c_contiguous
     ):
-        alone = _alone_on_device(input, shape, weight, None, floor, False)
+        alone = _alone_on_device(input, shape, weight, None, floor, False) if kind.backend.costs_per_call else None
         return _rms_norm(input, shape, weight, floor)[0] if alone is None else alone
     wide: Tensor = widened_tensor(input)
     dims = tuple(range(-len(shape), 0))

@@ -1,4 +1,4 @@
-"""Fourier transforms along the last dimensions, of sizes that are products of 2, 3 and 5."""
+"""Fourier transforms along the last dimensions, and of complex numbers along any one: of products of 2, 3 and 5."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..._codegen.elements.turn import turned_copy
-from ..._codegen.rows.fourier import COMPLEX, HALF, REAL, TRANSFORMS, fourier_rows
+from ..._codegen.rows.fourier import COMPLEX, HALF, REAL, TRANSFORMS, fourier_columns, fourier_rows
+from ..._core.arrays.quick import dim_moved
 
 Array = Any
 Dim = tuple[int, ...]
@@ -23,8 +24,19 @@ _LANES = {_SINGLE: 16, _DOUBLE: 8}
 _AS_DOUBLE = _REAL_TYPES[_DOUBLE]
 _FEW_ROWS = 4
 """Fewer rows are transformed one by one."""
-_MOST_POINTS = 4096
-"""Of more points the passes would leave the cache."""
+_MOST_POINTS, _MOST_POINTS_OF_ONE = 1 << 16, 4096
+"""Of more points the passes would leave the cache; of single rows NumPy's are quicker before that."""
+_CACHE = 1 << 20
+"""Bytes that the passes may go through; of many points fewer rows lie side by side."""
+
+
+@functools.lru_cache(1024)
+def _lanes(name: str, points: int, rows: int) -> int:
+    """How many rows are transformed together."""
+    lanes = 1 if rows < _FEW_ROWS else _LANES[name]
+    while lanes > 4 and 4 * points * lanes * _REAL_TYPES[name].itemsize > _CACHE:
+        lanes //= 2
+    return lanes
 
 
 @functools.lru_cache(256)
@@ -54,15 +66,16 @@ def _transformed(
     """`kept` numbers of the transform of each row: real ones of half a spectrum, else complex ones."""
     if name is None or len(dim) != 1 or dim[0] != x.ndim - 1 or not x.flags.c_contiguous:
         return None
-    plan = _plan(points, name) if 0 < points <= _MOST_POINTS and x.size else None
+    read = x.shape[-1]
+    rows = x.size // read if read else 0
+    most = _MOST_POINTS if rows >= _FEW_ROWS else _MOST_POINTS_OF_ONE
+    plan = _plan(points, name) if 0 < points <= most and x.size else None
     if plan is None:
         return None
     factors, turns = plan
-    read = x.shape[-1]
-    rows = x.size // read
     out = np.empty((*x.shape[:-1], kept), (_REAL_TYPES if given == HALF else _COMPLEX_TYPES)[name])
-    scale = 1.0 if not normalization else points**-0.5 if normalization == 1 else 1.0 / points
-    kernel = fourier_rows(name, given, 1 if rows < _FEW_ROWS else _LANES[name])
+    scale = _scale(points, normalization)
+    kernel = fourier_rows(name, given, _lanes(name, points, rows))
     read, written = read * (1 if given == REAL else 2), kept * (1 if given == HALF else 2)
     return kernel(out, x, factors, turns, rows, points, len(factors), read, written, int(backward), scale)
 
@@ -77,7 +90,7 @@ def _are_last(x: Array, dim: Dim) -> bool:
 
 
 def _along(x: Array, dims: Dim, normalization: int, backward: bool) -> Array | None:
-    """Complex numbers transformed along dimensions, one after another; all but the last dimension are turned for it."""
+    """Complex numbers transformed along dimensions, one after another; where few lie beside each other, turned."""
     done = x
     for dim in dims:
         if done is None:
@@ -86,10 +99,43 @@ def _along(x: Array, dims: Dim, normalization: int, backward: bool) -> Array | N
         if dim == x.ndim - 1:
             done = _transformed(done, _COMPLEX.get(x.dtype), COMPLEX, (dim,), points, points, normalization, backward)
             continue
-        lines = _turned(done.reshape(math.prod(x.shape[:dim]), points, -1))
+        slabs = done.reshape(math.prod(x.shape[:dim]), points, -1)
+        columns = _columns(slabs, points, normalization, backward)
+        if columns is not None:
+            done = columns.reshape(x.shape)
+            continue
+        lines = _turned(slabs)
         lines = _transformed(lines, _COMPLEX.get(x.dtype), COMPLEX, (2,), points, points, normalization, backward)
         done = None if lines is None else _turned(lines).reshape(x.shape)
     return done
+
+
+def _along_another(x: Array, dim: int, normalization: int, backward: bool) -> Array | None:
+    """Complex numbers transformed along a dimension that is not the last, and becomes that in memory, as in PyTorch."""
+    points = x.shape[dim]
+    lead, rest = x.shape[:dim], x.shape[dim + 1 :]
+    if not x.size:
+        return None
+    lines = _turned(x.reshape(math.prod(lead), points, -1))
+    done = _transformed(lines, _COMPLEX.get(x.dtype), COMPLEX, (2,), points, points, normalization, backward)
+    return None if done is None else dim_moved(done.reshape(*lead, *rest, points), -1, dim)
+
+
+def _columns(slabs: Array, points: int, normalization: int, backward: bool) -> Array | None:
+    """Complex numbers transformed along the middle one of three dimensions; None: the last one is too short."""
+    name = _COMPLEX.get(slabs.dtype)
+    outer, _, inner = slabs.shape
+    lanes = 0 if name is None else _lanes(name, points, _LANES[name])
+    plan = None if name is None or inner < lanes else _plan(points, name)
+    if name is None or plan is None:
+        return None
+    kernel = fourier_columns(name, lanes)
+    numbers = outer, points, inner, len(plan[0]), int(backward), _scale(points, normalization)
+    return kernel(np.empty(slabs.shape, slabs.dtype), slabs, *plan, *numbers)
+
+
+def _scale(points: int, normalization: int) -> float:
+    return 1.0 if not normalization else points**-0.5 if normalization == 1 else 1.0 / points
 
 
 def _turned(matrices: Array) -> Array:
@@ -104,6 +150,8 @@ def _turned(matrices: Array) -> Array:
 
 
 def complex_to_complex(x: Array, dim: Dim, normalization: int, forward: bool) -> Array | None:
+    if len(dim) == 1 and dim[0] != x.ndim - 1 and x.flags.c_contiguous:
+        return _along_another(x, dim[0], normalization, not forward)
     if not dim or not _are_last(x, dim):
         return None
     return _along(x, tuple(sorted(dim, reverse=True)), normalization, not forward)

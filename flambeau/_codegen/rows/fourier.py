@@ -137,6 +137,27 @@ def _pass(block: Block, radix: int, source: Value, target: Value, turns: Value, 
                     block.store(target, (number * radix + each) * step + neighbour, value)
 
 
+def _all_passes(
+    block: Block, memory: Value, size: Value, factors: Value, turns: Value, points: Value, passes: Value
+) -> Value:
+    """Transform what stands in `memory`, with as much room, `size` numbers, behind it; where the result stands."""
+    c, scalar = block.c, block.scalar
+    here, there = c.variable(POINTER, memory), c.variable(POINTER, c.at(memory, scalar, size))
+    count, step, weights = c.variable(I64, points), c.variable(I64, 1), c.variable(POINTER, turns)
+    with c.loop(0, passes) as position:
+        radix = c.load(factors, SCALARS["int64"], position)
+        source, target, joined, turn, neighbours = (
+            here.value, there.value, count.value // radix, weights.value, step.value,
+        )  # fmt: skip
+        for each in TRANSFORMS:
+            with c.when(radix == each):
+                _pass(block, each, source, target, turn, joined, neighbours)
+        here.value, there.value = target, source
+        count.value, step.value = joined, neighbours * radix
+        weights.value = c.at(turn, scalar, joined * (radix - 1) * 2)
+    return here.value
+
+
 def _product(c: Builder, value: Complex, weight: Complex) -> Complex:
     return Complex(
         c.fma(value.real, weight.real, -(value.imag * weight.imag)),
@@ -229,21 +250,44 @@ def fourier_rows(b: Builder, arguments: Arguments, dtype: str, given: str, lanes
         with _aligned(c, scalar, size * 2) as memory, c.loop(begin, end) as number:
             first = number * lanes
             numbers = [c.smaller(first + each, rows - 1) for each in range(lanes)]
-            here, there = c.variable(POINTER, memory), c.variable(POINTER, c.at(memory, scalar, size))
             _read(c, scalar, given, [c.at(x, scalar, each * read) for each in numbers], memory, read)
             if given == HALF:
                 _mirror(block, memory, points)
-            count, step, weights = c.variable(I64, points), c.variable(I64, 1), c.variable(POINTER, turns)
-            with c.loop(0, passes) as position:
-                radix = c.load(factors, SCALARS["int64"], position)
-                source, target, joined, turn, neighbours = (
-                    here.value, there.value, count.value // radix, weights.value, step.value,
-                )  # fmt: skip
-                for each in TRANSFORMS:
-                    with c.when(radix == each):
-                        _pass(block, each, source, target, turn, joined, neighbours)
-                here.value, there.value = target, source
-                count.value, step.value = joined, neighbours * radix
-                weights.value = c.at(turn, scalar, joined * (radix - 1) * 2)
+            done = _all_passes(block, memory, size, factors, turns, points, passes)
             starts = [c.at(out, scalar, each * written) for each in numbers]
-            _write(c, scalar, given, here.value, starts, written, scale, rows - first)
+            _write(c, scalar, given, done, starts, written, scale, rows - first)
+
+
+@kernel
+def fourier_columns(b: Builder, arguments: Arguments, dtype: str, lanes: int) -> None:
+    """(out, x, factors, turns, outer, points, inner, passes, backward, scale): complex numbers along dimension 1 of 3.
+
+    Neighbours are lanes as they stand; there are at least as many as lanes. Where the last ones fill no vector, some of
+    those before are transformed once more.
+    """
+    scalar = SCALARS[dtype]
+    out, x, factors, turns = (arguments.array(number).data for number in range(4))
+    outer, points, inner, passes, backward = (arguments.integer(number) for number in range(4, 9))
+    scale = b.convert(arguments.float64(9), scalar.compute)
+    blocks = (inner + (lanes - 1)) // lanes
+    grain = steps_worth(b, points * lanes, ELEMENTS // 2)
+    captured = (out, x, factors, turns, points, inner, passes, backward, scale, blocks)
+    with b.parallel(outer * blocks, grain, *captured, unlock=True) as (c, begin, end, inside):
+        out, x, factors, turns, points, inner, passes, backward, scale, blocks = inside
+        block = Block(c, scalar, lanes, backward)
+        size = points * (2 * lanes)
+        with _aligned(c, scalar, size * 2) as memory, c.loop(begin, end) as task:
+            slab = task // blocks
+            column = c.smaller((task - slab * blocks) * lanes, inner - lanes)
+            start = (slab * points * inner + column) * 2
+            source, target = (c.opaque(c.at(each, scalar, start)) for each in (x, out))
+            with c.loop(0, points) as point:
+                mixed = c.load(source, scalar, point * inner * 2, 2 * lanes)
+                for part in range(2):
+                    split = c.shuffle(mixed, None, range(part, 2 * lanes, 2))
+                    c.store(memory, scalar, (point * 2 + part) * lanes, split)
+            done = _all_passes(block, memory, size, factors, turns, points, passes)
+            with c.loop(0, points) as point:
+                real, imag = (c.load(done, scalar, (point * 2 + part) * lanes, lanes) * scale for part in range(2))
+                order = [lane // 2 + lanes * (lane % 2) for lane in range(2 * lanes)]
+                c.store(target, scalar, point * inner * 2, c.shuffle(real, imag, order))

@@ -45,6 +45,26 @@ def test_every_form(rows: int, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", NAMES)
+@pytest.mark.parametrize("dim", [(0,), (1,), (1, 2), (0, 1, 2)])
+def test_dimensions_whose_neighbours_are_many(dim: tuple[int, ...], dtype: str) -> None:
+    for shape in ((6, 10, 27), (4, 15, 16)):  # the last vector begins among those before, or is whole
+        z = signals(shape[0] * shape[1], shape[2], dtype).reshape(shape)
+        wide = z.astype(np.complex128)
+        for scale in range(3):
+            check(fourier.complex_to_complex(z, dim, scale, True), np.fft.fftn(wide, None, dim, SCALES[scale]), dtype)
+            back = np.fft.ifftn(wide, None, dim, SCALES[2 - scale])
+            check(fourier.complex_to_complex(z, dim, scale, False), back, dtype)
+
+
+@pytest.mark.parametrize("points", [8192, 15000])
+def test_many_points(points: int) -> None:
+    z = signals(5, points, "float32")
+    wide = z.astype(np.complex128)
+    check(fourier.complex_to_complex(z, (1,), 0, True), np.fft.fft(wide), "float32")
+    check(fourier.real_to_complex(np.ascontiguousarray(z.real), (1,), 0, True), np.fft.rfft(wide.real), "float32")
+
+
+@pytest.mark.parametrize("dtype", NAMES)
 @pytest.mark.parametrize("dim", [(1, 2), (2, 1), (0, 1, 2)])
 def test_several_dimensions(dim: tuple[int, ...], dtype: str) -> None:
     z = signals(6 * 10, 8, dtype).reshape(6, 10, 8)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 from ...._core.names.absent import Table
@@ -19,28 +19,35 @@ __getattr__, __dir__ = (
 )
 
 
-def _register(comm_hook: Callable[..., Any], model: Any, state: Any) -> None:
-    model.register_comm_hook(state, comm_hook)
+@dataclass(frozen=True)
+class _Registration:
+    """What gives a model one of the functions: no `partial`, which newer Pythons take for a method of an enumeration.
 
+    With a `rank` what is kept between iterations is made here, from the group of processes.
+    """
 
-def _register_factors(comm_hook: Callable[..., Any], rank: int, model: Any, state: Any) -> None:
-    """`state` is the group of processes: what is kept between iterations is made here."""
-    model.register_comm_hook(powerSGD_hook.PowerSGDState(state, matrix_approximation_rank=rank), comm_hook)
+    hook: Callable[..., Any]
+    rank: int | None = None
+
+    def __call__(self, model: Any, state: Any) -> None:
+        if self.rank is not None:
+            state = powerSGD_hook.PowerSGDState(state, matrix_approximation_rank=self.rank)
+        model.register_comm_hook(state, self.hook)
 
 
 class DDPCommHookType(enum.Enum):
     """The functions by name: what each value does is to register one for a model."""
 
-    ALLREDUCE = partial(_register, default_hooks.allreduce_hook)
-    FP16_COMPRESS = partial(_register, default_hooks.fp16_compress_hook)
-    BF16_COMPRESS = partial(_register, default_hooks.bf16_compress_hook)
-    QUANTIZE_PER_TENSOR = partial(_register, quantization_hooks.quantization_pertensor_hook)
-    QUANTIZE_PER_CHANNEL = partial(_register, quantization_hooks.quantization_perchannel_hook)
-    POWER_SGD = partial(_register_factors, powerSGD_hook.powerSGD_hook, 1)
-    POWER_SGD_RANK2 = partial(_register_factors, powerSGD_hook.powerSGD_hook, 2)
-    BATCHED_POWER_SGD = partial(_register_factors, powerSGD_hook.batched_powerSGD_hook, 1)
-    BATCHED_POWER_SGD_RANK2 = partial(_register_factors, powerSGD_hook.batched_powerSGD_hook, 2)
-    NOOP = partial(_register, debugging_hooks.noop_hook)
+    ALLREDUCE = _Registration(default_hooks.allreduce_hook)
+    FP16_COMPRESS = _Registration(default_hooks.fp16_compress_hook)
+    BF16_COMPRESS = _Registration(default_hooks.bf16_compress_hook)
+    QUANTIZE_PER_TENSOR = _Registration(quantization_hooks.quantization_pertensor_hook)
+    QUANTIZE_PER_CHANNEL = _Registration(quantization_hooks.quantization_perchannel_hook)
+    POWER_SGD = _Registration(powerSGD_hook.powerSGD_hook, 1)
+    POWER_SGD_RANK2 = _Registration(powerSGD_hook.powerSGD_hook, 2)
+    BATCHED_POWER_SGD = _Registration(powerSGD_hook.batched_powerSGD_hook, 1)
+    BATCHED_POWER_SGD_RANK2 = _Registration(powerSGD_hook.batched_powerSGD_hook, 2)
+    NOOP = _Registration(debugging_hooks.noop_hook)
 
 
 def register_ddp_comm_hook(comm_hook_type: DDPCommHookType, model: Any, state: Any = None) -> None:

@@ -38,7 +38,7 @@ _PYTHON_NUMBERS = frozenset((bool, int, float, complex))
 _PYTHON_INTEGERS = frozenset((bool, int))
 _FLOATS = {float}
 _LISTS = frozenset((list, tuple))
-_HEAP_TYPE = 1 << 9  # CPython's flag of types that a class statement made
+_IMMUTABLE, _HEAP_TYPE = 1 << 8, 1 << 9  # CPython's flags: only of the second are the types that a class statement made
 _MAX_DIMS = 64  # NumPy's limit; a list that contains itself runs into it
 _INTEGER_LIMITS: dict[DType, Any] = {
     np.dtype(f"{sign}int{bits}"): np.iinfo(f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)
@@ -293,7 +293,7 @@ def _leaf_dtype(cls: type, default_float: DType, where: Callable[[], str]) -> DT
 
 def type_name(cls: type) -> str:
     """The name by which Python's own messages call a type: classes written in Python go without their module."""
-    written_in_python = cls.__flags__ & _HEAP_TYPE
+    written_in_python = cls.__flags__ & (_HEAP_TYPE | _IMMUTABLE) == _HEAP_TYPE
     return cls.__name__ if written_in_python or cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__name__}"
 
 

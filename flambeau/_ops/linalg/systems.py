@@ -309,7 +309,7 @@ def _solve_keeping_factors(A: Array, B: Array, left: bool) -> Any:
 def _solved(A: Tensor, B: Tensor, left: bool) -> tuple[Tensor, Tensor]:
     """The solution and codes; where derivatives may be asked for, factors are kept for them."""
     modes = THREAD.modes
-    recorded = modes.plain and modes.grad and (A.requires_grad or B.requires_grad)
+    recorded = modes.grad and (A.requires_grad or B.requires_grad)
     if recorded and A._kind is B._kind and type(A._array) is np.ndarray:
         batch = A._array.shape[:-2]
         same_batch = B._array.shape[: len(batch)] == batch and (_is_vector(A._array, B._array) or B.ndim == A.ndim)

@@ -34,7 +34,7 @@ _IMPLEMENTING = ("sparse.math", "sparse.matmul", "sparse.move", "sparse.reduce")
 _SAME_FOR_ALL = frozenset(
     (
         *("is_complex", "is_conj", "is_floating_point", "is_neg", "is_same_size", "is_signed", "is_tensor", "numel"),
-        *("requires_grad_", "type_"),
+        *("requires_grad_", "type"),
     )
 )
 """Public functions that look at no element."""

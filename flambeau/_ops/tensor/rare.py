@@ -138,7 +138,8 @@ def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tenso
     from ..reduce.norm import norm
 
     _warn_of_norm("nuclear_norm", "linalg.matrix_norm(A, 'nuc', dim, keepdim)")
-
+    if isinstance(dim, bool):  # the form without dimensions
+        dim, keepdim = None, dim
     return norm(input, "nuc", dim, keepdim)
 
 

@@ -501,8 +501,8 @@ def with_protocol(
 
 
 _MISSING = object()
-_NUMBERS = frozenset((type(None), bool, int, float, complex))
 _LISTS = frozenset((list, tuple))
+_NUMBERS = frozenset((type(None), bool, int, float, complex))
 """The types of arguments that override nothing, whatever they stand for."""
 
 

@@ -133,6 +133,7 @@ def _captured(build: Callable[..., Step], **options: Any) -> Build:
             graph.replay()
             return loss
 
+        vars(replay)["step"] = step  # the graph reads its inputs from where they are
         return replay
 
     return built

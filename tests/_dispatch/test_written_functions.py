@@ -30,6 +30,7 @@ CALLS_OF: dict[str, Callable[[Any, Any, Any], Any]] = {
     "convolution, no bias": lambda a, b, c: T.nn.functional.conv1d(a[None], b[:, :, None]),
     "layer_norm": lambda a, b, c: T.nn.functional.layer_norm(a, (4,), b[0], c[0]),
     "embedding": lambda a, b, c: T.nn.functional.embedding(T.tensor([1, 3]), a),
+    "masked index": lambda a, b, c: T._unsafe_masked_index(a, b > 0, [T.arange(4), T.arange(4)[:, None]], 0.5),
     "pool": lambda a, b, c: T.nn.functional.max_pool2d(a[None], 2, return_indices=True)[0],
 }
 

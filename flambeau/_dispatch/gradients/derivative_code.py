@@ -22,8 +22,10 @@ def first_apply(self: OpNode, grads: list[Any], edges: Sequence[Any] | None = No
     node_type: Any = type(self)
     if node_type.op.list_position is None:
         node_type.apply = _apply_of(node_type)
+    elif len(node_type.formulas) > 1 or node_type.list_input is None:
+        node_type.apply = OpNode.apply
     else:  # it has as many edges as the list has tensors
-        node_type.apply = OpNode.apply if len(node_type.formulas) > 1 else _apply_to_list_of(node_type)
+        node_type.apply = _apply_to_list_of(node_type)
     node_type.release = _release_of(node_type)
     return self.apply(grads, edges)
 

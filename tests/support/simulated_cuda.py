@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from flambeau._backends.cuda.faults import PLACES, Faults
 from flambeau._backends.cuda.memory.host import HostPool, pinned_memory
 from flambeau._backends.cuda.memory.pool import Pool, exhausted
 from flambeau._backends.cuda.waits import HERE, WAITS
+from flambeau._codegen.cuda.elementwise import functions
 from flambeau._core.backend import backend_of, is_installed
 from tests.support import simulated_library
 
@@ -48,9 +49,11 @@ extern "C" void run(i64 blocks, i64 threads, const Arguments* arguments) {
 """
 
 
-_TOGETHER = """
+_LIBRARIES_OF_TOGETHER = """
 #include <ucontext.h>
 #include <vector>
+"""
+_TOGETHER = """
 static ucontext_t scheduler;
 static std::vector<ucontext_t> places;
 static std::vector<char> finished;
@@ -163,30 +166,34 @@ class SimulatedDriver:
 
     def _run_of(self, source: str) -> Any:
         """What runs the kernel of a source."""
-        source += _TOGETHER if self.together else _LOOP
-        name = self.folder / f"{hashlib.sha256(source.encode()).hexdigest()}.so"
-        if not name.exists():
-            assert COMPILER is not None
-            made = name.with_suffix(f".{os.getpid()}.{threading.get_ident()}.so")
-            command = [
-                COMPILER,
-                "-x",
-                "c++",
-                "-std=c++17",
-                "-O0" if self.together else "-O1",
-                "-ffp-contract=off",
-                "-fno-strict-aliasing",
-            ]
-            done = subprocess.run(
-                [*command, "-w", "-shared", "-fPIC", "-o", str(made), "-"], input=source, text=True, check=False,
-                capture_output=True,
-            )  # fmt: skip
-            assert done.returncode == 0, done.stderr + source.partition("struct Arguments")[2]
-            made.rename(name)
-        library = ctypes.CDLL(str(name))
-        run = library.run
+        start = functions()
+        rest = source.removeprefix(start) + (_TOGETHER if self.together else _LOOP)
+        start = (start if source.startswith(start) else "") + (_LIBRARIES_OF_TOGETHER if self.together else "")
+        level = "-O0" if self.together else "-O1"
+        options = ("-std=c++17", level, "-ffp-contract=off", "-fno-strict-aliasing", "-fPIC")
+        library = self._made(rest, ".cpp", ".so", *options, "-shared", "-include", str(self._header(start, options)))
+        run = ctypes.CDLL(str(library)).run
         run.argtypes = [ctypes.c_longlong, ctypes.c_longlong, ctypes.c_char_p]
         return run
+
+    def _header(self, text: str, options: tuple[str, ...]) -> Path:
+        """A header with what stands before many kernels, and beside it what the compiler takes in its place."""
+        return self._made(text, ".h", ".h.gch", *options).with_suffix("")
+
+    def _made(self, text: str, source_suffix: str, suffix: str, *options: str) -> Path:
+        """What the compiler makes of a source with these options; both are kept for later processes."""
+        assert COMPILER is not None
+        command = [COMPILER, *options, "-w"]
+        name = hashlib.sha256("\n".join([*command, text]).encode()).hexdigest()
+        made = self.folder / (name + suffix)
+        if not made.exists():
+            source = self.folder / (name + source_suffix)
+            with _in_place_of(source) as written:
+                written.write_text(text, encoding="utf-8")
+            with _in_place_of(made) as written:
+                done = subprocess.run([*command, "-o", written, source], check=False, capture_output=True, text=True)
+                assert done.returncode == 0, done.stderr + text
+        return made
 
     def product(self, result: Any, left: Any, right: Any, added: bool = False) -> Any:
         wide = np.float32 if left.dtype.itemsize == 2 else left.dtype
@@ -281,6 +288,14 @@ class SimulatedDriver:
 
     def resident_threads(self) -> int:
         return 132 * 2048
+
+
+@contextlib.contextmanager
+def _in_place_of(name: Path) -> Iterator[Path]:
+    """Where to write a file that then stands there whole at once: other processes may make the same, and use it."""
+    written = name.with_name(f"{name.name}.{os.getpid()}.{threading.get_ident()}")
+    yield written
+    written.rename(name)
 
 
 def _layout(form: Any) -> tuple[Any, Any, Any]:

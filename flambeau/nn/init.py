@@ -52,7 +52,7 @@ _GAINS = {
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """By how much weights grow to make up for what a nonlinearity takes away; `param` is the slope of leaky_relu."""
-    if nonlinearity in _GAINS:
+    if isinstance(nonlinearity, str) and nonlinearity in _GAINS:
         return _GAINS[nonlinearity]
     if nonlinearity != "leaky_relu":
         raise ValueError(f"Unsupported nonlinearity {nonlinearity}")

@@ -163,9 +163,11 @@ _REAL = (float, int)
 def _spaced_arguments(
     caller: str, start: Any, end: Any, steps: Any, out: Any, dtype: Any, device: Any
 ) -> tuple[Any, Any, int, Kind]:
-    if not hasattr(steps, "__index__"):
+    if isinstance(steps, bool) or not hasattr(steps, "__index__"):
         raise TypeError(f"{caller}(): argument 'steps' must be int, not {type(steps).__name__}")
     steps = steps.__index__()
+    if steps >= 2**63:
+        raise ValueError(f"Overflow when unpacking long long: {caller}() was given steps beyond 64 bits")
     if steps < 0:
         raise RuntimeError(f"number of steps must be non-negative, got {steps}")
     is_complex = False
@@ -203,6 +205,8 @@ def logspace(
     """Powers of `base` whose exponents go from `start` to `end` in `steps` equal steps."""
     start, end, steps, kind = _spaced_arguments("logspace", start, end, steps, out, dtype, device)
     base = 10.0 if isinstance(base, Tensor) and base._kind.dataless else _number(base, "logspace", "base")
+    if isinstance(base, complex):
+        raise TypeError("logspace(): argument 'base' must be float, not complex")
     if kind.dtype.category == INTEGER:
         start, end = int(start), int(end)
     wide = np.complex128 if kind.dtype.category == COMPLEX else np.float64

@@ -11,7 +11,7 @@ from ..._backends.arrays import fill_where
 from ..._core.arrays.quick import joint_shape, spread
 from ..._core.backend import LARGE, as_array, read, undispatched
 from ..._core.device import CPU
-from ..._core.dtype import BOOL, C_NAMES, COMPLEX, INTEGER, LEGACY_NAMES, bool_, uint8
+from ..._core.dtype import C_NAMES, COMPLEX, INTEGER, LEGACY_NAMES, bool_, uint8
 from ..._core.kind import kind_of
 from ..._core.modes import THREAD
 from ..._core.process.caller import warn_user_once
@@ -373,7 +373,11 @@ def isin(elements: Operand, test_elements: Operand, *, assume_unique: bool = Fal
             f"{type(elements).__name__} and {type(test_elements).__name__}"
         )
     common = result_type_of(elements, test_elements)
-    if common.category in (BOOL, COMPLEX):
+    if any(
+        each is True or each is False or getattr(each, "dtype", None) is bool_ for each in (elements, test_elements)
+    ):
+        raise RuntimeError("Unsupported input type encountered for isin(): Bool")
+    if common.category == COMPLEX:
         raise RuntimeError(f"Unsupported input type encountered for isin(): {LEGACY_NAMES[common]}")
     operands = [
         each if isinstance(each, Tensor) else constant_beside(np.asarray(each), source)

@@ -263,8 +263,10 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     except ValueError:
         raise shape_error("linalg.cross", input, other) from None
     if input._kind.dtype is not other._kind.dtype:
-        from ..._core.dtype import LEGACY_NAMES
+        from ..._core.dtype import BOOL, LEGACY_NAMES
 
+        if input._kind.dtype.category == BOOL:
+            raise NotImplementedError("\"cross\" not implemented for 'Bool'")
         raise RuntimeError(f"expected scalar type {LEGACY_NAMES[input.dtype]} but found {LEGACY_NAMES[other.dtype]}")
     return _cross(input, other, place)
 

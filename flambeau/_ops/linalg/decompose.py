@@ -22,6 +22,7 @@ from .checks import (
     LinAlgError,
     by_columns,
     check_floating,
+    check_kernel,
     check_matrix,
     check_precise,
     check_square,
@@ -298,7 +299,7 @@ def _eigvalsh(A: Array, UPLO: Any) -> Array:
 
 def _check_eigh(A: Tensor, UPLO: str) -> str:
     check_square("linalg.eigh", A)
-    check_floating("linalg.eigh", A, "linalg_eigh_cpu")
+    check_kernel("linalg_eigh_cpu", A)
     if UPLO.upper() not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
     return UPLO.upper()

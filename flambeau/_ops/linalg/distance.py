@@ -115,7 +115,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = _MODES[0])
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode: it must be one of {_MODES}")
     _check_real("cdist", "X1", x1)
     _check_real("cdist", "X2", x2)
-    if p < 0:
+    if not p >= 0:
         raise RuntimeError(f"cdist only supports non-negative p values, but p is {p}")
     if x1._kind.dtype is not x2._kind.dtype:
         raise RuntimeError(
@@ -172,7 +172,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input._array.ndim}D")
     if input._kind.dtype.category != FLOAT:
         raise RuntimeError(f"pdist only supports floating-point dtypes, got: {LEGACY_NAMES[input._kind.dtype]}")
-    if p < 0:
+    if not p >= 0:
         raise RuntimeError(f"pdist only supports non-negative p values, but p is {p}")
     _refuse_half("pdist", input)
     return _pdist(input, float(p))
@@ -203,6 +203,8 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
 @public("nn.functional.cosine_similarity", method=False)
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors along `dim`; lengths below `eps` count as `eps`."""
+    if not eps >= 0:
+        raise RuntimeError(f"eps must be non-negative, got: {eps}")
     common = result_type_of(x1, x2)
     if common.category != FLOAT:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {LEGACY_NAMES[common]}")

@@ -21,6 +21,7 @@ from ..shape.join import cat
 from ..shape.view import wrap_dim
 from .checks import (
     check_floating,
+    check_kernel,
     check_matrix,
     check_same_dtype,
     check_square,
@@ -142,7 +143,7 @@ def _lu(A: Array, pivot: bool) -> Any:
 def linalg_lu(A: Tensor, *, pivot: bool = True) -> Any:
     """A = P L U: a permutation, a lower triangle with ones on the diagonal, an upper triangle."""
     check_matrix("linalg.lu", A)
-    check_floating("linalg.lu", A, "lu_cpu")
+    check_kernel("lu_cpu", A)
     permutation, lower, upper = _lu(A, pivot)
     return named(LINALG_LU, (permutation.detach(), lower, upper))
 
@@ -182,7 +183,7 @@ def _raise_unfactored(name: str, info: Tensor) -> None:
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> Any:
     """L and U in one matrix, the row swaps, and codes that are not zero where U has a zero on its diagonal."""
     check_matrix("torch.lu_factor_ex", A)
-    check_floating("torch.lu_factor_ex", A, "lu_cpu")
+    check_kernel("lu_cpu", A)
     packed, pivots, info = _lu_factor_ex(A, pivot)
     if check_errors:
         _raise_unfactored("torch.linalg.lu_factor_ex", info)

@@ -11,7 +11,7 @@ import numpy as np
 from ..._backends.arrays import library_product
 from ..._core.arrays.quick import joint_shape
 from ..._core.backend import as_array
-from ..._core.dtype import C_NAMES, INTEGER, LEGACY_NAMES
+from ..._core.dtype import BOOL, C_NAMES, INTEGER, LEGACY_NAMES
 from ..._core.geometry.layout import contiguous_array
 from ..._core.tensor import DIRECT_TYPES, Tensor
 from ..._dispatch.changes.exact_out import store_exactly
@@ -175,6 +175,8 @@ def check_bmm(batch1: Tensor, batch2: Tensor) -> None:
             f"[{second[0]}, {second[1]}]. (batch1 has shape {list(first)}, batch2 {list(second)})"
         )
     if batch1._kind.dtype is not batch2._kind.dtype:
+        if batch1._kind.dtype.category == BOOL:
+            raise NotImplementedError("\"bmm\" not implemented for 'Bool'")
         raise RuntimeError(f"expected scalar type {LEGACY_NAMES[batch1.dtype]} but found {LEGACY_NAMES[batch2.dtype]}")
 
 

@@ -321,7 +321,9 @@ def _in_parts(
     if attn_mask is not None:
         scores = scores + attn_mask
     weights = _safe_softmax(scores, -1)
-    if dropout_p:
+    if dropout_p > 0:
+        if dropout_p > 1:
+            raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p}")
         weights = dropout(weights, dropout_p)
     result = weights @ value
     return result if half is None else result.to(half)

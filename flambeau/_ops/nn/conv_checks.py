@@ -130,6 +130,7 @@ def check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None, transposed:
     kind = input._kind
     if weight._kind is kind and kind.dtype.category == FLOAT and (bias is None or bias._kind is kind):
         return
+    _check_kernel(input, transposed)
     if kind.dtype is not weight._kind.dtype:
         if kind.dtype.category < FLOAT:
             names = LEGACY_NAMES[kind.dtype], LEGACY_NAMES[weight._kind.dtype]
@@ -141,6 +142,11 @@ def check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None, transposed:
         raise RuntimeError(
             f"Input type ({kind.legacy_name}) and bias type ({bias._kind.legacy_name}) should be the same"
         )
+
+
+def _check_kernel(input: Tensor, transposed: bool) -> None:
+    """Refuse a dtype that PyTorch has no kernel for."""
+    kind = input._kind
     if kind.dtype.category == BOOL or (transposed and kind.dtype.category == INTEGER and kind.dtype is not int64):
         rank = max(input._array.ndim - 2, 2)
         name = (
@@ -180,6 +186,7 @@ def check_operands(name: str, rank: int, input: Tensor, weight: Any, bias: Any, 
             f"{list(input._array.shape)}"
         )
     if bias is not None and bias._kind.dtype is not input._kind.dtype:
+        _check_kernel(input, name.startswith("conv_transpose"))
         raise RuntimeError(
             f"Input type ({element_name(input)}) and bias type ({element_name(bias)}) should be the same"
         )

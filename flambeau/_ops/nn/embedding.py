@@ -16,7 +16,7 @@ from ..._core.tensor import Tensor
 from ..._dispatch.changes.inplace import check_writable
 from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.host_read import check
-from ..._dispatch.public.registry import public
+from ..._dispatch.public.registry import check_kind, public
 from ..._dispatch.writer import writer
 from ..reduce.moments import widened
 from ..reduce.norm import _EPSILON, _norm_of
@@ -160,8 +160,15 @@ def torch_embedding(
 @public(method=False)
 def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Scale down, in place, the rows at `indices` whose norm exceeds `max_norm`."""
+    shape = input._array.shape
+    if len(shape) != 2:
+        raise RuntimeError(
+            f"Expected 2-dimensional tensor, but got a tensor of shape {list(shape)} for argument #1 'self'"
+        )
     _check_indices("embedding_renorm_", indices, 2)
-    _check_rows(indices, input._array.shape[0])
+    _check_rows(indices, shape[0])
+    if input._kind.dtype.category < FLOAT:
+        raise RuntimeError(f"norm(): input dtype should be either floating point or complex, not {input.dtype}")
     check_writable(input)
     _renorm_rows(input, indices, max_norm, norm_type)
     return input
@@ -177,6 +184,8 @@ def _renorm_rows(self: Array, indices: Array, max_norm: float, norm_type: float)
 
 
 def _renormalise(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
+    for word, value in (("max_norm", max_norm), ("norm_type", norm_type)):
+        check_kind("embedding_renorm_", word, value)
     with recording(False):
         embedding_renorm_(weight, indices, max_norm, norm_type)
 
@@ -199,13 +208,17 @@ def embedding(
     tensor([[3., 4.],
             [1., 2.]])
     """
-    rows = weight._array.shape[0] if weight._array.ndim else 0
     padding = -1
-    if padding_idx is not None and weight._array.ndim == 2:
+    if padding_idx == 0:
+        padding = 0
+    elif padding_idx is not None:
+        if not weight._array.ndim:
+            raise IndexError("Dimension specified as 0 but tensor has no dimensions: weight has no rows")
+        rows = weight._array.shape[0]
         if not -rows <= padding_idx < rows:
             raise AssertionError(f"Padding_idx must be within num_embeddings: {padding_idx}, with {rows} rows")
         padding = padding_idx % rows
-    if max_norm is not None and weight._array.ndim == 2:
+    if max_norm is not None:
         _renormalise(weight, input, max_norm, norm_type)
     return torch_embedding(weight, input, padding, scale_grad_by_freq, sparse)
 

@@ -237,9 +237,9 @@ def multi_head_attention_forward(
     need_weights: bool = True,
     attn_mask: Tensor | None = None,
     use_separate_proj_weight: bool = False,
-    q_proj_weight: Tensor | None = None,
-    k_proj_weight: Tensor | None = None,
-    v_proj_weight: Tensor | None = None,
+    q_proj_weight: Any = None,  # these three are tensors where they are used, and not looked at elsewhere
+    k_proj_weight: Any = None,
+    v_proj_weight: Any = None,
     static_k: Tensor | None = None,
     static_v: Tensor | None = None,
     average_attn_weights: bool = True,

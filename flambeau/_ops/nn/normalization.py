@@ -142,6 +142,12 @@ def _checked(
         missing = "running_mean" if running_mean is None else "running_var"
         raise RuntimeError(f"{missing} must be defined in evaluation mode")
     _check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    for each in (running_mean, running_var):
+        if each is not None and each._array.ndim != 1:
+            raise RuntimeError(
+                f"TensorAccessor expected 1 dims but tensor has {each._array.ndim}: a running statistic of batch_norm "
+                f"has the shape {list(each._array.shape)}"
+            )
     if training and (running_mean is None) is not (running_var is None):
         raise ValueError("running_mean and running_var must either both be None or neither be None")
     return check_parameters("batch_norm", input, weight, bias, running_mean, running_var)

@@ -210,21 +210,29 @@ def rnn_relu(input: Tensor | None = None, *args: Any, **options: Any) -> tuple[T
 # ----- single steps ------------------------------------------------------------------------------------------------
 
 
+def _size(matrix: Any, dim: int) -> int:
+    shape: tuple[int, ...] = matrix._array.shape
+    if len(shape) <= dim:
+        raise IndexError(f"Dimension out of range: a cell takes matrices, but got the shape {list(shape)}")
+    return shape[dim]
+
+
 def _check_step(input: Any, states: Sequence[Any], w_ih: Any, w_hh: Any) -> tuple[int, ...]:
     """The sizes of a sequence of one step."""
-    shape, hidden_size = input._array.shape, w_hh._array.shape[1]
-    for each in (input, *states):
-        if each._array.ndim != 2:
-            raise IndexError(f"Dimension out of range: a cell takes matrices, but got {each.dim()} dimensions")
-    batch, width = shape
+    hidden_size = w_hh._array.shape[1]
+    batch, width = _size(input, 0), _size(input, 1)
     if width != w_ih._array.shape[1]:
         raise RuntimeError(f"input has inconsistent input_size: got {width} expected {w_ih._array.shape[1]}")
     for number, state in enumerate(states):
-        rows, columns = state._array.shape
+        rows = _size(state, 0)
         if batch != rows:
             raise RuntimeError(f"Input batch size {batch} doesn't match hidden{number} batch size {rows}")
+        columns = _size(state, 1)
         if columns != hidden_size:
             raise RuntimeError(f"hidden{number} has inconsistent hidden_size: got {columns}, expected {hidden_size}")
+    for each in (input, *states):
+        if each._array.ndim != 2:
+            raise RuntimeError(f"a cell takes matrices, but got the shape {list(each._array.shape)}")
     return (batch,)
 
 

@@ -624,7 +624,7 @@ def _softshrink(self: Array, lambd: float) -> Array:
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """`input` moved towards 0 by `lambd`."""
     refuse("softshrink", input, *_FLOATS_ONLY)
-    if lambd < 0:
+    if not lambd >= 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd:g}.")
     return _softshrink(input, lambd)
 

@@ -61,8 +61,8 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
     _check_pair("isclose", input, other)
     if input.dtype is not other.dtype:
         raise RuntimeError(f"{LEGACY_NAMES[input.dtype]} did not match {LEGACY_NAMES[other.dtype]}")
-    if rtol < 0 or atol < 0:
-        name, value = ("rtol", rtol) if rtol < 0 else ("atol", atol)
+    if not (rtol >= 0 and atol >= 0):
+        name, value = ("atol", atol) if rtol >= 0 else ("rtol", rtol)
         raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
     if equal_nan and input._kind.dtype.category < FLOAT:
         equal_nan = False

@@ -130,7 +130,8 @@ _round = unary(
 @primitive("RoundBackward1", self=no_gradient)
 @in_single
 def _round_decimals(self: Array, decimals: int) -> Array:
-    scale = self.dtype.type(10.0 ** max(decimals, -decimals))
+    size = max(decimals, -decimals)
+    scale = self.dtype.type(10.0**size if size <= 308 else math.inf)
     if decimals < 0:
         return np.rint(self / scale) * scale
     return np.rint(self * scale) / scale
@@ -139,13 +140,13 @@ def _round_decimals(self: Array, decimals: int) -> Array:
 @public("special.round", function=False, method=False, name="round")
 def _special_round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Tensor:
     """Rounded to the nearest number with that many decimals, halves to even."""
-    return round(input, decimals=decimals or None, out=out)
+    return round(input, decimals=decimals, out=out)
 
 
 @public(inplace=True)
 def round(input: Tensor, *, decimals: int | None = None, out: Tensor | None = None) -> Tensor:
     """Rounded to the nearest number with that many decimals (none), halves to even."""
-    if decimals is None or (decimals == 0 and not input._kind.differentiable):
+    if decimals is None:
         return _round(input, out=out)
     refuse("round", input, BOOL, INTEGER, COMPLEX)
     return store_exactly(_round_decimals(input, decimals), out)

@@ -195,7 +195,7 @@ def _bounds(name: str, given: list[Any], low: int | None, high: int | None) -> t
 def _whole(caller: str, name: str, value: Any) -> int:
     if type(value) is int and -(2**63) <= value < 2**63:
         return value
-    if isinstance(value, Tensor):
+    if isinstance(value, Tensor) and not value.dim():
         value = value.item()
     number = whole(value, caller, name, 1 if name == "low" else 2)
     if not -(2**63) <= number < 2**63:
@@ -221,7 +221,8 @@ def _like(
     input: Tensor, dtype: Any, device: Any, draw: Writer, numbers: Numbers, generator: Generator | None,
     requires_grad: bool, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
-    kind = chosen_kind(dtype or input.dtype, device or input._kind.device)
+    dtype = input.dtype if dtype is None else dtype
+    kind = chosen_kind(dtype, input._kind.device if device is None else device)
     tensor = filled_like(input, kind, memory_format, None, requires_grad)
     draw(tensor, _source(generator), *numbers)
     return tensor
@@ -488,6 +489,9 @@ def uniform_(input: Tensor, *bounds: float, generator: Generator | None = None, 
     """Fill with numbers in [from, to): `uniform_(from=0, to=1)`."""
     ends = _ends("uniform_", bounds, named)
     low, high = ends.get("from", 0.0), ends.get("to", 1.0)
+    for word, value in (("from", low), ("to", high)):
+        if type(value) is not float and type(value) is not int:
+            check_kind("uniform_", word, value)
     return _fill(input, "UniformBackward0", _uniform, (low, high), generator)
 
 

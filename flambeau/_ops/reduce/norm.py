@@ -227,9 +227,9 @@ def renorm(input: Tensor, p: Any, dim: int, maxnorm: float) -> Tensor:
     """Scale the sub-tensors along `dim` whose `p`-norm exceeds `maxnorm` down to it."""
     if input._kind.dtype.category < FLOAT:
         raise RuntimeError(f"renorm: expected a floating point or complex tensor, got {LEGACY_NAMES[input.dtype]}")
-    if isinstance(p, complex) or p <= 0:
+    if isinstance(p, complex) or not p > 0:
         raise RuntimeError(f"renorm: non-positive-norm not supported: p is {p}")
-    if maxnorm < 0:
+    if not maxnorm >= 0:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
     if input._array.ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input._array.ndim} dimensions")

@@ -253,12 +253,12 @@ def diff(
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
-    dim = wrap_dim(dim, ndim)
     for end in (prepend, append):
         if end is not None:
-            _check_end(input, end, dim)
+            _check_end(input, end, wrap_dim(dim, ndim))
     if n == 0:
         return zeros_like(input).copy_(input)
+    dim = wrap_dim(dim, ndim)
     ends = [each for each in (prepend, input, append) if each is not None]
     result = _cat(ends, dim) if len(ends) > 1 else input
     for _ in range(n):

@@ -113,15 +113,15 @@ def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_
             f"{list(grad_output.shape)} does not equal {list(output.shape)} (while checking arguments for "
             "softmax_backward)"
         )
+    if grad_output._kind.dtype.category != FLOAT:
+        kernel = "softmax_backward_lastdim_kernel_impl"
+        raise NotImplementedError(f'"{kernel}" not implemented for {LEGACY_NAMES[grad_output.dtype]!r}')
     found = output.dtype if output.dtype is not grad_output.dtype else input_dtype
     if found is not grad_output.dtype and not (found is float32 and grad_output.dtype.itemsize == 2):
         raise RuntimeError(
             f"expected scalar type {LEGACY_NAMES[grad_output.dtype]} but found {LEGACY_NAMES[found]} (in "
             "_softmax_backward_data)"
         )
-    if grad_output._kind.dtype.category != FLOAT:
-        kernel = "softmax_backward_lastdim_kernel_impl"
-        raise NotImplementedError(f'"{kernel}" not implemented for {LEGACY_NAMES[grad_output.dtype]!r}')
     return _softmax_backward(grad_output, output, dim)
 
 

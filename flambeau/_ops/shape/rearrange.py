@@ -196,6 +196,8 @@ def roll(input: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(steps)}, dims:{len(axes)}")
     if axes and not input._array.ndim:
         raise IndexError(f"Dimension specified as {axes[0]} but tensor has no dimensions")
+    if not input._array.size:  # nothing moves, whatever the dimensions are
+        axes = axes[:0]
     return _roll(input, steps, tuple([wrap_dim(each, input._array.ndim) for each in axes]))
 
 

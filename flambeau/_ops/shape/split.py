@@ -128,6 +128,19 @@ def sizes_arguments(input: Tensor, split_sizes: Any, dim: int) -> tuple[tuple[in
     return sizes, dim
 
 
+def _whole(name: str, value: Any) -> int:
+    """A size or a number of parts."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments: sections must be an int, a tuple of ints or a "
+            f"Tensor, not {type(value).__name__}"
+        )
+    number = operator.index(value)
+    if not -(2**63) <= number < 2**63:
+        raise ValueError(f"Overflow when unpacking long long: {name}() was given sections beyond 64 bits")
+    return number
+
+
 @public()
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Parts of `tensor` along `dim`, of one size (the last may be smaller) or of the given sizes; they share memory.
@@ -137,8 +150,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
     """
     if isinstance(split_size_or_sections, (tuple, list)):
         return _split_with_sizes(tensor, *sizes_arguments(tensor, split_size_or_sections, dim))
-    size = operator.index(split_size_or_sections)
-    return _split(tensor, *split_arguments(tensor, size, dim))
+    return _split(tensor, *split_arguments(tensor, _whole("split", split_size_or_sections), dim))
 
 
 def _method_split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
@@ -262,13 +274,8 @@ def _as_indices(sections: Any) -> int | list[int]:
         places: int | list[int] = sections.tolist()
         return places
     if isinstance(sections, (tuple, list)):
-        return [int(each) for each in sections]
-    if not hasattr(sections, "__index__"):
-        raise TypeError(
-            "received an invalid combination of arguments: sections must be an int, a tuple of ints "
-            f"or a Tensor, not {type(sections).__name__}"
-        )
-    return int(sections)
+        return [operator.index(each) for each in sections]
+    return _whole("tensor_split", sections)
 
 
 def _split_like_numpy(input: Tensor, name: str, least: int, dim: int, sections: Any) -> tuple[Tensor, ...]:
@@ -279,7 +286,7 @@ def _split_like_numpy(input: Tensor, name: str, least: int, dim: int, sections: 
             f"{len(shape)} dimensions!"
         )
     if isinstance(sections, int):
-        count = sections
+        count = _whole(name, sections)
         if count == 0 or shape[dim] % count:
             raise RuntimeError(
                 f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {shape[dim]} "
@@ -310,6 +317,8 @@ def _split_method(split_function: Split) -> None:
     """The method, which takes the places of the cuts one by one as well."""
 
     def method(input: Tensor, *indices: Any) -> tuple[Tensor, ...]:
+        if not indices:
+            raise TypeError(f"{split_function.__name__}() received no sections: give their number, or where to cut")
         return split_function(input, indices[0] if len(indices) == 1 else indices)
 
     method.__doc__ = split_function.__doc__

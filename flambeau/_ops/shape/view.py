@@ -537,7 +537,8 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
 
 
 def _diagonal_of(array: Any, offset: int, dim1: int, dim2: int) -> Any:
-    found = array.diagonal(offset, dim1, dim2)
+    reach = max(array.shape[dim1], array.shape[dim2])  # beyond it there is nothing, however far
+    found = array.diagonal(max(-reach, min(offset, reach)), dim1, dim2)
     found.flags.writeable = array.flags.writeable  # NumPy hands it out read-only
     return found
 
@@ -688,6 +689,12 @@ _as_strided.tangent = _as_strided_tangent
 
 def strided_arguments(input: Tensor, size: Any, stride: Any, storage_offset: int | None) -> tuple[Any, Any, int | None]:
     """The arguments of `as_strided`, checked."""
+    for position, (word, each) in enumerate((("size", size), ("stride", stride)), 2):
+        if not isinstance(each, (tuple, list)):
+            raise TypeError(
+                f"as_strided(): argument '{word}' (position {position}) must be tuple of ints, not "
+                f"{type(each).__name__}"
+            )
     size, stride = as_shape((size,)), as_shape((stride,))
     if len(size) != len(stride):
         raise RuntimeError(f"mismatch in length of strides and shape: sizes {list(size)}, strides {list(stride)}")

@@ -372,6 +372,8 @@ def _publish_many(name: str, transform: Callable[..., Tensor], doc: str) -> None
     def of_two(
         input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Tensor | None = None
     ) -> Tensor:
+        if dim is None:
+            raise TypeError(f"fft_{name[:-1]}2(): argument 'dim' (position 3) must be tuple of ints, not NoneType")
         return _stored(transform(input, s, dim, norm), out, checked)
 
     _publish(function, name, doc)

@@ -171,6 +171,8 @@ def _checked(name: str, M: Any, dtype: Any, layout: Any, device: Any) -> Kind:
 
 def _trivial(M: Any, kind: Kind, requires_grad: bool) -> Tensor:
     """The window of no point or of one."""
+    if M not in (0, 1):
+        raise TypeError(f"linspace() received an invalid combination of arguments: M must be int, not {M}")
     return filled((int(M),), kind, 1, requires_grad)
 
 

@@ -247,10 +247,15 @@ def sparse_coo_tensor(
         return leaf(_empty_coo(size if indices is None else indices, dtype, device), requires_grad)
     content = as_values(values, dtype, device)
     places = as_indices(indices, content.device)
-    if isinstance(size, int):
-        size = (size,)
+    if size is not None and not (isinstance(size, (tuple, list)) and all(hasattr(each, "__index__") for each in size)):
+        raise TypeError(
+            "sparse_coo_tensor() received an invalid combination of arguments: size must be tuple of ints, not "
+            f"{type(size).__name__}"
+        )
     refuse_meta(content, places)
     where = places._array
+    if not where.ndim:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions: indices must be sparse_dim x nnz")
     if where.ndim != 2:
         raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(where.shape)}")
     if content.ndim == 0 and where.shape[1] == 1:

@@ -250,12 +250,18 @@ class _FractionalMaxPoolNd(Module):
             raise ValueError("only one of output_size and output_ratio may be specified")
         each = _ntuple(self._dims)
         self.kernel_size = each(kernel_size)
+        self._check_kernel(kernel_size)
         self.return_indices = return_indices
         self.register_buffer("_random_samples", _random_samples)
         self.output_size = each(output_size) if output_size is not None else None
         self.output_ratio = each(output_ratio) if output_ratio is not None else None
+        if self.output_ratio is not None and len(self.output_ratio) < self._dims:
+            raise IndexError(f"tuple index out of range: output_ratio has {len(self.output_ratio)} elements")
         if self.output_ratio is not None and not all(0 < ratio < 1 for ratio in self.output_ratio):
             raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+
+    def _check_kernel(self, kernel_size: Any) -> None:
+        """Refuse what this class refuses at once."""
 
     def forward(self, input: Tensor) -> Any:
         return getattr(F, self._function)(
@@ -280,6 +286,11 @@ class FractionalMaxPool3d(_FractionalMaxPoolNd):
 
     _dims = 3
     _function = "fractional_max_pool3d"
+
+    def _check_kernel(self, kernel_size: Any) -> None:
+        given = (kernel_size,) if isinstance(kernel_size, int) else kernel_size
+        if isinstance(given, (tuple, list)) and not all(length > 0 for length in given):
+            raise ValueError(f"kernel_size must be greater than 0, but got {kernel_size}")
 
 
 class _LPPoolNd(Module):

@@ -153,6 +153,8 @@ def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | Non
         gradients = _gradients(parameters)
         _check_foreach(gradients, foreach)
         bounds = {"min": -clip_value, "max": clip_value}
-        if gradients and not change_at_once("clamp_", gradients, [((), bounds)] * len(gradients)):
+        if not gradients:
+            raise RuntimeError("clip_grad_value_: none of the parameters has a gradient")
+        if not change_at_once("clamp_", gradients, [((), bounds)] * len(gradients)):
             for each in gradients:
                 each.clamp_(**bounds)

@@ -214,7 +214,7 @@ def _number_of_steps(total_steps: Any, epochs: Any, steps_per_epoch: Any) -> int
     else:
         raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
     for name, value in given.items():
-        if not isinstance(value, int) or value <= 0:
+        if value <= 0 or not isinstance(value, int):
             raise ValueError(f"Expected positive integer {name}, but got {value}")
     return math.prod(given.values())
 

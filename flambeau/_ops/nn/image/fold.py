@@ -56,14 +56,19 @@ def _col2im(
 
 
 def _pair(function: str, argument: str, position: int, value: Any) -> Shape:
-    if type(value) is int:
+    if type(value) is int and -(2**63) <= value < 2**63:
         return value, value
-    entries = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
+    entries = tuple(value) if isinstance(value, (tuple, list, dict, bytes)) else (value, value)
     for place, each in enumerate(entries):
         if isinstance(each, bool) or not hasattr(each, "__index__"):
             raise TypeError(
                 f"{function}(): argument '{argument}' (position {position}) must be tuple of ints, but found element "
                 f"of type {type(each).__name__} at pos {place}"
+            )
+        if not -(2**63) <= operator.index(each) < 2**63:
+            raise TypeError(
+                f"{function}(): argument '{argument}' failed to unpack the object at pos {place + 1} with error "
+                '"Overflow when unpacking long long"'
             )
     if len(entries) != 2:
         raise RuntimeError(f"It is expected {argument} equals to 2, but got size {len(entries)}")
@@ -103,11 +108,8 @@ def unfold_images(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: A
     _check_numbers(kernel, gaps, around, steps)
     shape = input._array.shape
     if len(shape) not in (3, 4) or 0 in shape[-3:]:
-        if len(shape) == 2:
-            raise IndexError(
-                "Dimension out of range (expected to be in range of [-2, 1], but got 2): images have 3 "
-                f"or 4 dimensions, not the shape {list(shape)}"
-            )
+        if len(shape) < 3:
+            raise IndexError(f"Dimension out of range: images have 3 or 4 dimensions, not the shape {list(shape)}")
         raise RuntimeError(
             "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, "
             f"but got: {list(shape)}"

@@ -308,7 +308,9 @@ def _sample(
     rank: int, input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
     shape, points = input._array.shape, grid._array.shape
-    if not shape or not points or shape[0] != points[0]:
+    if not shape or not points:
+        raise IndexError(f"Dimension specified as 0 but tensor has no dimensions: {_but_got(shape, points)[4:]}")
+    if shape[0] != points[0]:
         raise RuntimeError(
             f"grid_sampler(): expected grid and input to have same batch size, {_but_got(shape, points)}"
         )

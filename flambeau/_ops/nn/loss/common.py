@@ -181,7 +181,7 @@ def smooth_l1_loss(
 ) -> Tensor:
     """Absolute differences with a parabola of half-width `beta` at zero, of slope 1 outside."""
     number = reduction_number(reduction, size_average, reduce)
-    if beta < 0:
+    if not beta >= 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     input, target = _matched("smooth_l1_loss", input, target, "smooth_l1")
     if beta == 0:
@@ -215,7 +215,7 @@ def huber_loss(
 ) -> Tensor:
     """A parabola of half-width `delta` at zero, continued by straight lines."""
     number = reduction_number(reduction, None, None)
-    if delta <= 0:
+    if not delta > 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     stored = input.dtype
     input, target = _matched("huber_loss", input, target, "huber")
@@ -474,10 +474,10 @@ def _nll_any(input: Tensor, target: Any, weight: Any, reduction: int, ignore_ind
     return losses.view(target.shape) if reduction == NONE else losses
 
 
-def _check_classes(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> None:
+def _check_classes(
+    input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, kernel: str = "log_softmax_kernel"
+) -> None:
     shape, given = input._array.shape, target._array.shape
-    if not shape:
-        raise ValueError("Expected 1 or more dimensions (got 0)")
     classes = shape[0] if len(shape) == 1 else shape[1]
     if len(shape) == 1:
         if len(given) > 1:
@@ -509,6 +509,8 @@ def _check_classes(input: Tensor, target: Tensor, weight: Tensor | None, ignore_
             f"expected target dtype to be Long or Byte, but got {LEGACY_NAMES[target.dtype]}: expected scalar type "
             "Long. Class indices are int64; convert them with .long()"
         )
+    if not input.dtype.is_floating_point:
+        raise no_kernel(kernel, input)
     if weight is not None and weight.dtype is not input.dtype:
         raise RuntimeError(
             f"expected scalar type {LEGACY_NAMES[input.dtype]} but found {LEGACY_NAMES[weight.dtype]}: weight has the "
@@ -528,9 +530,9 @@ def nll_loss(
 ) -> Tensor:
     """The negative of the log-probabilities that `input` gives to the target classes."""
     number = reduction_number(reduction, size_average, reduce)
-    _check_classes(input, target, weight, ignore_index)
-    if not input.dtype.is_floating_point:
-        raise no_kernel("nll_loss_out_frame", input)
+    if not input._array.ndim:
+        raise ValueError("Expected 1 or more dimensions (got 0)")
+    _check_classes(input, target, weight, ignore_index, "nll_loss_out_frame")
     return _nll_any(input, target, weight, number, ignore_index)
 
 
@@ -559,6 +561,8 @@ def cross_entropy(
         if ignore_index >= 0:
             raise RuntimeError(f"ignore_index is not supported for floating point target, got {ignore_index}")
         return _soft_cross_entropy(input, target, weight, number, label_smoothing, class_dim)
+    if not input._array.ndim:
+        raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1): input has no classes")
     _check_classes(input, target, weight, ignore_index)
     if label_smoothing:
         logs = log_softmax(input, class_dim)

@@ -27,6 +27,8 @@ def _check_variance(var: Array) -> None:
 def _variance(input: Tensor, var: Tensor | float) -> Tensor:
     """`var` in a shape that fits `input`."""
     if not isinstance(var, Tensor):
+        if not isinstance(var, float):
+            raise TypeError(f"gaussian_nll_loss(): var must be Tensor or float, not {type(var).__name__}")
         if var < 0:
             raise ValueError(f"var has negative entry/entries: {var}")
         return full_like(input, var)

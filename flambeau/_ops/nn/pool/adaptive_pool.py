@@ -207,6 +207,8 @@ def _adaptive_max_pool3d(self: Array, output_size: Sizes) -> Any:
 
 def _completed(name: str, input: Tensor, output_size: Any, rank: int) -> Sizes:
     """The output size with the input's own in place of None."""
+    if isinstance(output_size, (dict, bytes)):  # PyTorch counts what it can count
+        raise RuntimeError(f"{name}: output_size must be {rank} numbers, not {type(output_size).__name__}")
     if not isinstance(output_size, (tuple, list)):
         return _whole(name, (output_size,) * rank)
     shape = input._array.shape
@@ -220,11 +222,13 @@ def _completed(name: str, input: Tensor, output_size: Any, rank: int) -> Sizes:
 
 def _whole(name: str, counts: tuple[Any, ...]) -> Sizes:
     """The output size, if it is made of integers."""
-    if all(type(each) is int for each in counts):
+    if all(type(each) is int and -(2**63) <= each < 2**63 for each in counts):
         return counts
     if not all(map(is_integer, counts)) or isinstance(counts[0], bool):
         kinds = ", ".join(type(each).__name__ for each in counts)
         raise TypeError(f"{name}(): argument 'output_size' (position 2) must be tuple of ints, not ({kinds})")
+    if not all(-(2**63) <= int(each) < 2**63 for each in counts):
+        raise ValueError(f"Overflow when unpacking long long: {name}() was given an output_size beyond 64 bits")
     return tuple([int(each) for each in counts])
 
 

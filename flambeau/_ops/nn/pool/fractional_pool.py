@@ -114,10 +114,19 @@ def _counts(name: str, rank: int, shape: Sizes, output_size: Any, output_ratio: 
         return _expanded(name, "output_size", output_size, rank)
     if output_ratio is None:
         raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
-    ratios = (output_ratio,) * rank if isinstance(output_ratio, (int, float)) else tuple(output_ratio)
-    if len(ratios) != rank:
+    if isinstance(output_ratio, (int, float)):
+        if rank == 2:
+            raise TypeError(f"{name}(): output_ratio must be a tuple, one for each dimension, not {output_ratio}")
+        output_ratio = (output_ratio,) * rank
+    ratios = tuple(output_ratio)
+    if len(ratios) > rank == 2:
         raise ValueError(f"{name} requires output_ratio to either be a single Int or tuple of Ints.")
-    return tuple([int(size * ratio) for size, ratio in zip(shape[-rank:], ratios, strict=True)])
+    if len(ratios) < rank:
+        raise IndexError(f"{name}: tuple index out of range: output_ratio has {len(ratios)} of {rank} elements")
+    try:
+        return tuple([int(size * ratio) for size, ratio in zip(shape[-rank:], ratios, strict=False)])
+    except ValueError:
+        raise ValueError(f"{name}: output_ratio must be numbers, but is {output_ratio}") from None
 
 
 def _check_samples(name: str, input: Tensor, samples: Tensor, rank: int) -> None:
@@ -145,12 +154,12 @@ def _pooled(
 ) -> Tensor:
     name = f"fractional_max_pool{rank}d"
     shape = input._array.shape
-    counts = _counts(name, rank, shape, output_size, output_ratio)
     if len(shape) <= rank:
         raise IndexError(
             f"{name}: Dimension out of range (expected a tensor of {rank + 1} or {rank + 2} dimensions, but got shape "
             f"{list(shape)})"
         )
+    counts = _counts(name, rank, shape, output_size, output_ratio)
     if input._kind.dtype.category != FLOAT:
         raise no_kernel("check_uniform_bounds", input)
     if samples is None:

@@ -195,6 +195,8 @@ def _window(
     pads = sizes(name, "padding", padding, rank, 4)
     if divisor_override == 0:
         raise RuntimeError(f"{name}: divisor must be not zero: divisor_override is 0")
+    if rank == 2 and len(shape) < 3:
+        raise IndexError(f"{name}: Dimension out of range: images have 3 or 4 dimensions, not the shape {list(shape)}")
     check_window(name, shape, kernel, steps or kernel, pads, (1,) * rank, ceil_mode)
     return kernel, steps, pads, bool(ceil_mode), bool(count_include_pad), divisor_override
 
@@ -241,7 +243,9 @@ def avg_pool3d(
 def _power_mean(rank: int, input: Tensor, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Tensor:
     kernel = (kernel_size,) * rank if isinstance(kernel_size, int) else tuple(kernel_size)
     if len(kernel) != rank:
-        raise ValueError(f"lp_pool{rank}d: kernel_size has {len(kernel)} values (expected {rank}): {list(kernel)}")
+        raise (RuntimeError if rank == 1 else ValueError)(
+            f"lp_pool{rank}d: kernel_size has {len(kernel)} values (expected {rank}): {list(kernel)}"
+        )
     means = (avg_pool1d, avg_pool2d, avg_pool3d)[rank - 1](input.pow(norm_type), kernel, stride, 0, ceil_mode)
     return (means.sign() * relu(means.abs()) * math.prod(kernel)).pow(1.0 / norm_type)
 

@@ -311,23 +311,6 @@ def check_foreach(foreach: bool | None, differentiable: bool) -> None:
         raise AssertionError("_foreach ops don't support autograd: use foreach=False with differentiable=True")
 
 
-def unscaled(grads: Sequence[Tensor], fused: bool | None, grad_scale: Tensor | None, found_inf: Tensor | None) -> bool:
-    """Divide the gradients by the scale of mixed-precision training; False if the step is to be skipped.
-
-    A `GradScaler` passes both to optimizers with `fused=True` only.
-    """
-    if grad_scale is None and found_inf is None:
-        return True
-    if not fused:
-        raise AssertionError("Expected grad_scale and found_inf to be None: they are for fused=True")
-    if found_inf is not None and found_inf.item() != 0:
-        return False
-    if grad_scale is not None:
-        for grad in grads:
-            grad.div_(grad_scale)
-    return True
-
-
 def as_scalar(value: Any) -> Any:
     """A tensor of one element as a 0-dimensional one; numbers as they are."""
     return value.squeeze() if isinstance(value, Tensor) and value.ndim else value

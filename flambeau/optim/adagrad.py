@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from .._core.tensor import Tensor
-from ._update import add_quotient, advance, as_scalar, check_foreach, number, unscaled, update_all, with_decay
+from ._scaling import skipped, update_with_steps_unless
+from ._update import add_quotient, as_scalar, check_foreach, number, with_decay
 from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, check_not_negative, scalar
 
 __all__ = ["Adagrad", "adagrad"]
@@ -118,7 +119,8 @@ def adagrad(
 ) -> None:
     """One step of `Adagrad` for each parameter."""
     check_foreach(foreach, differentiable)
-    if not unscaled(grads, fused, grad_scale, found_inf):
+    skip = skipped(grads, state_steps, fused, grad_scale, found_inf)
+    if skip is True:
         return
     lr = as_scalar(lr)
     if fused and any(each.is_sparse for each in grads):
@@ -135,7 +137,7 @@ def adagrad(
         total.addcmul_(grad, grad)
         add_quotient(param, grad, total.sqrt().add(eps), -(lr / (1 + (step - 1) * lr_decay)))
 
-    update_all(rule, advance(state_steps), params, grads, state_sums)
+    update_with_steps_unless(skip, rule, state_steps, params, grads, state_sums)
 
 
 def _change_named(param: Any, grad: Any, total: Any, weight_decay: float, eps: float, factor: Any) -> None:

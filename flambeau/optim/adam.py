@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from .._core.tensor import Tensor
+from ._scaling import skipped, update_with_steps_unless
 from ._update import (
     add_quotient,
-    advance,
     as_scalar,
     check_capturable,
     check_foreach,
     number,
-    unscaled,
-    update_all,
     with_decay,
 )
 from .optimizer import Group, GroupOptimizer, ParamsT, check_betas, check_lr, check_not_negative, scalar, zeros_of
@@ -160,7 +158,8 @@ def adam(
     """One step of `Adam` for each parameter."""
     check_foreach(foreach, differentiable)
     check_capturable(capturable, params)
-    if not unscaled(grads, fused, grad_scale, found_inf):
+    skip = skipped(grads, state_steps, fused, grad_scale, found_inf)
+    if skip is True:
         return
     lr, beta1, beta2 = as_scalar(lr), as_scalar(beta1), as_scalar(beta2)
 
@@ -185,9 +184,8 @@ def adam(
         denominator = (square.sqrt() / correction2**0.5).add_(eps)
         add_quotient(param, mean, denominator, -(lr / correction1))
 
-    update_all(
-        rule, advance(state_steps), params, grads, exp_avgs, exp_avg_sqs, *([max_exp_avg_sqs] if amsgrad else [])
-    )
+    lists = [params, grads, exp_avgs, exp_avg_sqs, *([max_exp_avg_sqs] if amsgrad else [])]
+    update_with_steps_unless(skip, rule, state_steps, *lists)
 
 
 def _average(mean: Any, value: Any, beta: Any) -> None:

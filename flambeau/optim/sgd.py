@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import compress
 from typing import Any, ClassVar
 
 from .._core.tensor import Tensor
-from ._update import add_scaled, as_scalar, unscaled, update_all, with_decay
+from ._scaling import skipped, update_unless
+from ._update import add_scaled, as_scalar, update_all, with_decay
 from .optimizer import Group, GroupOptimizer, ParamsT, check_fused
 
 __all__ = ["SGD", "sgd"]
@@ -123,7 +125,8 @@ def sgd(
     maximize: bool,
 ) -> None:
     """One step of `SGD` for each parameter; missing buffers are made and put in `momentum_buffer_list`."""
-    if not unscaled(d_p_list, fused, grad_scale, found_inf):
+    skip = skipped(d_p_list, (), fused, grad_scale, found_inf)
+    if skip is True:
         return
     lr = as_scalar(lr)
     if fused and any(each.is_sparse for each in d_p_list):
@@ -143,11 +146,16 @@ def sgd(
         add_scaled(param, grad, -lr)
 
     if momentum == 0:
-        update_all(rule, None, params, d_p_list)
+        update_unless(skip, rule, None, params, d_p_list)
         return
     first = [each is None for each in momentum_buffer_list]
     for position, grad in enumerate(d_p_list):
-        if first[position]:
-            momentum_buffer_list[position] = grad.detach().clone()
-    buffers: list[Any] = momentum_buffer_list
-    update_all(rule, first, params, d_p_list, buffers)
+        if first[position]:  # of a step that a device may skip, zeros are left
+            kept = grad.detach()
+            momentum_buffer_list[position] = kept.new_zeros(kept.shape) if skip is not False else kept.clone()
+    lists: list[list[Any]] = [params, d_p_list, momentum_buffer_list]
+    if skip is False:
+        update_all(rule, first, *lists)
+        return
+    for number in set(first):
+        update_unless(skip, rule, number, *[list(compress(each, [one is number for one in first])) for each in lists])

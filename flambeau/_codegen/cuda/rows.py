@@ -7,6 +7,7 @@ What is added up over all rows is kept by each thread for its own columns, while
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from ..row_program import COLUMN, ELEMENT, ROW, Pass, RowProgram, costly, passes
@@ -38,27 +39,23 @@ class Layout(NamedTuple):
 
 
 _HEAD = """
-enum { V = %(width)d, N = %(packs)d, ALONG = %(along)d, ACROSS = %(across)d, SHIFTED = %(shifted)d };
+enum { V = %(width)d, N = %(packs)d, ALONG = %(along)d, ACROSS = %(across)d };
 template <class T> struct alignas(sizeof(T) * V) Pack { T at[V]; };
 template <class T> FN Pack<T> fetch_apart(const T* row, i32 i, i32 length) {
   Pack<T> pack;
   for (int k = 0; k < V; k++) pack.at[k] = i + k >= 0 && i + k < length ? row[i + k] : (T)0;
   return pack;
 }
-template <class T> FN Pack<T> fetch(const T* row, i32 i, i32 length) {
-  if (SHIFTED && (i < 0 || i + V > length)) return fetch_apart(row, i, length);
-  return *(const Pack<T>*)(row + i);
+template <class T> FN Pack<T> fetch(const T* row, i32 i) { return *(const Pack<T>*)(row + i); }
+template <class T> FN void put_apart(T* row, i32 i, i32 length, Pack<T> pack) {
+  for (int k = 0; k < V; k++) if (i + k >= 0 && i + k < length) row[i + k] = pack.at[k];
 }
-template <class T> FN void put(T* row, i32 i, i32 length, Pack<T> pack) {
-  if (SHIFTED && (i < 0 || i + V > length)) {
-    for (int k = 0; k < V; k++) if (i + k >= 0 && i + k < length) row[i + k] = pack.at[k];
-  } else {
-    *(Pack<T>*)(row + i) = pack;
-  }
-}
+template <class T> FN void put(T* row, i32 i, Pack<T> pack) { *(Pack<T>*)(row + i) = pack; }
 """
+_WHOLE = "i >= 0 && i + V <= length"
+"""Where rows begin anywhere: whether a pack is within its row, and needs no look at each of its elements."""
 
-_JOINS = {"sum": ("0", "({x} + {y})"), "largest": ("-({type})__uint_as_float(0x7f800000u)", "f_maximum({x}, {y})")}
+_JOINS = {"sum": ("0", "({x} + {y})"), "largest": ("-({type})__uint_as_float(0x7f800000u)", "f_larger({x}, {y})")}
 
 
 def rows_source(program: RowProgram, layout: Layout) -> str:
@@ -75,6 +72,7 @@ class _Writer:
         self.layout = layout
         self.of_elements = program.is_of_elements()
         self.columns = program.stores_to(COLUMN)
+        self.short = all(TYPES[place.dtype].is_half for place in program.places)
         keeps = 0 < layout.packs * layout.width <= _KEPT
         self.kept = costly(program) if keeps else ()
         self.passes = passes(program, self.kept)
@@ -117,7 +115,7 @@ KERNEL_OF(ALONG * ACROSS) kernel(const __grid_constant__ Arguments a) {{
         if self.layout.packs:
             lines += [f"Pack<{self.memory(n).memory}> q{n}[N];" for n in self.column_loads]
             if self.column_loads and not self.layout.shifted:
-                lines += self.through([f"q{n}[j] = {self.fetched(n)};" for n in self.column_loads])
+                lines += self.through(self.loads(self.column_loads, whole=True))
         if not self.columns:
             return [*lines, "const i64 first = (i64)blockIdx.x * ACROSS;", *self.row()]
         if self.layout.packs:
@@ -144,10 +142,9 @@ KERNEL_OF(ALONG * ACROSS) kernel(const __grid_constant__ Arguments a) {{
         if self.layout.packs:
             names = self.element_loads
             lines += [f"Pack<{self.memory(n).memory}> q{n}[N];" for n in names]
-            loads = [f"q{n}[j] = {self.fetched(n)};" for n in names]
             if self.layout.shifted:
-                loads += [f"q{n}[j] = {self.fetched(n)};" for n in self.column_loads]
-            lines += self.through(loads)
+                names = names + self.column_loads
+            lines += self.through(self.either(lambda whole: self.loads(names, whole)))
             lines += [f"{self.type_of(step)} kept{step}[N][V];" for step in self.kept]
         for one in self.passes:
             lines += self.one_pass(one, last=one is self.passes[-1])
@@ -169,14 +166,26 @@ KERNEL_OF(ALONG * ACROSS) kernel(const __grid_constant__ Arguments a) {{
             ]
         return [f"for (i32 i = (i32)at * V {shift}; i < length; i += ALONG * V) {{", *inner, "}"]
 
-    def fetched(self, place: int) -> str:
+    def either(self, lines_of: Callable[[bool], list[str]]) -> list[str]:
+        """Statements about a pack, and others for packs at the ends of a row that are not whole, if there are any."""
+        if not self.layout.shifted:
+            return lines_of(True)
+        whole, apart = (["  " + line for line in lines_of(each)] for each in (True, False))
+        return [f"if ({_WHOLE}) {{", *whole, "} else {", *apart, "}"]
+
+    def loads(self, places: list[int], whole: bool) -> list[str]:
+        """Statements that keep a pack of each of these arrays."""
+        return [f"q{n}[j] = {self.fetched(n, whole)};" for n in places]
+
+    def fetched(self, place: int, whole: bool) -> str:
         """The pack of an array that begins at element `i`."""
-        kind = self.memory(place)
-        if self.program.places[place].has == COLUMN:
-            return f"fetch{'_apart' if self.layout.shifted else ''}(a.p{place}, i, length)"
         if self.layout.strided:
-            return f"Pack<{kind.memory}>{{a.p{place}[base + i * a.side]}}"
-        return f"fetch(a.p{place} + base, i, length)"
+            return f"Pack<{self.memory(place).memory}>{{a.p{place}[base + i * a.side]}}"
+        of_columns = self.program.places[place].has == COLUMN  # these begin anew with each row
+        row = f"a.p{place}" if of_columns else f"a.p{place} + base"
+        return f"fetch({row}, i)" if whole and not (of_columns and self.layout.shifted) else (
+            f"fetch_apart({row}, i, length)"
+        )  # fmt: skip
 
     # ----- passes ---------------------------------------------------------------------------------------------------
 
@@ -189,16 +198,19 @@ KERNEL_OF(ALONG * ACROSS) kernel(const __grid_constant__ Arguments a) {{
             lines.append(f"{self.type_of(number)} v{number} = {start};")
         stores = self.program.stores_to(ELEMENT) if last else []
         if one.reductions or stores or (last and self.columns):
-            lines += self.through(self.elements(one, stores, last))
+            if self.layout.packs:  # unrolled as they are, packs have their statements once
+                lines += self.through(self.elements(one, stores, last, whole=not self.layout.shifted))
+            else:
+                lines += self.through(self.either(lambda whole: self.elements(one, stores, last, whole)))
         return lines + self.meet(one.reductions)
 
-    def elements(self, one: Pass, stores: list[tuple[int, int]], last: bool) -> list[str]:
-        """What a pass does with a pack."""
+    def elements(self, one: Pass, stores: list[tuple[int, int]], last: bool, whole: bool) -> list[str]:
+        """What a pass does with a pack, of which all elements are those of the row if it is `whole`."""
         steps = [self.program.steps[number] for number in one.each]
         places = sorted({step[2] for step in steps if step[0] == "load"})
         index = "[j]" if self.layout.packs else ""
         lines = [] if self.layout.packs else [
-            f"const Pack<{self.memory(n).memory}> q{n} = {self.fetched(n)};" for n in places
+            f"const Pack<{self.memory(n).memory}> q{n} = {self.fetched(n, whole)};" for n in places
         ]  # fmt: skip
         lines += [f"Pack<{self.memory(place).memory}> s{place};" for place, _ in stores]
         inner: list[str] = []
@@ -218,15 +230,19 @@ KERNEL_OF(ALONG * ACROSS) kernel(const __grid_constant__ Arguments a) {{
         inner += [f"s{place}.at[k] = {self.stored(place, step)};" for place, step in stores]
         if last:
             inner += [self.added(place, step) for place, step in self.columns]
-        guard = ["  if (i + k >= 0 && i + k < length) {"] if self.layout.shifted else []
+        guard = [] if whole else ["  if (i + k >= 0 && i + k < length) {"]
         lines += ["#pragma unroll", "for (int k = 0; k < V; k++) {", *guard, *["  " + line for line in inner]]
         lines += ["  }"] * len(guard) + ["}"]
-        for place, _ in stores:
-            target = f"a.p{place}[base + i * a.side] = s{place}.at[0];" if self.layout.strided else (
-                f"put(a.p{place} + base, i, length, s{place});"
-            )  # fmt: skip
-            lines.append(f"if (active) {target}")
+        if stores:
+            keep = self.either if self.layout.packs else lambda lines_of: lines_of(whole)
+            lines += ["if (active) {", *keep(lambda whole: [self.put(place, whole) for place, _ in stores]), "}"]
         return lines
+
+    def put(self, place: int, whole: bool) -> str:
+        """The statement that writes a pack."""
+        if self.layout.strided:
+            return f"a.p{place}[base + i * a.side] = s{place}.at[0];"
+        return f"put{'' if whole else '_apart'}(a.p{place} + base, i{'' if whole else ', length'}, s{place});"
 
     def is_reduction(self, number: int) -> bool:
         return self.program.steps[number][0] in _JOINS
@@ -240,7 +256,8 @@ KERNEL_OF(ALONG * ACROSS) kernel(const __grid_constant__ Arguments a) {{
             return f"a.n{operands[0]}"
         if name == "length":
             return f"({TYPES[type_name].compute})length"
-        return step_of(self.program.steps, number)
+        value = step_of(self.program.steps, number)
+        return value.replace("f_exp(", "f_exp_for_half(") if self.short else value
 
     def stored(self, place: int, step: int) -> str:
         """What stands in memory for the value of a step."""

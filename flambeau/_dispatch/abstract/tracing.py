@@ -16,6 +16,7 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -101,11 +102,12 @@ def _unary(name: str, apply: Callable[..., Any]) -> Callable[[AbstractTensor], A
     return method
 
 
-def _by_numpy(apply: Callable[..., Any], swapped: bool = False) -> Callable[..., Any]:
-    """An operator whose result may have another type, in formulas alone."""
+def _by_numpy(apply: Callable[..., Any], swapped: bool = False, in_rules: bool = False) -> Callable[..., Any]:
+    """An operator whose result may have another type, in formulas alone or `in_rules` too."""
 
     def method(self: AbstractTensor, *others: Any) -> AbstractTensor:
-        self.check_formula(apply.__name__)
+        if not in_rules:
+            self.check_formula(apply.__name__)
         return self.traced(apply, (*others, self) if swapped else (self, *others))
 
     return method
@@ -261,6 +263,16 @@ class AbstractTensor:
     def zero_(self) -> AbstractTensor:
         return self.fill_(0)
 
+    # ----- choices --------------------------------------------------------------------------------------------------
+
+    __eq__ = _by_numpy(operator.eq, in_rules=True)
+    __gt__ = _by_numpy(operator.gt, in_rules=True)
+    __hash__ = object.__hash__
+
+    def where(self, condition: Any, other: Any) -> AbstractTensor:
+        """Itself where the condition holds."""
+        return self.traced(np.where, (condition, self, other))
+
     # ----- in formulas alone ---------------------------------------------------------------------------------------
 
     @property
@@ -283,11 +295,6 @@ class AbstractTensor:
 
     conjugate = conj
 
-    def where(self, condition: Any, other: Any) -> AbstractTensor:
-        """Itself where the condition holds."""
-        self.check_formula("where")
-        return self.traced(np.where, (condition, self, other))
-
     def masked_fill(self, mask: Any, value: Any) -> AbstractTensor:
         """Itself where the mask does not hold."""
         self.check_formula("masked_fill")
@@ -302,11 +309,8 @@ class AbstractTensor:
     __invert__ = _by_numpy(operator.invert)
     __lt__ = _by_numpy(operator.lt)
     __le__ = _by_numpy(operator.le)
-    __gt__ = _by_numpy(operator.gt)
     __ge__ = _by_numpy(operator.ge)
-    __eq__ = _by_numpy(operator.eq)
     __ne__ = _by_numpy(operator.ne)
-    __hash__ = object.__hash__
 
     def __getattr__(self, name: str) -> Any:
         self.check_formula(name)
@@ -362,10 +366,11 @@ def traced_rule(
 ) -> tuple[Program, tuple[int, ...], list[Any]]:
     """The program of an update rule, the positions of the tensors that it changes, and the numbers of this update.
 
-    A rule that refers to nothing but constants is traced once. If it is told of a step, its numbers follow from that.
+    A rule that refers to nothing but constants, and rules of such, is traced once. If it is told of a step, its numbers
+    follow from that.
     """
     stepping = type(number) is float
-    known = _constants_of(rule) if number is None or type(number) is bool or stepping else None
+    known = _constants_of(rule) if number is None or number is STEP or type(number) is bool or stepping else None
     if known is None:
         return _traced(rule, number, dtype, tensors)
     key = (*known, float if stepping else number, dtype, tensors)
@@ -407,12 +412,16 @@ _CONSTANTS = frozenset((bool, int, float, str, type(None)))
 
 def _constants_of(rule: Any) -> tuple[Any, ...] | None:
     """What tells a function from others, if all that it refers to are constants; else None."""
-    cells = [cell.cell_contents for cell in getattr(rule, "__closure__", None) or ()]
+    contents = [cell.cell_contents for cell in getattr(rule, "__closure__", None) or ()]
+    inner = [_constants_of(each) for each in contents if type(each) is FunctionType]
+    if None in inner:
+        return None
+    cells = [each for each in contents if type(each) is not FunctionType]
     types = [type(each) for each in cells]
     defaults = getattr(rule, "__defaults__", ()) or ()
     if not hasattr(rule, "__code__") or not _CONSTANTS.issuperset((*types, *map(type, defaults))):
         return None
-    return rule.__code__, *cells, *types, *defaults
+    return rule.__code__, *inner, *cells, *types, *defaults
 
 
 def _traced(

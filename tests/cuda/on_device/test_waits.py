@@ -54,6 +54,43 @@ def test_a_training_step_does_not_wait(name: str, autocast: bool) -> None:
     assert WAITS.count == before + 3
 
 
+def _scaled_training(name: str, options: dict[str, Any], device: str, infinite: tuple[int, ...]) -> list[Any]:
+    """Steps with a scaled loss, some of which are infinite: parameters, states, the scale."""
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.Tanh(), torch.nn.Linear(8, 3)).to(device)
+    optimizer = getattr(torch.optim, name)(net.parameters(), 1e-2, fused=True, **options)
+    scaler = torch.amp.GradScaler(device, init_scale=1000.0, growth_interval=2)
+    given, labels = torch.randn(5, 6).to(device), torch.randint(0, 3, (5,)).to(device)
+    factors = [torch.tensor(torch.inf if step in infinite else 1.0).to(device) for step in range(6)]
+    before = WAITS.count
+    if device == "cuda":
+        cuda.set_sync_debug_mode("error")
+    for factor in factors:
+        optimizer.zero_grad()
+        scaler.scale(F.cross_entropy(net(given), labels) * factor).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    cuda.set_sync_debug_mode("default")
+    assert WAITS.count == before
+    seen = [*net.parameters(), *[each.grad for each in net.parameters()]]
+    seen += [each for state in optimizer.state.values() for each in state.values()]
+    return [scaler.get_scale(), *[each.detach().cpu() for each in seen]]
+
+
+@pytest.mark.parametrize("infinite", [(), (0, 3), (5,)])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("SGD", {}), ("SGD", {"momentum": 0.9}), ("Adam", {}), ("AdamW", {"amsgrad": True, "maximize": True})],
+)
+def test_a_fused_optimizer_skips_without_a_wait(name: str, options: dict[str, Any], infinite: tuple[int, ...]) -> None:
+    """As on the CPU, where the answer is read."""
+    expected = _scaled_training(name, options, "cpu", infinite)
+    actual = _scaled_training(name, options, "cuda", infinite)
+    assert actual[0] == expected[0]
+    for found, wanted in zip(actual[1:], expected[1:], strict=True):
+        assert torch.allclose(found, wanted, 1e-5, 1e-6, equal_nan=True)
+
+
 def test_modes() -> None:
     given = torch.ones(3, device="cuda")
     assert cuda.get_sync_debug_mode() == 0

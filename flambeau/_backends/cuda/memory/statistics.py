@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,26 @@ def _taken(journal: Journal) -> Any:
     """What is written down so far, taken out; others may write meanwhile."""
     found = journal[:]
     del journal[: len(found)]
-    return np.array(found, np.int64).reshape(-1, 2).T  # both numbers of a step are written at once
+    numbers = np.fromiter(found, np.int64, len(found)).reshape(-1, 2)  # both numbers of a step are written at once
+    return np.ascontiguousarray(numbers.T)
+
+
+class Course(NamedTuple):
+    """What many steps of a number come to."""
+
+    highest: int
+    """Above where it begins, if it goes up at all."""
+    up: int
+    down: int
+
+    @classmethod
+    def of(cls, steps: Any) -> Course:
+        """Of an array of steps, in order."""
+        if not steps.size:
+            return cls(0, 0, 0)
+        course = steps.cumsum()
+        total, covered = int(course[-1]), int(np.abs(steps).sum())
+        return cls(int(course.max()), (covered + total) // 2, (covered - total) // 2)
 
 
 class Gauge:
@@ -44,14 +63,12 @@ class Gauge:
         else:
             self.down -= amount
 
-    def follow(self, steps: Any) -> None:
-        """Many steps, an array of them."""
-        if not steps.size:
-            return
-        self.peak = max(self.peak, self.current + int(steps.cumsum().max()))
-        self.up += int(steps[steps > 0].sum())
-        self.down -= int(steps[steps < 0].sum())
-        self.current += int(steps.sum())
+    def follow(self, course: Course) -> None:
+        """Many steps."""
+        self.peak = max(self.peak, self.current + course.highest)
+        self.up += course.up
+        self.down += course.down
+        self.current += course.up - course.down
 
     def values(self) -> dict[str, int]:
         """By PyTorch's names."""
@@ -100,15 +117,17 @@ class Statistics:
 
     def add_up(self) -> None:
         """Bring the gauges up to date."""
-        sizes, requests = _taken(self.journal)
-        for side, keeps in (("all", None), ("small_pool", np.less_equal), ("large_pool", np.greater)):
-            steps = sizes if keeps is None else sizes[keeps(np.abs(sizes), SMALL)]
-            for name in ("allocation", "active"):
-                self.gauges[f"{name}.{side}"].follow(np.sign(steps))
-            for name in ("allocated_bytes", "active_bytes"):
-                self.gauges[f"{name}.{side}"].follow(steps)
-            wanted = requests if keeps is None else requests[keeps(np.abs(requests), SMALL)]
-            self.gauges[f"requested_bytes.{side}"].follow(wanted)
+        found = _taken(self.journal)
+        small = np.abs(found[0]) <= SMALL
+        for side, steps in (("all", found), ("small_pool", found[:, small]), ("large_pool", found[:, ~small])):
+            sizes, requests = steps
+            for names, course in (
+                (("allocation", "active"), Course.of(np.sign(sizes))),
+                (("allocated_bytes", "active_bytes"), Course.of(sizes)),
+                (("requested_bytes",), Course.of(requests)),
+            ):
+                for name in names:
+                    self.gauges[f"{name}.{side}"].follow(course)
 
     def reset_peaks(self) -> None:
         """Let the highest values begin again from the present ones."""

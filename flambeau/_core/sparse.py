@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from .arrays.sparse import BSC, BSR, COMPRESSED, COO, CSC, CSR, CooArray, SparseArray, to_dense_array
 from .device import LAYOUTS, device, layout
 from .dtype import LEGACY_NAMES, dtype, from_numpy_dtype
-from .kind import Kind, kind_of, kind_of_array
+from .kind import Kind, kind_of_array
 from .slots import SLOTS
 from .tensor import Parts, Tensor, new, new_counter
 from .version import Counter
@@ -199,8 +199,3 @@ def dense_tensor(array: Any, source: Tensor, counter: Counter | None = None) -> 
     """A dense tensor outside any graph over `array`, on the device of `source`."""
     kind = kind_of_array(array.dtype, source._kind.device)
     return Tensor._from_parts((array, kind, new_counter() if counter is None else counter))
-
-
-def dense_kind(kind: Kind) -> Kind:
-    """The kind of dense tensors of the same dtype on the same device."""
-    return kind_of(kind.dtype, kind.device)

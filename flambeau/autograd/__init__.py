@@ -42,7 +42,7 @@ def backward(
     if inputs is not None and len(_as_tuple(inputs)) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     outputs = _as_tuple(tensors)
-    roots = root_gradients(outputs, _optional_tuple(grad_tensors, len(outputs)), create_graph)
+    roots = root_gradients(outputs, _optional_tuple(grad_tensors, len(outputs)))
     wanted = None
     if inputs is not None:
         wanted = [_edge_of(each) for each in _as_tuple(inputs)]
@@ -106,7 +106,7 @@ def grad(
     _check_flags(keep, create_graph, allow_unused)
     if is_grads_batched:
         return _batched_grad(results_of, wanted_of, given, keep, create_graph, allow_unused, materialize_grads)
-    roots = root_gradients(results_of, given, create_graph)
+    roots = root_gradients(results_of, given)
     found = run_backward(roots, [_edge_of(each) for each in wanted_of], keep, create_graph, False)
     return tuple(
         _finish(each, gradient, allow_unused, materialize_grads, create_graph)
@@ -157,9 +157,7 @@ def _batched_grad(
     return tuple(next(rows) if each else None for each in found)
 
 
-def root_gradients(
-    outputs: tuple[Any, ...], given: tuple[Any, ...], create_graph: bool
-) -> list[tuple[Any, int, Tensor]]:
+def root_gradients(outputs: tuple[Any, ...], given: tuple[Any, ...]) -> list[tuple[Any, int, Tensor]]:
     """For each output its edge and the gradient to start from; ones for scalars."""
     if len(given) != len(outputs):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients")

@@ -196,7 +196,7 @@ def propagate(op: Any, args: Sequence[Any], outputs: list[Tensor], level: int) -
         elif isinstance(op, Elementwise) and not any(each.dtype.is_complex for each in (*_tensors(args), *outputs)):
             found = [_diagonal(op, args, outputs[0], tangents)]
         else:
-            found = _by_transposition(op, args, outputs, tangents)
+            found = _by_transposition(op, args, tangents)
     for output, tangent in zip(outputs, found, strict=True):
         if tangent is not None:
             _set_tangent(output, tangent)
@@ -227,7 +227,7 @@ def _diagonal(op: Elementwise, args: Sequence[Any], output: Tensor, tangents: di
     return total.to(output.dtype).expand(output.shape)
 
 
-def _by_transposition(op: Any, args: Sequence[Any], outputs: list[Tensor], tangents: dict[int, Tensor]) -> list[Any]:
+def _by_transposition(op: Any, args: Sequence[Any], tangents: dict[int, Tensor]) -> list[Any]:
     from . import grad
     from .grad_mode import enable_grad
 

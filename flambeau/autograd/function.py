@@ -363,7 +363,7 @@ def _bound_arguments(cls: type[Function], args: tuple[Any, ...], kwargs: dict[st
 def _wrap_outputs(cls: Any, node: FunctionNode, args: tuple[Any, ...], output: Any, edges: Any, recorded: bool) -> Any:
     single = not isinstance(output, tuple)
     outputs = [output] if single else list(output)
-    _check_dirty(node, args, outputs)
+    _check_dirty(node, outputs)
     node.edges = edges
     if recorded and THREAD.modes.anomaly:
         note_traceback(node)
@@ -388,7 +388,7 @@ def _wrap_outputs(cls: Any, node: FunctionNode, args: tuple[Any, ...], output: A
     return wrapped[0] if single else tuple(wrapped)
 
 
-def _check_dirty(node: FunctionNode, args: tuple[Any, ...], outputs: list[Any]) -> None:
+def _check_dirty(node: FunctionNode, outputs: list[Any]) -> None:
     for each in node.dirty_tensors:
         if not any(each is other for other in outputs):
             raise RuntimeError(

@@ -30,8 +30,6 @@ _MOST_ROWS = 4096
 _OF_A_CALL = ("kept", "settings", "TABLE")
 """Constants that are no part of what a program does."""
 
-_PLAIN = (int, float, complex, str, bytes, bool, range, slice, set, frozenset)
-
 
 class SizedSource(Source):
     """Source in which every number has a name, whose value is in a row of a table."""

@@ -75,11 +75,11 @@ def _by_environment(url: str, rank: int, world_size: int, timeout: timedelta = d
     query = _query(url)
     rank = _known("rank", rank, query, _RANKS, url)
     world_size = _known("world_size", world_size, query, _SIZES, url)
-    address, port = _meeting_point(rank, world_size)
+    address, port = _meeting_point(world_size)
     yield _tcp_store(address, port, rank, world_size, timeout), rank, world_size
 
 
-def _meeting_point(rank: int, world_size: int) -> tuple[str, int]:
+def _meeting_point(world_size: int) -> tuple[str, int]:
     address, port = os.environ.get("MASTER_ADDR"), os.environ.get("MASTER_PORT")
     if address is None and "SLURM_JOB_NODELIST" in os.environ:
         address = _first_host(os.environ["SLURM_JOB_NODELIST"])

@@ -51,12 +51,12 @@ def export(
         raise ValueError(f"Expected `mod` to be an instance of `torch.nn.Module`, got {type(mod)}.")
     if not isinstance(args, tuple):
         raise TypeError(f"Expecting `args` to be a tuple of example positional inputs, got {type(args)}")
-    named = _in_order(mod, args, kwargs or {})
+    named = _in_order(mod, kwargs or {})
     dims = dynamic_dimensions(mod, args, named, dynamic_shapes)
     return _Export(mod, args, named).program(dims)
 
 
-def _in_order(mod: Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+def _in_order(mod: Module, kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """The keyword arguments in the order of the module's parameters."""
     order = list(inspect.signature(mod.forward).parameters)
     return dict(sorted(kwargs.items(), key=lambda item: order.index(item[0]) if item[0] in order else len(order)))

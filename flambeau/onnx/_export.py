@@ -85,7 +85,7 @@ def export(
         positional, named = positional[:-1], dict(positional[-1])
     target = getattr(model, "module", None) if type(model).__name__ == "ExportedProgram" else None
     called: Any = target() if callable(target) else model
-    names = _input_names(called, positional, named, input_names, dynamo)
+    names = _input_names(called, positional, named, input_names)
     axes, written = _axes(names, positional, named, dynamic_shapes, dynamic_axes, called)
     opset = DEFAULT_OPSET if opset_version is None else opset_version
     if opset > onnx.defs.onnx_opset_version():
@@ -197,9 +197,7 @@ def _parameters(model: Any) -> list[str]:
         return []
 
 
-def _input_names(
-    model: Any, args: Sequence[Any], kwargs: Mapping[str, Any], given: Sequence[str] | None, dynamo: bool
-) -> list[str]:
+def _input_names(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any], given: Sequence[str] | None) -> list[str]:
     """A name for each leaf of the arguments: those that were given, in the order of the tensors, or the parameters'."""
     known = _parameters(model)
     names: list[str] = []

@@ -38,7 +38,7 @@ _SUMS = "struct Arguments {{ i64 channels; i64 rows; i64 places; const T* x; con
 
 def lines_sums_source(name: str, kept: str, width: int, gradient: bool) -> str:
     """For each channel two sums over part of the lines: of differences and their squares, or of what gradients need."""
-    loads, begin, step = _terms(kept, gradient, "(group + j)", width)
+    loads, begin, step = _terms(kept, gradient, "(group + j)")
     return f"""{_head(name)}{_pack(width)}
 {_SUMS.format(kept=TYPES[kept].memory)} i64 across; i64 blocks; i64 part; }};
 KERNEL kernel(const __grid_constant__ Arguments a) {{
@@ -76,7 +76,7 @@ KERNEL kernel(const __grid_constant__ Arguments a) {{
 
 def planes_sums_source(name: str, kept: str, width: int, gradient: bool) -> str:
     """The same sums over part of the samples' planes."""
-    loads, begin, step = _terms(kept, gradient, "channel", width, "* a.places")
+    loads, begin, step = _terms(kept, gradient, "channel", "* a.places")
     return f"""{_head(name)}{_pack(width)}
 {_SUMS.format(kept=TYPES[kept].memory)} i64 part; }};
 KERNEL kernel(const __grid_constant__ Arguments a) {{
@@ -110,7 +110,7 @@ KERNEL kernel(const __grid_constant__ Arguments a) {{
 """
 
 
-def _terms(kept: str, gradient: bool, channel: str, width: int, spread: str = "") -> tuple[str, str, str]:
+def _terms(kept: str, gradient: bool, channel: str, spread: str = "") -> tuple[str, str, str]:
     """What is read at a place, what is taken from the elements of a channel, and what is added to both sums."""
     loads = "const P x = *(const P*)(a.x + place);"
     if not gradient:

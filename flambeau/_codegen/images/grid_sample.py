@@ -136,7 +136,7 @@ def _taps(axes: Sequence[_Axis], steps: Sequence[Value]) -> list[_Tap]:
     return taps
 
 
-def _geometry(b: Builder, arguments: Arguments, first: int, rank: int) -> list[Value]:
+def _geometry(arguments: Arguments, first: int, rank: int) -> list[Value]:
     """The numbers (batch, channels, points, extents...) of a call."""
     return [arguments.integer(first + number) for number in range(3 + rank)]
 
@@ -174,7 +174,7 @@ def sample_grid(b: Builder, arguments: Arguments, dtype: str, rank: int, mode: i
     """(out, x, grid, batch, channels, points, extents...); an image has fewer than 2**31 pixels."""
     scalar = SCALARS[dtype]
     out, x, grid = (arguments.array(number).data for number in range(3))
-    batch, channels, points, *extents = _geometry(b, arguments, 3, rank)
+    batch, channels, points, *extents = _geometry(arguments, 3, rank)
     grain = steps_worth(b, channels, ELEMENTS // 8)
     captured = (out, x, grid, channels, points, *extents)
     with b.parallel(batch * points, grain, *captured, unlock=True) as (c, begin, end, inside):
@@ -214,7 +214,7 @@ def sample_grid_backward(
     """(of_x, of_grid, grad, x, grid, batch, channels, points, extents...): of_x is zero before; images in parallel."""
     scalar = SCALARS[dtype]
     of_x, of_grid, grad, x, grid = (arguments.array(number).data for number in range(5))
-    batch, channels, points, *extents = _geometry(b, arguments, 5, rank)
+    batch, channels, points, *extents = _geometry(arguments, 5, rank)
     captured = (of_x, of_grid, grad, x, grid, channels, points, *extents)
     slanted = mask[1] and mode != NEAREST
     grain = steps_worth(b, points * channels, ELEMENTS // 8)

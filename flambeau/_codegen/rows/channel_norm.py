@@ -132,11 +132,11 @@ def batch_norm_lines(
         count = b.convert(lines, F64)
         _block_sums(b, partial, x, means, lines, channels, scalar, wide, False)
         for i, lanes in b.lanes(0, channels, width):
-            total = column_total(b, b.at(partial, wide, i), wide, channels, _blocks(b, lines), lanes)
+            total = column_total(b, b.at(partial, wide, i), wide, channels, _blocks(lines), lanes)
             b.store(means, wide, i, b.convert(total / count, wide.compute))
         _block_sums(b, partial, x, means, lines, channels, scalar, wide, True)
         with b.loop(0, channels) as i:
-            squares = column_total(b, b.at(partial, wide, i), wide, channels, _blocks(b, lines), 1)
+            squares = column_total(b, b.at(partial, wide, i), wide, channels, _blocks(lines), 1)
             middle, scale, spread = kinds.kept_statistics(b, b.load(means, wide, i), squares / count, count, eps)
             b.store(mean, kinds.kept, i, middle)
             b.store(rstd, kinds.kept, i, scale)
@@ -162,7 +162,7 @@ def batch_norm_lines(
                     c.store(target, scalar, i, value * scale)
 
 
-def _blocks(b: Builder, lines: Value) -> Value:
+def _blocks(lines: Value) -> Value:
     return (lines + (LINES - 1)) // LINES
 
 
@@ -180,7 +180,7 @@ def _block_sums(
     """For each block of lines the sums of each channel, or those of the squares around the means."""
     share = steps_worth(b, channels, ELEMENTS // (2 * LINES))
     captured = partial, x, means, lines, channels
-    with b.parallel(_blocks(b, lines), share, *captured, unlock=True) as (c, begin, end, inside):
+    with b.parallel(_blocks(lines), share, *captured, unlock=True) as (c, begin, end, inside):
         partial, x, means, lines, channels = inside
         with c.loop(begin, end) as block:
             last = c.smaller((block + 1) * LINES, lines)
@@ -296,7 +296,7 @@ def batch_norm_lines_backward(
         b.store(means, wide, i, b.load(mean, kinds.kept, i))
     share = steps_worth(b, channels, ELEMENTS // (2 * LINES))
     captured = partial, x, grad, means, lines, channels
-    with b.parallel(_blocks(b, lines), share, *captured, unlock=True) as (c, begin, end, inside):
+    with b.parallel(_blocks(lines), share, *captured, unlock=True) as (c, begin, end, inside):
         part, source, coming, middles, count, step = inside
         with c.loop(begin, end) as block:
             last = c.smaller((block + 1) * LINES, count)
@@ -313,7 +313,7 @@ def batch_norm_lines_backward(
         scale = b.load(rstd, kinds.kept, i)
         scale = scale if training else kinds.of_evaluation(b, scale, eps)
         along, total = (
-            column_total(b, b.at(partial, wide, i + channels * number), wide, channels * 2, _blocks(b, lines), 1)
+            column_total(b, b.at(partial, wide, i + channels * number), wide, channels * 2, _blocks(lines), 1)
             for number in range(2)
         )
         of_scale = along * b.convert(scale, F64)

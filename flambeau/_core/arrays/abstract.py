@@ -186,9 +186,6 @@ class AbstractArray(NDArrayOperatorsMixin):
     def partition(self, kth: Any, axis: int = -1, **options: Any) -> None:
         """Nothing to be parted."""
 
-    def setflags(self, **flags: Any) -> None:
-        """Nothing to be protected."""
-
     # ----- results of another shape or type ---------------------------------------------------------------------------
 
     def mean(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, **options: Any) -> Any:

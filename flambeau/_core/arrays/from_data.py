@@ -31,7 +31,6 @@ UINT64: DType = np.dtype(np.uint64)
 FLOAT16: DType = np.dtype(np.float16)
 FLOAT32: DType = np.dtype(np.float32)
 FLOAT64: DType = np.dtype(np.float64)
-COMPLEX64: DType = np.dtype(np.complex64)
 COMPLEX128: DType = np.dtype(np.complex128)
 
 _PYTHON_NUMBERS = frozenset((bool, int, float, complex))

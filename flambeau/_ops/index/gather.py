@@ -22,7 +22,7 @@ from ..shape.view import wrap_dim
 from .copy_then_write import publish_change, writing
 
 
-def positions_along(index: Any, shape: tuple[int, ...], dim: int) -> tuple[Any, ...]:
+def positions_along(index: Any, dim: int) -> tuple[Any, ...]:
     """The NumPy index that takes `index` as positions along `dim` and each other dimension as it runs."""
     key: list[Any] = [
         np.arange(size, like=index).reshape([-1 if i == each else 1 for i in range(index.ndim)])
@@ -115,7 +115,7 @@ def _gather(self: Array, dim: int, index: Array) -> Array:
     check_positions(positions, source.shape[dim], dim)
     if source.ndim == 1:
         return source[positions].reshape(index.shape)
-    return contiguous_array(source[positions_along(positions, source.shape, dim)])
+    return contiguous_array(source[positions_along(positions, dim)])
 
 
 @public(out=store_apart)

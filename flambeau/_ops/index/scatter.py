@@ -68,7 +68,7 @@ def _placed(target: Any, dim: int, index: Any, values: Any) -> tuple[Any, Any, A
     check_positions(index, target.shape[dim], dim)
     if is_array(values):
         values = values.reshape(values.shape or (1,))[tuple([slice(size) for size in index.shape])]
-    return target, positions_along(index, target.shape, dim), values
+    return target, positions_along(index, dim), values
 
 
 @writing(

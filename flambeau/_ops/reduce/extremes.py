@@ -30,18 +30,18 @@ _largest: Any = np.maximum.reduce
 
 def evenly_distributed(grad: Tensor, self: Tensor, result: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:
     """The gradient of an extreme, shared evenly by all elements that attain it."""
-    result = restore_dims(result, self.ndim, dim, keepdim)
+    result = restore_dims(result, dim, keepdim)
     attained = (self == result).logical_or(self.isnan())  # where there is a NaN, it is the extreme
     return _shared(grad, attained, dim, keepdim)
 
 
 def _shared(grad: Tensor, attained: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:
-    return attained * (restore_dims(grad, attained.ndim, dim, keepdim) / attained.sum(dim, keepdim=True))
+    return attained * (restore_dims(grad, dim, keepdim) / attained.sum(dim, keepdim=True))
 
 
 def _amax_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:
     # A NaN equals nothing: as in PyTorch, the gradient is NaN where the extreme is.
-    return _shared(grad, self == restore_dims(result, self.ndim, dim, keepdim), dim, keepdim)
+    return _shared(grad, self == restore_dims(result, dim, keepdim), dim, keepdim)
 
 
 def check_nonempty(name: str, input: Tensor, dim: int | None = None) -> None:

@@ -28,8 +28,8 @@ def _norm_gradient(
     grad: Tensor, self: Tensor, result: Tensor, ord: float, dim: tuple[int, ...], keepdim: bool
 ) -> Tensor | None:
     """At zero, and where several elements share the maximum, the sub-gradient of least norm, as in PyTorch."""
-    grad = restore_dims(grad, self.ndim, dim, keepdim)
-    result = restore_dims(result, self.ndim, dim, keepdim)
+    grad = restore_dims(grad, dim, keepdim)
+    result = restore_dims(result, dim, keepdim)
     if ord == 0:  # a count: no gradient
         return None
     if ord == 1:
@@ -287,7 +287,7 @@ def matrix_norm(
             result = values.amax(-1) if values._array.shape[-1] else _zero_norm(values, -1, False)
         else:
             result = values.amin(-1)
-        return restore_dims(result, input._array.ndim, dims, False) if keepdim else result
+        return restore_dims(result, dims, False) if keepdim else result
     if abs(ord) not in (1, math.inf):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     summed, compared = dims if abs(ord) == 1 else (dims[1], dims[0])

@@ -52,10 +52,10 @@ def reduced_dims(dim: Dims, ndim: int) -> tuple[int, ...]:
 
 def expand_reduced(grad: Tensor, shape: tuple[int, ...], dim: tuple[int, ...], keepdim: bool) -> Tensor:
     """The gradient of a reduction's result, spread over the shape that was reduced."""
-    return _expand(restore_dims(grad, len(shape), dim, keepdim), shape)
+    return _expand(restore_dims(grad, dim, keepdim), shape)
 
 
-def restore_dims(tensor: Tensor, ndim: int, dim: tuple[int, ...], keepdim: bool) -> Tensor:
+def restore_dims(tensor: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:
     """A reduction's result with its reduced dimensions back, each of size 1."""
     if keepdim or not dim:
         return tensor
@@ -343,9 +343,9 @@ def _prod_all(self: Array, dtype: Any) -> Array:
 def _prod_dim_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: int, keepdim: bool) -> Tensor:
     if self.ndim == 0:
         return grad
-    spread = restore_dims(grad, self.ndim, (dim,), keepdim)
+    spread = restore_dims(grad, (dim,), keepdim)
     if _is_without_zeros(self):
-        return spread * conj(restore_dims(result, self.ndim, (dim,), keepdim) / self)
+        return spread * conj(restore_dims(result, (dim,), keepdim) / self)
     return spread * conj(_product_of_others(self, dim))
 
 
@@ -399,7 +399,7 @@ def _moments_by_steps(array: Any, dim: tuple[int, ...], count: int, free: float,
 def _var_gradient(grad: Tensor, self: Tensor, dim: tuple[int, ...], correction: float, keepdim: bool) -> Tensor:
     free = math.prod(self.shape[each] for each in dim) - correction
     scale = 2.0 / free if free else math.nan
-    return restore_dims(grad, self.ndim, dim, keepdim) * scale * (self - self.mean(dim, keepdim=True))
+    return restore_dims(grad, dim, keepdim) * scale * (self - self.mean(dim, keepdim=True))
 
 
 def _std_gradient(

@@ -157,7 +157,7 @@ _functional("softmin", _softmax, "softmax", negated=True)
 
 
 def _logsumexp_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:
-    whole, spread = (restore_dims(each, self._array.ndim, dim, keepdim) for each in (result, grad))
+    whole, spread = (restore_dims(each, dim, keepdim) for each in (result, grad))
     return spread * conj((self - whole).exp())
 
 

@@ -15,14 +15,14 @@ def without_repeats(items: Sequence[Item], wanted: Sequence[Value]) -> list[Item
     names: dict[int, Value] = {}
     known: dict[tuple[object, ...], list[Call]] = {}
     found: list[Item] = []
-    for position, item in enumerate(items):
+    for item in items:
         item = renamed(item, names)
         if type(item) is Call and is_pure(item) and type(item.results) is Value:
             like = known.setdefault((item.op, *values_in(item.args)), [])
             before = next((each for each in like if same_value(each.args, item.args)), None)
             if before is None:
                 like.append(item)
-            elif _can_be_one(before, item, position, memory := memory or Memory(items, wanted)):
+            elif _can_be_one(before, item, memory := memory or Memory(items, wanted)):
                 names[item.results.number] = before.results
                 memory.join(before.results.number, item.results.number)
                 continue
@@ -30,7 +30,7 @@ def without_repeats(items: Sequence[Item], wanted: Sequence[Value]) -> list[Item
     return found
 
 
-def _can_be_one(before: Call, again: Call, position: int, memory: Memory) -> bool:
+def _can_be_one(before: Call, again: Call, memory: Memory) -> bool:
     """Whether nobody changes either result, or what they were made of, and nobody else gets to see them."""
     first, second = before.results.number, again.results.number
     since = memory.made[first]

@@ -210,7 +210,7 @@ def _elementwise(sheet: Sheet, ufunc: np.ufunc, inputs: tuple[Any, ...], target:
         raise Untraceable(str(error)) from None
     shape = np.broadcast_shapes(*[each.shape for each in inputs if hasattr(each, "shape")])
     if target is None:
-        place = sheet.new(shape, result, _strides(operands, shape, result))
+        place = sheet.new(shape, result, _strides(operands, result))
     else:
         place = target.place
         if place.header.shape != shape or place.header.dtype != result:
@@ -220,7 +220,7 @@ def _elementwise(sheet: Sheet, ufunc: np.ufunc, inputs: tuple[Any, ...], target:
     return StandIn(sheet, place)
 
 
-def _strides(operands: Sequence[Any], shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[int, ...] | None:
+def _strides(operands: Sequence[Any], dtype: np.dtype[Any]) -> tuple[int, ...] | None:
     """The strides that a ufunc gives its result; None: C order."""
     headers = [each.header if type(each) is Place else np.asarray(each) for each in operands]
     if all(each.flags.c_contiguous for each in headers):

@@ -81,7 +81,7 @@ def _functional_one(name: str, *order: str) -> Callable[..., Any]:
     return compute
 
 
-def _upsample(mode: str, dimensions: int) -> Callable[..., Any]:
+def _upsample(mode: str) -> Callable[..., Any]:
     """`upsample_nearest2d` and its like: sizes, then perhaps corners, then scales, one of the two being None."""
     aligns = mode in ("linear", "bilinear", "bicubic", "trilinear")
 
@@ -204,15 +204,15 @@ LAYERS: dict[str, Callable[..., Any]] = {
     },
     **{f"reflection_pad{n}d": _pad("reflect") for n in (1, 2, 3)},
     **{f"replication_pad{n}d": _pad("replicate") for n in (1, 2, 3)},
-    "upsample_nearest1d": _upsample("nearest", 1),
-    "upsample_nearest2d": _upsample("nearest", 2),
-    "upsample_nearest3d": _upsample("nearest", 3),
-    "_upsample_nearest_exact1d": _upsample("nearest-exact", 1),
-    "_upsample_nearest_exact2d": _upsample("nearest-exact", 2),
-    "_upsample_nearest_exact3d": _upsample("nearest-exact", 3),
-    "upsample_linear1d": _upsample("linear", 1),
-    "upsample_bilinear2d": _upsample("bilinear", 2),
-    "upsample_bicubic2d": _upsample("bicubic", 2),
-    "upsample_trilinear3d": _upsample("trilinear", 3),
+    "upsample_nearest1d": _upsample("nearest"),
+    "upsample_nearest2d": _upsample("nearest"),
+    "upsample_nearest3d": _upsample("nearest"),
+    "_upsample_nearest_exact1d": _upsample("nearest-exact"),
+    "_upsample_nearest_exact2d": _upsample("nearest-exact"),
+    "_upsample_nearest_exact3d": _upsample("nearest-exact"),
+    "upsample_linear1d": _upsample("linear"),
+    "upsample_bilinear2d": _upsample("bilinear"),
+    "upsample_bicubic2d": _upsample("bicubic"),
+    "upsample_trilinear3d": _upsample("trilinear"),
 }
 """By the operator's name without `aten::`."""

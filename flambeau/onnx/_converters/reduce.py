@@ -104,7 +104,7 @@ def logsumexp(g: Graph, call: Result, self: Value, dim: Any, keepdim: bool) -> V
     return g.reduce("ReduceLogSumExp", g.cast(self, call.dtype), _dims(self, dim), keepdim)
 
 
-def _variance(g: Graph, call: Result, self: Value, dim: Any, correction: float, keepdim: bool) -> tuple[Value, Value]:
+def _variance(g: Graph, self: Value, dim: Any, correction: float, keepdim: bool) -> tuple[Value, Value]:
     dims = _dims(self, dim) or None
     mean = g.reduce("ReduceMean", self, dims, True)
     gap = g.op("Sub", self, mean)
@@ -118,13 +118,13 @@ def _variance(g: Graph, call: Result, self: Value, dim: Any, correction: float, 
 
 @converter("var", "std")
 def var(g: Graph, call: Result, self: Value, dim: Any, correction: float, keepdim: bool) -> Value:
-    variance = _variance(g, call, self, dim, correction, keepdim)[0]
+    variance = _variance(g, self, dim, correction, keepdim)[0]
     return variance if call.op == "var" else g.op("Sqrt", variance)
 
 
 @converter("var_mean", "std_mean")
 def var_mean(g: Graph, call: Result, self: Value, dim: Any, correction: float, keepdim: bool) -> list[Value]:
-    variance, mean = _variance(g, call, self, dim, correction, keepdim)
+    variance, mean = _variance(g, self, dim, correction, keepdim)
     return [variance if call.op == "var_mean" else g.op("Sqrt", variance), mean]
 
 

@@ -30,7 +30,7 @@ Step = Callable[..., tuple[Any, ...]]
 
 
 def _walk(
-    node: Operator, x: Tensor, lengths: Tensor | None, states: Sequence[Tensor], step: Step, reverse: bool
+    x: Tensor, lengths: Tensor | None, states: Sequence[Tensor], step: Step, reverse: bool
 ) -> tuple[Any, list[Any]]:
     """Run `step` over the time; a sequence that has ended keeps its state and gives zeros."""
     steps, current, outputs = x.shape[0], list(states), []
@@ -64,7 +64,7 @@ def _recurrent(
         bias = x.new_zeros(2 * gates * width) if b is None else b[number]
         start = [x.new_zeros(x.shape[1], width) if each is None else each[number] for each in states]
         step = make_step(node, w[number], r[number], bias, width, functions[number])
-        output, last = _walk(node, x, lengths, start, step, way == "reverse" or number == 1)
+        output, last = _walk(x, lengths, start, step, way == "reverse" or number == 1)
         outputs.append(output)
         ends.append(last)
     sequence = flambeau.stack(outputs, 1)

@@ -474,9 +474,7 @@ def _nll_any(input: Tensor, target: Any, weight: Any, reduction: int, ignore_ind
     return losses.view(target.shape) if reduction == NONE else losses
 
 
-def _check_classes(
-    input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, kernel: str = "log_softmax_kernel"
-) -> None:
+def _check_classes(input: Tensor, target: Tensor, weight: Tensor | None, kernel: str = "log_softmax_kernel") -> None:
     shape, given = input._array.shape, target._array.shape
     classes = shape[0] if len(shape) == 1 else shape[1]
     if len(shape) == 1:
@@ -532,7 +530,7 @@ def nll_loss(
     number = reduction_number(reduction, size_average, reduce)
     if not input._array.ndim:
         raise ValueError("Expected 1 or more dimensions (got 0)")
-    _check_classes(input, target, weight, ignore_index, "nll_loss_out_frame")
+    _check_classes(input, target, weight, "nll_loss_out_frame")
     return _nll_any(input, target, weight, number, ignore_index)
 
 
@@ -563,7 +561,7 @@ def cross_entropy(
         return _soft_cross_entropy(input, target, weight, number, label_smoothing, class_dim)
     if not input._array.ndim:
         raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1): input has no classes")
-    _check_classes(input, target, weight, ignore_index)
+    _check_classes(input, target, weight)
     if label_smoothing:
         logs = log_softmax(input, class_dim)
         return _smoothed(logs, target, weight, number, ignore_index, label_smoothing, class_dim)

@@ -42,10 +42,10 @@ def elementwise(call: Call, number: int) -> list[Case]:
             inputs.append(Shard(at) if at >= 0 and own[at] == shape[dim] and shape[dim] != 1 else REPLICATE)
         if any(isinstance(each, Shard) for each in inputs):
             found.append(Case(tuple(inputs), Shard(dim)))
-    return found + _of_summands(call, number)
+    return found + _of_summands(call)
 
 
-def _of_summands(call: Call, number: int) -> list[Case]:
+def _of_summands(call: Call) -> list[Case]:
     """Where operands are still to be added up, and what is computed is linear in them."""
     name, count = call.op.name, len(call.operands)
     if name in _LINEAR and count == 1:

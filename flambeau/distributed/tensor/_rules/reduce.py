@@ -64,15 +64,15 @@ def _sum_all(call: Call, number: int) -> list[Case]:
 
 @cases("mean_dim")
 def _mean(call: Call, number: int) -> list[Case]:
-    return [*_others(call, number), *_means(call, number, dims_of(call, ("dim",))), Case((SUM,), SUM)]
+    return [*_others(call, number), *_means(call, dims_of(call, ("dim",))), Case((SUM,), SUM)]
 
 
 @cases("mean_all")
 def _mean_all(call: Call, number: int) -> list[Case]:
-    return [*_means(call, number, set(range(len(call.shapes[0])))), Case((SUM,), SUM)]
+    return [*_means(call, set(range(len(call.shapes[0])))), Case((SUM,), SUM)]
 
 
-def _means(call: Call, number: int, along: set[int]) -> list[Case]:
+def _means(call: Call, along: set[int]) -> list[Case]:
     """A mean over a cut dimension is the mean of the parts' means, if those are of one size."""
     return [Case((Shard(dim),), MEAN) for dim in along if divides(call, dim)]
 

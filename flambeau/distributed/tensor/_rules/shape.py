@@ -13,14 +13,14 @@ from .choice import REPLICATE, SUM, Call, Case, cases, runs
 Run = Callable[[list[Tensor], list[Layout]], Any]
 
 
-def _linear(call: Call, places: list[tuple[int, int]]) -> list[Case]:
+def _linear(places: list[tuple[int, int]]) -> list[Case]:
     """Dimensions of the one operand with their places in the result; what is still to be added up stays so."""
     return [*(Case((Shard(before),), Shard(after)) for before, after in places), Case((SUM,), SUM)]
 
 
 @cases("view", "reshape_alias", "unsafe_view", "view_copy")
 def _view(call: Call, number: int) -> list[Case]:
-    return _linear(call, _same_outermost(call))
+    return _linear(_same_outermost(call))
 
 
 def _same_outermost(call: Call) -> list[tuple[int, int]]:
@@ -72,7 +72,7 @@ def _run_view(call: Call) -> Run:
 def _expand(call: Call, number: int) -> list[Case]:
     before, after = call.shapes[0], call.forms()[0][0]
     missing = len(after) - len(before)
-    return _linear(call, [(dim, dim + missing) for dim in range(len(before)) if before[dim] == after[dim + missing]])
+    return _linear([(dim, dim + missing) for dim in range(len(before)) if before[dim] == after[dim + missing]])
 
 
 @runs("expand", "expand_copy")
@@ -83,24 +83,24 @@ def _run_expand(call: Call) -> Run:
 @cases("permute", "permute_copy")
 def _permute(call: Call, number: int) -> list[Case]:
     ndim = len(call.shapes[0])
-    return _linear(call, [(dim % ndim, place) for place, dim in enumerate(call.argument("dims"))])
+    return _linear([(dim % ndim, place) for place, dim in enumerate(call.argument("dims"))])
 
 
 @cases("t", "t_copy", "transpose", "transpose_copy")
 def _transpose(call: Call, number: int) -> list[Case]:
     ndim = len(call.shapes[0])
     if ndim < 2:
-        return _linear(call, [(dim, dim) for dim in range(ndim)])
+        return _linear([(dim, dim) for dim in range(ndim)])
     one, two = (0, 1) if call.op.name.startswith("t_") or call.op.name == "t" else call.args[1:3]
     swapped = {one % ndim: two % ndim, two % ndim: one % ndim}
-    return _linear(call, [(dim, swapped.get(dim, dim)) for dim in range(ndim)])
+    return _linear([(dim, swapped.get(dim, dim)) for dim in range(ndim)])
 
 
 @cases("unsqueeze", "unsqueeze_copy")
 def _unsqueeze(call: Call, number: int) -> list[Case]:
     ndim = len(call.shapes[0])
     new = call.argument("dim") % (ndim + 1)
-    return _linear(call, [(dim, dim + (dim >= new)) for dim in range(ndim)])
+    return _linear([(dim, dim + (dim >= new)) for dim in range(ndim)])
 
 
 @cases("squeeze_all squeeze_copy squeeze_dim squeeze_dim_copy squeeze_dims squeeze_dims_copy")
@@ -110,7 +110,7 @@ def _squeeze(call: Call, number: int) -> list[Case]:
     dims = {each % max(len(shape), 1) for each in ([given] if isinstance(given, int) else given)}
     removed = {dim for dim in dims if dim < len(shape) and shape[dim] == 1}
     left = [dim for dim in range(len(shape)) if dim not in removed]
-    return _linear(call, [(dim, place) for place, dim in enumerate(left)])
+    return _linear([(dim, place) for place, dim in enumerate(left)])
 
 
 @cases("select select_copy slice slice_copy split split_copy split_with_sizes split_with_sizes_copy unbind unbind_copy")
@@ -118,7 +118,7 @@ def _window(call: Call, number: int) -> list[Case]:
     ndim = len(call.shapes[0])
     along = call.argument("dim") % ndim
     removes = len(call.forms()[0][0]) < ndim if call.forms() else False
-    return _linear(call, [(dim, dim - (removes and dim > along)) for dim in range(ndim) if dim != along])
+    return _linear([(dim, dim - (removes and dim > along)) for dim in range(ndim) if dim != along])
 
 
 @cases("cat")
@@ -143,14 +143,14 @@ def _stack(call: Call, number: int) -> list[Case]:
 def _repeat(call: Call, number: int) -> list[Case]:
     repeats, shape = call.argument("repeats"), call.shapes[0]
     missing = len(repeats) - len(shape)
-    return _linear(call, [(dim, dim + missing) for dim in range(len(shape)) if repeats[dim + missing] == 1])
+    return _linear([(dim, dim + missing) for dim in range(len(shape)) if repeats[dim + missing] == 1])
 
 
 @cases("roll")
 def _roll(call: Call, number: int) -> list[Case]:
     ndim = len(call.shapes[0])
     dims = {each % ndim for each in call.argument("dims")}
-    return _linear(call, [(dim, dim) for dim in range(ndim) if dims and dim not in dims])
+    return _linear([(dim, dim) for dim in range(ndim) if dims and dim not in dims])
 
 
 @cases("index_select")

@@ -1,0 +1,1 @@
+"""What `gradcheck` and `gradgradcheck` are made of."""

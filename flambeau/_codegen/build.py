@@ -424,16 +424,18 @@ class Builder:
         """The address of an element."""
         return self.offset(pointer, index, scalar.memory)
 
-    def opaque(self, pointer: Value) -> Value:
-        """The same address, of which LLVM does not see how it was computed; to be asked for outside of inner loops.
+    def opaque(self, value: Value) -> Value:
+        """The same address or integer, of which LLVM does not see how it was computed; not for inner loops.
 
         LLVM looks for the best way to count up the addresses of a loop. Where it sees sums of many products in them,
-        this is most of the time that it takes for a kernel.
+        this is most of the time that it takes for a kernel; and where it sees multiples of one step, it would rather
+        add that step from one to the next than keep them.
         """
-        if "opaque" not in self.module.globals:
-            inner = self.subroutine("opaque", POINTER, [POINTER])
+        name = "opaque" if value.type == POINTER else f"opaque_{value.type}"
+        if name not in self.module.globals:
+            inner = self.subroutine(name, value.type, [value.type])
             inner.give_back(inner.arguments[0])
-        return self.call("opaque", POINTER, [pointer])
+        return self.call(name, value.type, [value])
 
     def load_raw(self, pointer: Value, type_: ir.Type, align: int | None = None) -> Value:
         """What stands at an address."""

@@ -17,8 +17,9 @@ from ..arrays import Arguments, without_lock
 from ..build import Builder, Value
 from ..kernel import kernel
 from ..products.gemm import Fields, Tile, from_panel, integer_at, multiply
+from ..rows.shared import scratch
 from ..shares import MULTIPLICATIONS, steps_worth
-from ..types import F32, I64, POINTER, SCALARS, VOID, float32
+from ..types import F32, I64, SCALARS, float32
 
 POINTS = 16
 """Numbers of a transformed tile."""
@@ -157,9 +158,7 @@ class _Winograd:
         b, sizes, tile = self.b, self.sizes, self.tile
         panel_size = sizes.channels * tile.columns
         plane = sizes.panels_per_unit * panel_size + APART
-        memory = b.call("malloc", POINTER, [(plane * POINTS) * 4 + 64])
-        image = Value(b, b.ir.inttoptr(((Value(b, b.ir.ptrtoint(memory.ir, I64)) + 63) & -64).ir, POINTER))
-        with b.loop(begin, end) as unit:
+        with scratch(b, float32, plane * POINTS) as image, b.loop(begin, end) as unit:
             block, batch = unit % sizes.blocks, unit // sizes.blocks
             tiles = b.select(batch == sizes.batches - 1, sizes.last_tiles, sizes.tiles)
             first = block * sizes.panels_per_unit
@@ -183,7 +182,6 @@ class _Winograd:
                             b.store(to, float32, row * tile.columns + vector * tile.lanes, total.value)
                 with b.loop(0, b.smaller(sizes.rows - row_tile * tile.rows, tile.rows)) as line:
                     self._write_row(out, row_tile * tile.rows + line, line, panel * tile.columns, tiles)
-        b.call("free", VOID, [memory])
         with b.when(b.total(self.error.value) != 0.0):
             b.store_raw(1, self.flag, I64, 8)
 

@@ -13,12 +13,14 @@ from dataclasses import dataclass
 
 from ..arrays import Arguments, ArrayArgument
 from ..build import Builder, Value
-from ..functions import exp, log
+from ..functions import log
+from ..functions.exponential import exp_of_difference
 from ..kernel import kernel
+from ..rows.shared import scratch
 from ..shares import MULTIPLICATIONS, steps_worth
 from ..types import SCALARS, Scalar
 from .gemm import BLOCK, transposed
-from .tile import Product, free_scratch, scratch
+from .tile import Product
 
 QUERIES = 32
 """How many queries are looked at together."""
@@ -136,70 +138,72 @@ def attention_forward(b: Builder, arguments: Arguments, dtype: str, causal: bool
     grain = _worth(b, keys * QUERIES, width + value_width)
     with b.parallel(batches * number_of_heads * blocks, grain, *captured, unlock=True) as (c, begin, end, inside):
         sums, scale, number_of_heads, rows, value_width, width, keys, blocks, *given = inside
-        room = scratch(c, scalar.compute, width * QUERIES + value_width * QUERIES + KEYS * QUERIES)
-        turned = room
-        gathered = c.at(turned, scalar, width * QUERIES)
-        scores = c.at(gathered, scalar, value_width * QUERIES)
-        largest, total, shrink = (c.stack(scalar.compute, QUERIES, 64) for _ in range(3))
-        with c.loop(begin, end) as task:
-            line = task // blocks
-            first = (task - line * blocks) * QUERIES
-            batch = line // number_of_heads
-            head = line - batch * number_of_heads
-            output, query, key, value, mask = (
-                _Heads.matrix(c, given[at : at + 4], batch, head) for at in range(0, 20, 4)
-            )
-            count = c.smaller(rows - first, QUERIES)
-            _turned(c, scalar, query, first, count, width, scale, turned)
-            for at, lanes in _parts(scalar):
-                c.store(largest, scalar, at, c.splat(c.constant(scalar.compute, _LOWEST), lanes))
-                c.store(total, scalar, at, c.splat(c.constant(scalar.compute, 0.0), lanes))
-            for index, lanes in c.lanes(0, value_width * count, 64 // scalar.size):
-                c.store(gathered, scalar, index, c.splat(c.constant(scalar.compute, 0.0), lanes))
-            limit = c.smaller(keys, first + QUERIES) if causal else keys
-            numbers = [_queries_from(c, first, at, lanes) for at, lanes in _parts(scalar)]
-            with c.loop(0, limit, KEYS) as start:
-                seen = c.smaller(limit - start, KEYS)
-                product(
-                    c,
-                    (seen, QUERIES, width),
-                    (key.row(c, scalar, start), key.step, 1),
-                    (turned, QUERIES),
-                    (scores, QUERIES),
-                    False,
+        with scratch(c, scalar, width * QUERIES + value_width * QUERIES + KEYS * QUERIES) as room:
+            turned = room
+            gathered = c.at(turned, scalar, width * QUERIES)
+            scores = c.at(gathered, scalar, value_width * QUERIES)
+            largest, total, shrink = (c.stack(scalar.compute, QUERIES, 64) for _ in range(3))
+            with c.loop(begin, end) as task:
+                line = task // blocks
+                first = (task - line * blocks) * QUERIES
+                batch = line // number_of_heads
+                head = line - batch * number_of_heads
+                output, query, key, value, mask = (
+                    _Heads.matrix(c, given[at : at + 4], batch, head) for at in range(0, 20, 4)
                 )
-                if causal or masked:
-                    with c.loop(0, seen) as row:
-                        line_of_scores = c.at(scores, scalar, row * QUERIES)
-                        if masked:
-                            _add_mask(c, scalar, line_of_scores, mask, start + row, first, count)
-                        if causal:
-                            _hide(c, scalar, line_of_scores, start + row, numbers)
-                _absorb(c, scalar, scores, seen, largest, total, shrink)
-                with c.loop(0, count) as row:
-                    factor = c.load(shrink, scalar, row)
-                    for column, lanes in c.lanes(0, value_width, 64 // scalar.size):
-                        place = row * value_width + column
-                        c.store(gathered, scalar, place, c.load(gathered, scalar, place, lanes) * factor)
-                product(
-                    c,
-                    (count, value_width, seen),
-                    (scores, 1, QUERIES),
-                    (value.row(c, scalar, start), value.step),
-                    (gathered, value_width),
-                    True,
-                )
-            with c.loop(0, count) as row:
-                sum_ = c.load(total, scalar, row)
-                empty = sum_ == 0.0
-                inverse = c.select(empty, c.constant(scalar.compute, 0.0), 1.0 / sum_)
-                target = output.row(c, scalar, first + row)
-                for column, lanes in c.lanes(0, value_width, 64 // scalar.size):
-                    c.store(
-                        target, scalar, column, c.load(gathered, scalar, row * value_width + column, lanes) * inverse
+                count = c.smaller(rows - first, QUERIES)
+                _turned(c, scalar, query, first, count, width, scale, turned)
+                for at, lanes in _parts(scalar):
+                    c.store(largest, scalar, at, c.splat(c.constant(scalar.compute, _LOWEST), lanes))
+                    c.store(total, scalar, at, c.splat(c.constant(scalar.compute, 0.0), lanes))
+                for index, lanes in c.lanes(0, value_width * count, 64 // scalar.size):
+                    c.store(gathered, scalar, index, c.splat(c.constant(scalar.compute, 0.0), lanes))
+                limit = c.smaller(keys, first + QUERIES) if causal else keys
+                numbers = [_queries_from(c, first, at, lanes) for at, lanes in _parts(scalar)]
+                with c.loop(0, limit, KEYS) as start:
+                    seen = c.smaller(limit - start, KEYS)
+                    product(
+                        c,
+                        (seen, QUERIES, width),
+                        (key.row(c, scalar, start), key.step, 1),
+                        (turned, QUERIES),
+                        (scores, QUERIES),
+                        False,
                     )
-                c.store(sums, scalar, line * rows + first + row, c.load(largest, scalar, row) + log(c, sum_))
-        free_scratch(c, room)
+                    if causal or masked:
+                        with c.loop(0, seen) as row:
+                            line_of_scores = c.at(scores, scalar, row * QUERIES)
+                            if masked:
+                                _add_mask(c, scalar, line_of_scores, mask, start + row, first, count)
+                            if causal:
+                                _hide(c, scalar, line_of_scores, start + row, numbers)
+                    _absorb(c, scalar, scores, seen, largest, total, shrink)
+                    with c.loop(0, count) as row:
+                        factor = c.load(shrink, scalar, row)
+                        for column, lanes in c.lanes(0, value_width, 64 // scalar.size):
+                            place = row * value_width + column
+                            c.store(gathered, scalar, place, c.load(gathered, scalar, place, lanes) * factor)
+                    product(
+                        c,
+                        (count, value_width, seen),
+                        (scores, 1, QUERIES),
+                        (value.row(c, scalar, start), value.step),
+                        (gathered, value_width),
+                        True,
+                    )
+                with c.loop(0, count) as row:
+                    sum_ = c.load(total, scalar, row)
+                    empty = sum_ == 0.0
+                    inverse = c.select(empty, c.constant(scalar.compute, 0.0), 1.0 / sum_)
+                    target = output.row(c, scalar, first + row)
+                    for column, lanes in c.lanes(0, value_width, 64 // scalar.size):
+                        c.store(
+                            target,
+                            scalar,
+                            column,
+                            c.load(gathered, scalar, row * value_width + column, lanes) * inverse,
+                        )
+                    c.store(sums, scalar, line * rows + first + row, c.load(largest, scalar, row) + log(c, sum_))
 
 
 @kernel
@@ -215,8 +219,7 @@ def attention_of_few_queries(b: Builder, arguments: Arguments, dtype: str, causa
     grain = _worth(b, keys, width + value_width)
     with b.parallel(batches * number_of_heads * rows, grain, *captured, *given, unlock=True) as (c, begin, end, inside):
         sums, scale, number_of_heads, rows, value_width, width, keys, *given = inside
-        scores = scratch(c, scalar.compute, keys)
-        with c.loop(begin, end) as task:
+        with scratch(c, scalar, keys) as scores, c.loop(begin, end) as task:
             line = task // rows
             number = task - line * rows
             batch = line // number_of_heads
@@ -244,7 +247,6 @@ def attention_of_few_queries(b: Builder, arguments: Arguments, dtype: str, causa
                     sum_.value = c.fma(weight, c.load(value.row(c, scalar, index), scalar, column, lanes), sum_.value)
                 c.store(target, scalar, column, sum_.value * c.splat(inverse, lanes))
             c.store(sums, scalar, task, largest + log(c, total))
-        free_scratch(c, scores)
 
 
 def _inner_products(c: Builder, scalar: Scalar, line: Value, lines: list[Value], width: Value) -> list[Value]:
@@ -270,7 +272,7 @@ def _exponentials(c: Builder, scalar: Scalar, scores: Value, count: Value) -> tu
     safe = c.select(largest == _LOWEST, c.constant(scalar.compute, 0.0), largest)
     wide, single = (c.variable(scalar.compute, 0.0, lanes) for lanes in (most, 1))
     for place, lanes in c.lanes(0, count, most):
-        weight = exp(c, c.load(scores, scalar, place, lanes) - c.splat(safe, lanes))
+        weight = exp_of_difference(c, c.load(scores, scalar, place, lanes) - c.splat(safe, lanes))
         c.store(scores, scalar, place, weight)
         (wide if lanes > 1 else single).add(weight)
     return largest, c.total(wide.value) + single.value
@@ -288,10 +290,10 @@ def _absorb(
             highest.value = c.maximum(highest.value, c.load(scores, scalar, row * QUERIES + at, lanes))
         # Queries that have seen no key yet: nothing is subtracted from their scores, which are -inf.
         safe = c.select(highest.value == _LOWEST, c.constant(before.type, 0.0), highest.value)
-        factor = exp(c, before - safe)
+        factor = exp_of_difference(c, before - safe)
         sums = c.variable(scalar.compute, c.load(total, scalar, at, lanes) * factor, lanes)
         with c.loop(0, seen) as row:
-            weight = exp(c, c.load(scores, scalar, row * QUERIES + at, lanes) - safe)
+            weight = exp_of_difference(c, c.load(scores, scalar, row * QUERIES + at, lanes) - safe)
             c.store(scores, scalar, row * QUERIES + at, weight)
             sums.value = sums.value + weight
         c.store(largest, scalar, at, highest.value)
@@ -303,7 +305,7 @@ def _absorb(
 def attention_backward(b: Builder, arguments: Arguments, dtype: str, causal: bool, masked: bool) -> None:
     """(of_query, of_key, of_value, query, key, value, output, grad, mask, logsumexp, scale).
 
-    The gradients are without gaps, and zero at the beginning.
+    Gradients of keys that no query sees are left as they are.
     """
     scalar = SCALARS[dtype]
     product = Product(b, scalar)
@@ -318,89 +320,93 @@ def attention_backward(b: Builder, arguments: Arguments, dtype: str, causal: boo
     grain = _worth(b, rows * keys, 3 * width + 2 * value_width)
     with b.parallel(batches * number_of_heads, grain, *captured, unlock=True) as (c, begin, end, inside):
         sums, scale, number_of_heads, rows, value_width, width, keys, *given = inside
-        room = scratch(c, scalar.compute, width * QUERIES + value_width * QUERIES + 2 * KEYS * QUERIES)
-        turned = room
-        turned_grad = c.at(turned, scalar, width * QUERIES)
-        weights = c.at(turned_grad, scalar, value_width * QUERIES)
-        of_scores = c.at(weights, scalar, KEYS * QUERIES)
-        row_sums, logs = (c.stack(scalar.compute, QUERIES, 64) for _ in range(2))
-        with c.loop(begin, end) as line, c.loop(0, rows, QUERIES) as first:
-            batch = line // number_of_heads
-            head = line - batch * number_of_heads
-            of_query, of_key, of_value, query, key, value, output, grad, mask = (
-                _Heads.matrix(c, given[at : at + 4], batch, head) for at in range(0, 36, 4)
-            )
-            count = c.smaller(rows - first, QUERIES)
-            _turned(c, scalar, query, first, count, width, scale, turned)
-            _turned(c, scalar, grad, first, count, value_width, None, turned_grad)
-            for at, lanes in _parts(scalar):
-                c.store(row_sums, scalar, at, c.splat(c.constant(scalar.compute, 0.0), lanes))
-                c.store(logs, scalar, at, c.splat(c.constant(scalar.compute, 0.0), lanes))
-            with c.loop(0, count) as row:
-                _row_sum(
-                    c,
-                    scalar,
-                    grad.row(c, scalar, first + row),
-                    output.row(c, scalar, first + row),
-                    value_width,
-                    row_sums,
-                    row,
+        with scratch(c, scalar, width * QUERIES + value_width * QUERIES + 2 * KEYS * QUERIES) as room:
+            turned = room
+            turned_grad = c.at(turned, scalar, width * QUERIES)
+            weights = c.at(turned_grad, scalar, value_width * QUERIES)
+            of_scores = c.at(weights, scalar, KEYS * QUERIES)
+            row_sums, logs = (c.stack(scalar.compute, QUERIES, 64) for _ in range(2))
+            blocks = (rows + QUERIES - 1) // QUERIES
+            with c.loop(begin, end) as line, c.loop(0, blocks) as done:
+                # The last queries come first: they see all keys, whose gradients others then add to.
+                first = (blocks - 1 - done) * QUERIES
+                batch = line // number_of_heads
+                head = line - batch * number_of_heads
+                of_query, of_key, of_value, query, key, value, output, grad, mask = (
+                    _Heads.matrix(c, given[at : at + 4], batch, head) for at in range(0, 36, 4)
                 )
-                sum_ = c.load(sums, scalar, line * rows + first + row)
-                c.store(logs, scalar, row, c.select(sum_ == _LOWEST, c.constant(scalar.compute, 0.0), sum_))
-            limit = c.smaller(keys, first + QUERIES) if causal else keys
-            numbers = [_queries_from(c, first, at, lanes) for at, lanes in _parts(scalar)]
-            with c.loop(0, limit, KEYS) as start:
-                seen = c.smaller(limit - start, KEYS)
-                key_rows, value_rows = key.row(c, scalar, start), value.row(c, scalar, start)
-                product(
-                    c, (seen, QUERIES, width), (key_rows, key.step, 1), (turned, QUERIES), (weights, QUERIES), False
-                )
-                product(
-                    c,
-                    (seen, QUERIES, value_width),
-                    (value_rows, value.step, 1),
-                    (turned_grad, QUERIES),
-                    (of_scores, QUERIES),
-                    False,
-                )
-                with c.loop(0, seen) as row:
-                    line_of_scores = c.at(weights, scalar, row * QUERIES)
-                    if masked:
-                        _add_mask(c, scalar, line_of_scores, mask, start + row, first, count)
-                    if causal:
-                        _hide(c, scalar, line_of_scores, start + row, numbers)
-                    for at, lanes in _parts(scalar):
-                        place = row * QUERIES + at
-                        weight = exp(c, c.load(weights, scalar, place, lanes) - c.load(logs, scalar, at, lanes))
-                        c.store(weights, scalar, place, weight)
-                        slope = c.load(of_scores, scalar, place, lanes) - c.load(row_sums, scalar, at, lanes)
-                        c.store(of_scores, scalar, place, weight * slope * scale)
-                product(
-                    c,
-                    (seen, value_width, count),
-                    (weights, QUERIES, 1),
-                    (grad.row(c, scalar, first), grad.step),
-                    (of_value.row(c, scalar, start), of_value.step),
-                    True,
-                )
-                product(
-                    c,
-                    (seen, width, count),
-                    (of_scores, QUERIES, 1),
-                    (query.row(c, scalar, first), query.step),
-                    (of_key.row(c, scalar, start), of_key.step),
-                    True,
-                )
-                product(
-                    c,
-                    (count, width, seen),
-                    (of_scores, 1, QUERIES),
-                    (key_rows, key.step),
-                    (of_query.row(c, scalar, first), of_query.step),
-                    True,
-                )
-        free_scratch(c, room)
+                count = c.smaller(rows - first, QUERIES)
+                _turned(c, scalar, query, first, count, width, scale, turned)
+                _turned(c, scalar, grad, first, count, value_width, None, turned_grad)
+                for at, lanes in _parts(scalar):
+                    c.store(row_sums, scalar, at, c.splat(c.constant(scalar.compute, 0.0), lanes))
+                    c.store(logs, scalar, at, c.splat(c.constant(scalar.compute, 0.0), lanes))
+                with c.loop(0, count) as row:
+                    _row_sum(
+                        c,
+                        scalar,
+                        grad.row(c, scalar, first + row),
+                        output.row(c, scalar, first + row),
+                        value_width,
+                        row_sums,
+                        row,
+                    )
+                    sum_ = c.load(sums, scalar, line * rows + first + row)
+                    c.store(logs, scalar, row, c.select(sum_ == _LOWEST, c.constant(scalar.compute, 0.0), sum_))
+                limit = c.smaller(keys, first + QUERIES) if causal else keys
+                numbers = [_queries_from(c, first, at, lanes) for at, lanes in _parts(scalar)]
+                with c.loop(0, limit, KEYS) as start:
+                    seen = c.smaller(limit - start, KEYS)
+                    key_rows, value_rows = key.row(c, scalar, start), value.row(c, scalar, start)
+                    product(
+                        c, (seen, QUERIES, width), (key_rows, key.step, 1), (turned, QUERIES), (weights, QUERIES), False
+                    )
+                    product(
+                        c,
+                        (seen, QUERIES, value_width),
+                        (value_rows, value.step, 1),
+                        (turned_grad, QUERIES),
+                        (of_scores, QUERIES),
+                        False,
+                    )
+                    with c.loop(0, seen) as row:
+                        line_of_scores = c.at(weights, scalar, row * QUERIES)
+                        if masked:
+                            _add_mask(c, scalar, line_of_scores, mask, start + row, first, count)
+                        if causal:
+                            _hide(c, scalar, line_of_scores, start + row, numbers)
+                        for at, lanes in _parts(scalar):
+                            place = row * QUERIES + at
+                            weight = exp_of_difference(
+                                c, c.load(weights, scalar, place, lanes) - c.load(logs, scalar, at, lanes)
+                            )
+                            c.store(weights, scalar, place, weight)
+                            slope = c.load(of_scores, scalar, place, lanes) - c.load(row_sums, scalar, at, lanes)
+                            c.store(of_scores, scalar, place, weight * slope * scale)
+                    product(
+                        c,
+                        (seen, value_width, count),
+                        (weights, QUERIES, 1),
+                        (grad.row(c, scalar, first), grad.step),
+                        (of_value.row(c, scalar, start), of_value.step),
+                        done,
+                    )
+                    product(
+                        c,
+                        (seen, width, count),
+                        (of_scores, QUERIES, 1),
+                        (query.row(c, scalar, first), query.step),
+                        (of_key.row(c, scalar, start), of_key.step),
+                        done,
+                    )
+                    product(
+                        c,
+                        (count, width, seen),
+                        (of_scores, 1, QUERIES),
+                        (key_rows, key.step),
+                        (of_query.row(c, scalar, first), of_query.step),
+                        start,
+                    )
 
 
 def _row_sum(c: Builder, scalar: Scalar, one: Value, two: Value, width: Value, into: Value, place: Value) -> None:

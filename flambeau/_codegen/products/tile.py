@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import llvmlite.ir as ir
-
 from ..build import Builder, Value
 from ..machine.engine import engine
 from ..types import I64, POINTER, VOID, Scalar
@@ -33,6 +31,7 @@ def write_product(b: Builder, scalar: Scalar) -> str:
     m, n, k, left, row_step, column_step, right, right_step, result, result_step, add = c.arguments
     widest = 64 // scalar.size
     most, vectors = _block()
+    offsets = [c.opaque(row_step * number) for number in range(most)]
     position = c.variable(I64, 0)
     for count, width in dict.fromkeys([(vectors, widest), (1, widest), (1, widest // 4), (1, 1)]):
         together = count * width
@@ -43,9 +42,10 @@ def write_product(b: Builder, scalar: Scalar) -> str:
             for rows in (most, 1):
                 end = at.value + (m - at.value) // rows * rows
                 with c.loop(at.value, end, rows) as row:
-                    factors = c.at(left, scalar, row * row_step), row_step, column_step
+                    factors = c.at(left, scalar, row * row_step), column_step
                     lines = c.at(right, scalar, column), right_step
-                    sums.write(rows, factors, lines, c.at(result, scalar, row * result_step + column), result_step, add)
+                    goal = c.at(result, scalar, row * result_step + column)
+                    sums.write(offsets[:rows], factors, lines, goal, result_step, add)
                 at.value = end
         position.value = whole
     c.give_back()
@@ -64,20 +64,22 @@ class _Sums:
 
     def write(
         self,
-        rows: int,
-        factors: tuple[Value, Value, Value],
+        offsets: list[Value],
+        factors: tuple[Value, Value],
         lines: tuple[Value, Value],
         result: Value,
         result_step: Value,
         add: Value,
     ) -> None:
-        """Write one block; every element is summed up in the order of `k`, however large the block is."""
+        """Write one block, whose rows have these offsets in A.
+
+        Every element is summed up in the order of `k`, however large the block is.
+        """
         c, scalar, width = self.c, self.scalar, self.width
-        left, row_step, column_step = factors
+        left, column_step = factors
         right, right_step = lines
         columns = range(0, self.vectors * width, width)
-        sums = [[c.variable(scalar.compute, 0.0, width) for _ in columns] for _ in range(rows)]
-        offsets = [row_step * number for number in range(rows)]
+        sums = [[c.variable(scalar.compute, 0.0, width) for _ in columns] for _ in offsets]
         factor, line = c.variable(POINTER, left), c.variable(POINTER, right)
         with c.loop(0, self.k):
             loaded = [c.load(line.value, scalar, column, width) for column in columns]
@@ -111,19 +113,8 @@ class Product:
         left: tuple[Value, Value | int, Value | int],
         right: tuple[Value, Value | int],
         result: tuple[Value, Value | int],
-        add: bool,
+        add: Value | int,
     ) -> None:
-        """`result` (+)= `left` times `right`, of m x k and k x n elements; `sizes` are (m, n, k)."""
-        arguments = [*sizes, *left, *right, *result, int(add)]
+        """`result` (+)= `left` times `right`, of m x k and k x n elements; `sizes` are (m, n, k). 0: do not add."""
+        arguments = [*sizes, *left, *right, *result, add]
         c.call(self.name, VOID, [each if isinstance(each, Value) else c.integer(each) for each in arguments])
-
-
-def scratch(c: Builder, element: ir.Type, count: Value) -> Value:
-    """Memory for `count` numbers, to be given back by `free_scratch`."""
-    size = 8 if isinstance(element, ir.DoubleType) else 4
-    return c.call("malloc", POINTER, [count * size])
-
-
-def free_scratch(c: Builder, place: Value) -> None:
-    """Give memory back."""
-    c.call("free", VOID, [place])

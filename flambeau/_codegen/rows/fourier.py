@@ -9,8 +9,7 @@ parts. Lanes do not meet, so a row has the same result whatever lies beside it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..arrays import Arguments
@@ -22,9 +21,6 @@ from .shared import scratch
 
 COMPLEX, REAL, HALF = "complex", "real", "half"
 """What a row is given as: complex numbers, real ones, or half of a Hermitian spectrum, whose transform is real."""
-
-_LINE = 64
-"""Bytes of a cache line, at which vectors are to begin."""
 
 
 @dataclass(frozen=True)
@@ -221,14 +217,6 @@ def _write(
                 c.store(start, scalar, column, row)
 
 
-@contextmanager
-def _aligned(c: Builder, scalar: Scalar, count: Value) -> Iterator[Value]:
-    """Memory for `count` elements from the beginning of a cache line on."""
-    with scratch(c, scalar, count + _LINE // scalar.size) as memory:
-        address = Value(c, c.ir.ptrtoint(memory.ir, I64))
-        yield memory + (-address & (_LINE - 1))
-
-
 @kernel
 def fourier_rows(b: Builder, arguments: Arguments, dtype: str, given: str, lanes: int) -> None:
     """(out, x, factors, turns, rows, points, passes, read, written, backward, scale).
@@ -247,7 +235,7 @@ def fourier_rows(b: Builder, arguments: Arguments, dtype: str, given: str, lanes
         out, x, factors, turns, rows, points, passes, read, written, backward, scale = inside
         block = Block(c, scalar, lanes, backward)
         size = points * (2 * lanes)
-        with _aligned(c, scalar, size * 2) as memory, c.loop(begin, end) as number:
+        with scratch(c, scalar, size * 2) as memory, c.loop(begin, end) as number:
             first = number * lanes
             numbers = [c.smaller(first + each, rows - 1) for each in range(lanes)]
             _read(c, scalar, given, [c.at(x, scalar, each * read) for each in numbers], memory, read)
@@ -276,7 +264,7 @@ def fourier_columns(b: Builder, arguments: Arguments, dtype: str, lanes: int) ->
         out, x, factors, turns, points, inner, passes, backward, scale, blocks = inside
         block = Block(c, scalar, lanes, backward)
         size = points * (2 * lanes)
-        with _aligned(c, scalar, size * 2) as memory, c.loop(begin, end) as task:
+        with scratch(c, scalar, size * 2) as memory, c.loop(begin, end) as task:
             slab = task // blocks
             column = c.smaller((task - slab * blocks) * lanes, inner - lanes)
             start = (slab * points * inner + column) * 2

@@ -9,12 +9,14 @@ import llvmlite.ir as ir
 
 from ..build import Builder, Operand, Value
 from ..shares import ELEMENTS, steps_worth
-from ..types import F64, I32, POINTER, VOID, Scalar, float32, float64
+from ..types import F64, I32, I64, POINTER, VOID, Scalar, float32, float64
 
 BLOCK = 1024
 """So many neighbours are added in their own precision; such sums then in double precision."""
 LINES = 128
 """The same for elements that lie below each other, each in its own lane."""
+_CACHE_LINE = 64
+"""Bytes, at which vectors are to begin: one in two lines is read and written twice."""
 
 Terms = Callable[[Value, int], Sequence[Value]]
 
@@ -92,10 +94,11 @@ def rounded(c: Builder, value: Value, scalar: Scalar) -> Value:
 
 @contextmanager
 def scratch(c: Builder, scalar: Scalar, count: Operand) -> Iterator[Value]:
-    """Memory for `count` elements during the body."""
-    place = c.call("malloc", POINTER, [c.integer(count) * scalar.size])
-    yield place
-    c.call("free", VOID, [place])
+    """Memory for `count` elements during the body, from the beginning of a cache line on."""
+    memory = c.call("malloc", POINTER, [c.integer(count) * scalar.size + (_CACHE_LINE - 1)])
+    address = Value(c, c.ir.ptrtoint(memory.ir, I64))
+    yield memory + (-address & (_CACHE_LINE - 1))
+    c.call("free", VOID, [memory])
 
 
 def load_lanes(c: Builder, pointer: Value, scalar: Scalar, index: Value, lanes: int, step: Value) -> Value:

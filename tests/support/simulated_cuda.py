@@ -283,6 +283,9 @@ class SimulatedDriver:
     def faults(self, op: str) -> int:
         return self._faults.place_for(op)
 
+    def identity(self) -> str:
+        return "the host"
+
     def block_threads(self, wanted: int) -> int:
         return wanted if self.together else 1
 

@@ -161,13 +161,15 @@ def _run(product: str, arrays: dict[int, DeviceArray], mask: Any, causal: bool, 
     try:
         plan = _plans[key]
     except KeyError:
-        plan = _plans[key] = _planned(product, name, arrays, causal, scale)
+        plan = _plans[key] = _planned(product, name, arrays, laid_out, causal, scale)
     if plan is not None:
         plan({number: each.pointer for number, each in arrays.items()})
     return plan
 
 
-def _planned(product: str, name: str, arrays: dict[int, DeviceArray], causal: bool, scale: float) -> cudnn.Plan | None:
+def _planned(
+    product: str, name: str, arrays: dict[int, DeviceArray], laid_out: tuple[Any, ...], causal: bool, scale: float
+) -> cudnn.Plan | None:  # fmt: skip
     def describe(graph: Any) -> None:
         single = cudnn.library().data_type.FLOAT
         given = (_QUERY, _KEY, _VALUE, _MASK) if product == "forward" else range(_OF_QUERY)
@@ -190,7 +192,7 @@ def _planned(product: str, name: str, arrays: dict[int, DeviceArray], causal: bo
                 each._set_data_type(single)
 
     try:
-        return cudnn.Plan(name, describe)
+        return cudnn.Plan(name, describe, product, laid_out, causal, scale)
     except Refused:
         return None
 

@@ -19,6 +19,7 @@ from . import cudnn_descriptors
 from .ahead import AHEAD
 from .cudnn_descriptors import Refused, handle
 from .driver import driver
+from .kept import load, name_for, store
 from .scratch import scratch
 
 TYPES = {"float32": "FLOAT", "float16": "HALF", "bfloat16": "BFLOAT16"}
@@ -82,29 +83,16 @@ class Plan:
 
     __slots__ = ("_execute", "_workspace")
 
-    def __init__(self, dtype: str, describe: Callable[[Any], None]) -> None:
-        """`describe` adds tensors, with numbers of their own, and operations to a graph."""
-        api = library()
-        kinds = api.data_type
-        graph = api.pygraph(
-            io_data_type=getattr(kinds, TYPES[dtype]),
-            intermediate_data_type=kinds.FLOAT,
-            compute_data_type=kinds.FLOAT,
-            handle=handle(driver().queue()),
-        )
-        try:
-            with _in_place_of_the_whole():
-                describe(graph)
-            graph.validate()
-            graph.build_operation_graph()
-            graph.create_execution_plans([api.heur_mode.A, api.heur_mode.FALLBACK])
-            if CHOICES.deterministic:
-                graph.deselect_numeric_notes([api.numerical_note.NONDETERMINISTIC])
-            graph.deselect_workspace_greater_than(_MOST_WORKSPACE)
-            graph.check_support()
-            graph.build_plans()
-        except (RuntimeError, ValueError, api.cudnnGraphNotSupportedError) as error:
-            raise Refused(str(error)) from error
+    def __init__(self, dtype: str, describe: Callable[[Any], None], *given: object) -> None:
+        """`describe` adds tensors, with numbers of their own, and operations to a graph, as follows from `given`.
+
+        A graph is kept on disk: to choose a kernel for it and to compile that takes longer than a step.
+        """
+        name = name_for("graph", driver().identity(), library().backend_version(), dtype, CHOICES.deterministic, *given)
+        graph = _kept(name)
+        if graph is None:
+            graph = _built(dtype, describe)
+            _keep(name, graph)
         self._execute = graph._execute
         self._workspace: int = graph.get_workspace_size()
 
@@ -116,3 +104,47 @@ class Plan:
             AHEAD.start(self._execute, pointers, place, handle(stream))
         else:
             self._execute(pointers, place, handle(stream))
+
+
+def _built(dtype: str, describe: Callable[[Any], None]) -> Any:
+    """A graph with a plan."""
+    api = library()
+    kinds = api.data_type
+    graph = api.pygraph(
+        io_data_type=getattr(kinds, TYPES[dtype]),
+        intermediate_data_type=kinds.FLOAT,
+        compute_data_type=kinds.FLOAT,
+        handle=handle(driver().queue()),
+    )
+    try:
+        with _in_place_of_the_whole():
+            describe(graph)
+        graph.validate()
+        graph.build_operation_graph()
+        graph.create_execution_plans([api.heur_mode.A, api.heur_mode.FALLBACK])
+        if CHOICES.deterministic:
+            graph.deselect_numeric_notes([api.numerical_note.NONDETERMINISTIC])
+        graph.deselect_workspace_greater_than(_MOST_WORKSPACE)
+        graph.check_support()
+        graph.build_plans()
+    except (RuntimeError, ValueError, api.cudnnGraphNotSupportedError) as error:
+        raise Refused(str(error)) from error
+    return graph
+
+
+def _keep(name: str, graph: Any) -> None:
+    with contextlib.suppress(RuntimeError, ValueError):  # not every plan can be written down
+        store(name, bytes(graph.serialize()))
+
+
+def _kept(name: str) -> Any:
+    """The graph that was kept on disk; None: there is none, or none that this front end reads."""
+    content = load(name)
+    if content is None:
+        return None
+    graph = library().pygraph()
+    try:
+        graph.deserialize(handle(driver().queue()), list(content))
+    except (RuntimeError, ValueError, library().cudnnGraphNotSupportedError):
+        return None
+    return graph

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from ..._core.process.gpu_choices import CHOICES
 from .ahead import AHEAD
 from .cudnn_descriptors import (
     ADDRESS,
+    CHARACTER,
     DATA_TYPE,
     DESCRIPTOR,
     DOUBLE,
@@ -19,6 +21,7 @@ from .cudnn_descriptors import (
     INT64,
     MODE,
     NOTE,
+    Attribute,
     Refused,
     check,
     closed,
@@ -27,8 +30,11 @@ from .cudnn_descriptors import (
     library,
     read,
     read_descriptors,
+    read_text,
+    version,
 )
 from .driver import driver
+from .kept import load, name_for, store
 from .scratch import scratch
 from .waits import HERE
 
@@ -40,6 +46,8 @@ _OPERATIONS = {FORWARD: (10, 700), OF_INPUT: (12, 706), OF_WEIGHT: (11, 712)}
 input and output.
 """
 _RULE, _ENGINE, _CONFIGURATION, _HEURISTICS, _PLAN, _GRAPH, _PACK, _TENSOR = 1, 2, 3, 4, 5, 15, 16, 17
+_TEXT = 405
+"""Of a plan: all that it is, to be read by the same version of the library."""
 _MODE_A, _FALLBACK = 3, 2
 _CROSS_CORRELATION = 1
 _TENSOR_CORE, _SHORTENED, _NOT_REPEATABLE = 0, 1, 4
@@ -55,7 +63,7 @@ _TRIALS, _REPETITIONS = 10, 3
 class Convolution:
     """One of the products for arrays of given shapes and strides."""
 
-    __slots__ = ("_execute", "_packs", "_plan", "_trials", "_workspace")
+    __slots__ = ("_execute", "_name", "_packs", "_plan", "_trials", "_workspace")
     _plan: int
     _workspace: int
 
@@ -63,16 +71,21 @@ class Convolution:
         """`forms` are those of input, weight and output, with a batch and channels before the dimensions."""
         self._execute = library().cudnnBackendExecute
         self._packs: dict[tuple[int, int, int, int], int] = {}
-        graph = _graph(product, dtype, forms, geometry)
-        banned = _banned(dtype)
-        ways = _ways(graph, _MODE_A) + _ways(graph, _FALLBACK)
-        wanted = _TRIALS if CHOICES.measured else 1
-        plans: list[tuple[int, int]] = []
-        for way in ways:
-            if len(plans) < wanted and not banned & _notes(way):
-                plans += _planned(way)
+        banned, wanted = _banned(dtype), _TRIALS if CHOICES.measured else 1
+        layouts = [(form.shape, form.strides) for form in forms]
+        given = product, dtype, layouts, geometry, sorted(banned), wanted
+        self._name = name_for("convolution", driver().identity(), version(), *given)
+        plans = _kept(self._name)
         if not plans:
-            raise Refused("cuDNN: no way to compute this convolution")
+            graph = _graph(product, dtype, forms, geometry)
+            for mode in (_MODE_A, _FALLBACK):
+                for way in _ways(graph, mode) if len(plans) < wanted else ():
+                    if len(plans) < wanted and not banned & _notes(way):
+                        plans += _planned(way)
+            if not plans:
+                raise Refused("cuDNN: no way to compute this convolution")
+            if len(plans) == 1:
+                _keep(self._name, plans[0][0])
         self._plan, self._workspace = plans[0]
         self._trials = plans if len(plans) > 1 else []
 
@@ -126,6 +139,7 @@ class Convolution:
             end.synchronize()
             times[each] = events.get_elapsed_time(begin, end)
         self._plan, self._workspace = min(times, key=lambda each: times[each]) if times else plans[0]
+        _keep(self._name, self._plan)
         for plan, _ in plans:
             if plan != self._plan:
                 forget(plan)
@@ -193,8 +207,23 @@ def _notes(way: int) -> set[int]:
 
 def _planned(way: int) -> list[tuple[int, int]]:
     """The plan of a configuration with the memory it needs; nothing if the library cannot do it here."""
+    return _plan_of((401, DESCRIPTOR, (way,)))
+
+
+def _kept(name: str) -> list[tuple[int, int]]:
+    """The plan that was kept on disk, likewise."""
+    text = load(name)
+    return [] if text is None else _plan_of((_TEXT, CHARACTER, text))
+
+
+def _keep(name: str, plan: int) -> None:
+    with contextlib.suppress(Refused):  # not every plan can be written down
+        store(name, read_text(plan, _TEXT))
+
+
+def _plan_of(attribute: Attribute) -> list[tuple[int, int]]:
     try:
-        plan = closed(_PLAN, ((400, HANDLE, (handle(driver().queue()),)), (401, DESCRIPTOR, (way,))))
+        plan = closed(_PLAN, ((400, HANDLE, (handle(driver().queue()),)), attribute))
     except Refused:
         return []
     (size,) = read(plan, 402, INT64)

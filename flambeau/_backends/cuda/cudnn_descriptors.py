@@ -9,17 +9,17 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 from collections.abc import Sequence
-from ctypes import byref, c_bool, c_double, c_float, c_int, c_int64, c_void_p
+from ctypes import byref, c_bool, c_char, c_double, c_float, c_int, c_int64, c_void_p
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 HANDLE, DATA_TYPE, BOOLEAN, INT64, FLOAT, DOUBLE, ADDRESS, MODE, HEURISTIC = range(9)
-NOTE, DESCRIPTOR = 11, 15
+NOTE, DESCRIPTOR, CHARACTER = 11, 15, 24
 """What the library calls the types of attributes."""
 _IN_C = {
     HANDLE: c_void_p, DATA_TYPE: c_int, BOOLEAN: c_bool, INT64: c_int64, FLOAT: c_float, DOUBLE: c_double,
-    ADDRESS: c_void_p, MODE: c_int, HEURISTIC: c_int, NOTE: c_int, DESCRIPTOR: c_void_p,
+    ADDRESS: c_void_p, MODE: c_int, HEURISTIC: c_int, NOTE: c_int, DESCRIPTOR: c_void_p, CHARACTER: c_char,
 }  # fmt: skip
 
 Attribute = tuple[int, int, Sequence[Any]]
@@ -55,6 +55,13 @@ def library() -> Any:
             getattr(loaded, f"cudnnBackend{function}").argtypes = [c_void_p]
         return loaded
     return None
+
+
+@cache
+def version() -> int:
+    """Of the library."""
+    found: int = library().cudnnGetVersion()
+    return found
 
 
 _handles: dict[int, int] = {}
@@ -98,6 +105,13 @@ def read(descriptor: int, name: int, of_type: int, most: int = 1) -> list[Any]:
     given = descriptor, name, of_type, most, ctypes.addressof(count), ctypes.addressof(array)
     check(library().cudnnBackendGetAttribute(*given))
     return list(array[: count.value])
+
+
+def read_text(descriptor: int, name: int) -> bytes:
+    """An attribute of as many characters as it has."""
+    count = c_int64()
+    check(library().cudnnBackendGetAttribute(descriptor, name, CHARACTER, 0, ctypes.addressof(count), None))
+    return b"".join(read(descriptor, name, CHARACTER, count.value))
 
 
 def read_descriptors(descriptor: int, name: int, kind: int, most: int) -> list[int]:

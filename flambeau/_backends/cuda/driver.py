@@ -1,5 +1,7 @@
 """What the arrays need of a GPU: memory, copies, compiled kernels and launches, by CuPy.
 
+Kernels are kept on disk here, not by CuPy, which has to load the compiler to know what it has kept.
+
 The tests put another driver in its place, whose memory is the host's, so that everything above it runs where there is
 no GPU.
 """
@@ -19,11 +21,15 @@ from ..._codegen.machine.device_calls import device_launch
 from .ahead import AHEAD
 from .blas import Blas, Product
 from .faults import PLACES, Faults
+from .kept import load, name_for, store
 from .memory.block import PooledMemory
 from .memory.host import HostPool, pinned_memory
 from .memory.pool import Pool, exhausted
 from .memory.supplier import RuntimeSupplier
 from .waits import HERE, WAITS
+
+_OPTIONS = "--std=c++17", "-ftz=true"
+"""What kernels are compiled with."""
 
 Launch = Callable[[int, int, bytes], None]
 """Start a kernel: so many blocks, so many threads in each, the fields of its arguments."""
@@ -123,6 +129,9 @@ class Driver(Protocol):
     def forget_executable(self, executable: Any) -> None:
         """Nobody starts it any more."""
 
+    def identity(self) -> str:
+        """What distinguishes devices and their software from others: the name, the processors, the versions."""
+
     def block_threads(self, wanted: int) -> int:
         """How many threads of a block can meet, of so many wanted."""
 
@@ -151,6 +160,7 @@ class CupyDriver:
         self._blas: Blas | None = None
         self._faults: Faults | None = None
         self._resident_threads: int | None = None
+        self._identity: str | None = None
 
     @property
     def library(self) -> Any:
@@ -231,8 +241,14 @@ class CupyDriver:
     def _kernel(self, source: str) -> tuple[Any, Any]:
         """What a launch of the function `kernel` of a source needs to know, and what keeps it on the device."""
         self._runtime.setDevice(0)  # a thread that only compiles has no context either
-        module = self.functions.RawModule(code=source, options=("--std=c++17",))
-        handle: int = module.get_function("kernel").kernel.ptr
+        name = name_for("kernel", self.identity(), _OPTIONS, source)
+        code = load(name)
+        if code is None:
+            code, _ = self._library.compiler.compile_using_nvrtc(source, _OPTIONS, cache_in_memory=True)
+            store(name, code)
+        module = self._library.function.Module()
+        module.load(code)
+        handle: int = module.get_function("kernel").ptr
         return np.array((self._launcher, id(self._failure), handle), np.int64), module
 
     def product(self, result: Any, left: Any, right: Any, added: bool = False) -> Product:
@@ -314,6 +330,14 @@ class CupyDriver:
     def report_faults(self) -> None:
         if self._faults is not None:
             self._faults.report()
+
+    def identity(self) -> str:
+        if self._identity is None:
+            found, runtime = self._runtime.getDeviceProperties(0), self._runtime
+            device = found["name"], found["major"], found["minor"], found["multiProcessorCount"]
+            versions = runtime.driverGetVersion(), runtime.runtimeGetVersion(), self.functions.__version__
+            self._identity = str((device, versions))
+        return self._identity
 
     def block_threads(self, wanted: int) -> int:
         return wanted

@@ -88,6 +88,34 @@ def test_a_training_step(ready: threading.Event) -> None:
     assert found[0] == found[1]
 
 
+def test_kernels_of_a_program_are_compiled_while_the_caller_goes_on(
+    ready: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The recorded call does not wait for them; the first call of the program does."""
+    x, late, aside = drawn(4, 6), Ahead.compiled, []
+
+    def noted(self: Ahead, compile: Callable[[], Any]) -> Callable[[], Any]:
+        aside.append(self.steps is not None)
+        return late(self, compile)
+
+    @torch.compile
+    def function() -> torch.Tensor:
+        return ((x.sin() * 2.5).exp() + x).tanh().sum()
+
+    ready.set()
+    expected = function().item()
+    function()
+    ready.clear()
+    monkeypatch.setattr(Ahead, "compiled", noted)
+    found = [function().item()]
+    assert aside
+    assert torch.compiler.explain(function).startswith("1 program")
+    _soon(ready)
+    found += [function().item() for _ in range(4)]
+    assert found == [expected] * 5
+    assert all(aside)
+
+
 def test_other_threads_find_what_was_given_to_the_device_before(ready: threading.Event) -> None:
     given, seen = from_host(NUMBERS), []
     with AHEAD.going_ahead():

@@ -29,10 +29,15 @@ def skipped(
         if not unseen and found_inf.item() != 0:
             return True
         if grad_scale is not None and unseen:
-            grad_scale = grad_scale.where(found_inf == 0, 1.0)
+            grad_scale = grad_scale.clone()
+            update_all(_one_if_found, [found_inf], [grad_scale])
     if grad_scale is not None:
         update_all(_divide, [grad_scale] * len(grads), grads)
     return found_inf if found_inf is not None and unseen else False
+
+
+def _one_if_found(found: Any, scale: Any) -> None:
+    scale.copy_(scale.where(found == 0, 1.0))
 
 
 def _divide(scale: Any, grad: Any) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import flambeau as torch
@@ -17,7 +19,8 @@ def test_log_softmax_of_long_rows(dtype: torch.dtype) -> None:
     x = (4 * torch.randn(3, LONG)).to(dtype)
     x[1, 17], x[1, -1] = -torch.inf, 60.0
     target = torch.tensor([0, LONG - 1, 12345])
-    there, wide = x.cuda().requires_grad_(), x.double().requires_grad_()
+    there: Any = x.cuda().requires_grad_()
+    wide: Any = x.double().requires_grad_()
     F.cross_entropy(there, target.cuda(), reduction="sum").backward()
     F.cross_entropy(wide, target, reduction="sum").backward()
     found, expected = F.log_softmax(there.detach(), 1).cpu(), F.log_softmax(wide.detach(), 1)

@@ -72,7 +72,7 @@ def _scaled_training(name: str, options: dict[str, Any], device: str, infinite: 
         scaler.update()
     cuda.set_sync_debug_mode("default")
     assert WAITS.count == before
-    seen = [*net.parameters(), *[each.grad for each in net.parameters()]]
+    seen: list[Any] = [*net.parameters(), *[each.grad for each in net.parameters()]]
     seen += [each for state in optimizer.state.values() for each in state.values()]
     return [scaler.get_scale(), *[each.detach().cpu() for each in seen]]
 

@@ -64,7 +64,8 @@ def attention(
     direct = output if output.dtype == q.dtype else bench.empty(q.shape, q.dtype)
     sums = bench.empty(q.shape[:3], q.dtype)
     family = attention_of_few_queries if q.shape[2] <= _FEW else attention_forward
-    kernel = family(FULL_NAMES[q.dtype], is_causal, mask is not None)
+    half = "" if q.dtype == query.dtype else query.dtype.name
+    kernel = family(FULL_NAMES[q.dtype], is_causal, mask is not None, half)
     bench.run(kernel, direct, sums, q, k, v, _mask_for(mask, q, k), _factor(scale, q.shape[-1]))
     if direct is not output:
         output[...] = direct

@@ -26,6 +26,8 @@ QUERIES = 32
 """How many queries are looked at together."""
 KEYS = 128
 """How many keys are looked at together."""
+_KEYS_OF_HALF = 512
+"""The same where weights are rounded: as many as in PyTorch, since they are made with the largest score so far."""
 _EXPONENTIAL = 32
 """Multiplications that take as long as to make a weight of a score."""
 
@@ -122,9 +124,13 @@ def _add_mask(c: Builder, scalar: Scalar, scores: Value, mask: _Matrix, key: Val
 
 
 @kernel
-def attention_forward(b: Builder, arguments: Arguments, dtype: str, causal: bool, masked: bool) -> None:
-    """(output, logsumexp, query, key, value, mask, scale). logsumexp is without gaps."""
+def attention_forward(b: Builder, arguments: Arguments, dtype: str, causal: bool, masked: bool, half: str) -> None:
+    """(output, logsumexp, query, key, value, mask, scale). logsumexp is without gaps.
+
+    `half`: the dtype to which weights are rounded, if there is one.
+    """
     scalar = SCALARS[dtype]
+    together = _KEYS_OF_HALF if half else KEYS
     product = Product(b, scalar)
     arrays = [arguments.array(number) for number in (0, 2, 3, 4, 5)]
     heads = [_Heads(array, scalar) for array in arrays]
@@ -138,7 +144,7 @@ def attention_forward(b: Builder, arguments: Arguments, dtype: str, causal: bool
     grain = _worth(b, keys * QUERIES, width + value_width)
     with b.parallel(batches * number_of_heads * blocks, grain, *captured, unlock=True) as (c, begin, end, inside):
         sums, scale, number_of_heads, rows, value_width, width, keys, blocks, *given = inside
-        with scratch(c, scalar, width * QUERIES + value_width * QUERIES + KEYS * QUERIES) as room:
+        with scratch(c, scalar, width * QUERIES + value_width * QUERIES + together * QUERIES) as room:
             turned = room
             gathered = c.at(turned, scalar, width * QUERIES)
             scores = c.at(gathered, scalar, value_width * QUERIES)
@@ -160,8 +166,8 @@ def attention_forward(b: Builder, arguments: Arguments, dtype: str, causal: bool
                     c.store(gathered, scalar, index, c.splat(c.constant(scalar.compute, 0.0), lanes))
                 limit = c.smaller(keys, first + QUERIES) if causal else keys
                 numbers = [_queries_from(c, first, at, lanes) for at, lanes in _parts(scalar)]
-                with c.loop(0, limit, KEYS) as start:
-                    seen = c.smaller(limit - start, KEYS)
+                with c.loop(0, limit, together) as start:
+                    seen = c.smaller(limit - start, together)
                     product(
                         c,
                         (seen, QUERIES, width),
@@ -177,7 +183,7 @@ def attention_forward(b: Builder, arguments: Arguments, dtype: str, causal: bool
                                 _add_mask(c, scalar, line_of_scores, mask, start + row, first, count)
                             if causal:
                                 _hide(c, scalar, line_of_scores, start + row, numbers)
-                    _absorb(c, scalar, scores, seen, largest, total, shrink)
+                    _absorb(c, scalar, scores, seen, largest, total, shrink, half)
                     with c.loop(0, count) as row:
                         factor = c.load(shrink, scalar, row)
                         for column, lanes in c.lanes(0, value_width, 64 // scalar.size):
@@ -207,8 +213,13 @@ def attention_forward(b: Builder, arguments: Arguments, dtype: str, causal: bool
 
 
 @kernel
-def attention_of_few_queries(b: Builder, arguments: Arguments, dtype: str, causal: bool, masked: bool) -> None:
-    """(output, logsumexp, query, key, value, mask, scale), query by query. logsumexp is without gaps."""
+def attention_of_few_queries(
+    b: Builder, arguments: Arguments, dtype: str, causal: bool, masked: bool, half: str
+) -> None:
+    """(output, logsumexp, query, key, value, mask, scale), query by query. logsumexp is without gaps.
+
+    `half`: the dtype to which weights are rounded, if there is one.
+    """
     scalar = SCALARS[dtype]
     arrays = [arguments.array(number) for number in (0, 2, 3, 4, 5)]
     scale = b.convert(arguments.float64(6), scalar.compute)
@@ -237,7 +248,7 @@ def attention_of_few_queries(b: Builder, arguments: Arguments, dtype: str, causa
                         if masked:
                             score = score + c.load(mask.row(c, scalar, number), scalar, start + step)
                         c.store(scores, scalar, start + step, score)
-            largest, total = _exponentials(c, scalar, scores, seen)
+            largest, total = _exponentials(c, scalar, scores, seen, half)
             inverse = c.select(total == 0.0, c.constant(scalar.compute, 0.0), 1.0 / total)
             target = output.row(c, scalar, number)
             for column, lanes in c.lanes(0, value_width, 64 // scalar.size):
@@ -260,7 +271,12 @@ def _inner_products(c: Builder, scalar: Scalar, line: Value, lines: list[Value],
     return [c.total(many.value) + one.value for many, one in zip(wide, single, strict=True)]
 
 
-def _exponentials(c: Builder, scalar: Scalar, scores: Value, count: Value) -> tuple[Value, Value]:
+def _rounded(c: Builder, weight: Value, half: str) -> Value:
+    """A weight as a product of matrices of that dtype takes it."""
+    return c.unpacked(c.packed(weight, SCALARS[half]), SCALARS[half]) if half else weight
+
+
+def _exponentials(c: Builder, scalar: Scalar, scores: Value, count: Value, half: str) -> tuple[Value, Value]:
     """Turn a row of scores into exponentials of their distances to the largest; that one, and the sum."""
     most = 64 // scalar.size
     highest, alone = (c.variable(scalar.compute, _LOWEST, lanes) for lanes in (most, 1))
@@ -273,13 +289,13 @@ def _exponentials(c: Builder, scalar: Scalar, scores: Value, count: Value) -> tu
     wide, single = (c.variable(scalar.compute, 0.0, lanes) for lanes in (most, 1))
     for place, lanes in c.lanes(0, count, most):
         weight = exp_of_difference(c, c.load(scores, scalar, place, lanes) - c.splat(safe, lanes))
-        c.store(scores, scalar, place, weight)
+        c.store(scores, scalar, place, _rounded(c, weight, half))
         (wide if lanes > 1 else single).add(weight)
     return largest, c.total(wide.value) + single.value
 
 
 def _absorb(
-    c: Builder, scalar: Scalar, scores: Value, seen: Value, largest: Value, total: Value, shrink: Value
+    c: Builder, scalar: Scalar, scores: Value, seen: Value, largest: Value, total: Value, shrink: Value, half: str
 ) -> None:
     """Turn scores into exponentials, and bring maxima, sums and the factor of what was gathered before up to date."""
     lanes = 64 // scalar.size
@@ -294,7 +310,7 @@ def _absorb(
         sums = c.variable(scalar.compute, c.load(total, scalar, at, lanes) * factor, lanes)
         with c.loop(0, seen) as row:
             weight = exp_of_difference(c, c.load(scores, scalar, row * QUERIES + at, lanes) - safe)
-            c.store(scores, scalar, row * QUERIES + at, weight)
+            c.store(scores, scalar, row * QUERIES + at, _rounded(c, weight, half))
             sums.value = sums.value + weight
         c.store(largest, scalar, at, highest.value)
         c.store(total, scalar, at, sums.value)

@@ -10,6 +10,7 @@ import pytest
 import flambeau
 
 from ...support.differential import differential, outcome, warned
+from ...support.oracle import ON_X86
 
 INF = float("inf")
 
@@ -55,6 +56,16 @@ def test_masks(T: Any) -> Any:
         T.ops.aten._safe_softmax(numbers.masked_fill(~seen, -INF), 1),
         T.ops.aten._safe_softmax(seen, 0, T.float64),
     )
+
+
+@pytest.mark.skipif(not ON_X86, reason="other machines have products of half precision that round otherwise")
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("queries", [1, 6])
+@differential
+def test_half_precision_is_rounded_where_pytorch_rounds(T: Any, dtype: str, queries: int) -> Any:
+    half = getattr(T, dtype)
+    query, key, value = (_heads(T, 2, 4, n, 8, seed=n, dtype=half) * 3 for n in (queries, 6, 6))
+    return _attention(T, query, key, value).view(T.int16), _attention(T, query, key, value, scale=1.0).view(T.int16)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])

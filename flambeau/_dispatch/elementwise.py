@@ -57,7 +57,17 @@ from .gradients.recorder import Recorder, elementwise_recorder, nothing
 from .interpreter import at_level, interpret, watched
 from .op import Formula, Op
 from .public.overrides import has_override, run_override
-from .public.registry import FUNCTIONS, METHODS, explain, export, export_method, resolved, write_out
+from .public.registry import (
+    FUNCTIONS,
+    METHODS,
+    Function,
+    at_home,
+    explain,
+    publish,
+    resolved,
+    shown_name,
+    write_out,
+)
 
 Body = Callable[..., Any]
 Entry = tuple[Body, Kind, LargeBody]
@@ -278,29 +288,32 @@ def unary(
         node = f"{name.replace('_', ' ').title().replace(' ', '')}Backward0"
     op = Elementwise(name, body, rule, node, ("self",), formulas, refuses)
 
-    def slow(input: Tensor, out: Tensor | None) -> Tensor:
-        if type(input) not in DIRECT_TYPES and has_override((input,)):
-            shown: Any = function
-            answer: Tensor = run_override(shown, (input,), (input,), {} if out is None else {"out": out})
-            return answer
-        if not isinstance(input, Tensor):
-            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-        cast = THREAD.modes.cast
-        try:
-            result = run_unary(op, input if cast is None or out is not None else cast(name, (input,))[0])
-        except Exception as error:
-            explain(error, name, {"input": input, "out": out})
-            raise
-        if out is None:
-            return result
-        if op.truth_only and isinstance(out, Tensor):
-            op.check_target(out._kind.dtype, (input,))
-        if rule in _KEEP_DTYPE and isinstance(out, Tensor) and not input._kind.dtype.is_complex:
-            _check_same_dtype(result._kind.dtype, out._kind.dtype)
-        return write_out(result, out, (input,))
+    def called(shown: str) -> Callable[..., Tensor]:
+        def slow(input: Tensor, out: Tensor | None) -> Tensor:
+            if type(input) not in DIRECT_TYPES and has_override((input,)):
+                asked: Any = function
+                answer: Tensor = run_override(asked, (input,), (input,), {} if out is None else {"out": out})
+                return answer
+            if not isinstance(input, Tensor):
+                raise TypeError(f"{shown}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+            cast = THREAD.modes.cast
+            try:
+                result = run_unary(op, input if cast is None or out is not None else cast(name, (input,))[0])
+            except Exception as error:
+                explain(error, shown, {"input": input, "out": out})
+                raise
+            if out is None:
+                return result
+            if op.truth_only and isinstance(out, Tensor):
+                op.check_target(out._kind.dtype, (input,))
+            if rule in _KEEP_DTYPE and isinstance(out, Tensor) and not input._kind.dtype.is_complex:
+                _check_same_dtype(result._kind.dtype, out._kind.dtype)
+            return write_out(result, out, (input,))
 
-    function = short_unary(op, name, slow)
-    return _published(op, function, (name, *aliases), doc, True, method, inplace)
+        function = short_unary(op, shown, slow)
+        return function
+
+    return _published(op, called, (name, *aliases), doc, True, method, inplace)
 
 
 def binary(
@@ -328,49 +341,56 @@ def binary(
     op = Elementwise(name, body, rule, node, operands, formulas, refuses, op_name)
     op.tensors_only = tensors_only
 
-    def slow(input: Any, other: Any, out: Tensor | None) -> Tensor:
-        if not (type(input) in DIRECT_TYPES and type(other) in DIRECT_TYPES) and has_override((input, other)):
-            shown = function if public else resolved(FUNCTIONS[""].get(name, function))
-            kwargs = {} if out is None else {"out": out}
-            answer: Tensor = run_override(shown, (input, other), (input, other), kwargs)
-            return answer
-        try:
-            if out is None:
-                cast = THREAD.modes.cast
-                return run_binary(op, *((input, other) if cast is None else cast(name, (input, other))))
-            if isinstance(out, Tensor) and (isinstance(input, Tensor) or isinstance(other, Tensor)):
-                op.check_target(out._kind.dtype, (input, other))
-            return write_out(run_binary(op, input, other), out, (input, other))
-        except Exception as error:
-            explain(error, name, {"input": input, "other": other, "out": out})
-            raise
+    def called(shown: str) -> Callable[..., Tensor]:
+        def slow(input: Any, other: Any, out: Tensor | None) -> Tensor:
+            if not (type(input) in DIRECT_TYPES and type(other) in DIRECT_TYPES) and has_override((input, other)):
+                asked = function if public else resolved(FUNCTIONS[""].get(name, function))
+                kwargs = {} if out is None else {"out": out}
+                answer: Tensor = run_override(asked, (input, other), (input, other), kwargs)
+                return answer
+            try:
+                if out is None:
+                    cast = THREAD.modes.cast
+                    return run_binary(op, *((input, other) if cast is None else cast(name, (input, other))))
+                if isinstance(out, Tensor) and (isinstance(input, Tensor) or isinstance(other, Tensor)):
+                    op.check_target(out._kind.dtype, (input, other))
+                return write_out(run_binary(op, input, other), out, (input, other))
+            except Exception as error:
+                explain(error, shown, {"input": input, "other": other, "out": out})
+                raise
 
-    function = short_binary(op, name, slow)
-    return _published(op, function, (name, *aliases), doc, public, method, inplace)
+        function = short_binary(op, shown, slow)
+        return function
+
+    return _published(op, called, (name, *aliases), doc, public, method, inplace)
 
 
 def _published(
     op: Elementwise,
-    function: Callable[..., Tensor],
+    called: Callable[[str], Callable[..., Tensor]],
     names: tuple[str, ...],
     doc: str,
     public: bool,
     method: bool,
     inplace: bool,
 ) -> ElementwiseFunction:
-    """The function of an op under its names: those without a namespace are methods too."""
-    _describe(function, names[0], doc)
-    published = cast(ElementwiseFunction, function)
-    published.op = op
+    """The function of an op under its names: those without a namespace are methods too. `called` makes it by a name."""
+    first = names[0]
+    plain = [each for each in names if "." not in each]
+    function = _described(op, called(first), first, doc)
     op.short = function
-    of_tensors = (names[0], *(each for each in names[1:] if "." not in each))
-    if public:
-        export(function, *names)
-    if method:
-        export_method(function, *of_tensors)
+
+    def further(alias: str) -> Function:
+        return _described(op, called(shown_name(alias)), alias, doc)
+
+    def changing(name: str) -> Function:
+        return _changing(op, function, name)
+
+    publish(function, first, further, names if public else (), plain if method else ())
     if inplace:
-        _publish_inplace(op, function, of_tensors)
-    return published
+        inplace_names = [f"{each}_" for each in plain]
+        publish(changing(f"{first}_"), f"{first}_", changing, inplace_names, inplace_names)
+    return function
 
 
 def short_unary(op: Elementwise, name: str, slow: Callable[[Any, Any], Tensor]) -> Callable[..., Tensor]:
@@ -650,7 +670,9 @@ def shape_error(name: str, left: Any, right: Any) -> Exception:
     return RuntimeError(f"{name}(): shapes {list(a)} and {list(b)}")
 
 
-def _publish_inplace(op: Elementwise, function: Callable[..., Tensor], names: tuple[str, ...]) -> None:
+def _changing(op: Elementwise, function: Callable[..., Tensor], name: str) -> Callable[..., Tensor]:
+    """The in-place form of the function of an op."""
+
     def change_one(input: Tensor) -> Tensor:
         if type(input) not in DIRECT_TYPES and has_override((input,)):
             return run_override(change_one, (input,), (input,), {})
@@ -662,16 +684,13 @@ def _publish_inplace(op: Elementwise, function: Callable[..., Tensor], names: tu
         try:
             return change(op, function, input, other)
         except Exception as error:
-            explain(error, f"{first}_", {"input": input, "other": other})
+            explain(error, name, {"input": input, "other": other})
             raise
 
-    inplace: Any = change_one if len(op.parameters) == 1 else change_first
-    first = names[0]
-    inplace.__name__ = inplace.__qualname__ = f"{first}_"
-    inplace.__module__ = "flambeau"
-    inplace.__doc__ = f"In-place form of `{first}`."
-    export_method(inplace, *(f"{each}_" for each in names))
-    export(inplace, *(f"{each}_" for each in names))
+    inplace: Callable[..., Tensor] = change_one if len(op.parameters) == 1 else change_first
+    inplace.__name__ = name
+    inplace.__doc__ = f"In-place form of `{op.title}`."
+    return at_home(inplace, name)
 
 
 def _is_small(number: Any) -> bool:
@@ -790,7 +809,9 @@ def _check_same_dtype(result: dtype, out: dtype) -> None:
         )
 
 
-def _describe(function: Callable[..., Tensor], name: str, doc: str) -> None:
-    function.__name__ = function.__qualname__ = name
-    function.__module__ = "flambeau"  # where pickles look for it
-    function.__doc__ = doc
+def _described(op: Elementwise, function: Callable[..., Tensor], name: str, doc: str) -> ElementwiseFunction:
+    published = cast(ElementwiseFunction, at_home(function, name))
+    published.__name__ = shown_name(name)
+    published.__doc__ = doc
+    published.op = op
+    return published

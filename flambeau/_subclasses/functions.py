@@ -11,6 +11,7 @@ _OPERATORS = frozenset({"and", "floordiv", "invert", "lshift", "mod", "or", "rsh
 def is_elementwise(name: str) -> bool:
     """Whether a function gives each element its own: `add`, `add_`, `__iadd__`, `gelu`."""
     plain = name[3:-2] if changes_its_first(name) and name.startswith("__") else name.strip("_")
+    plain = plain.removeprefix("special_")
     spaces = ("", "nn.functional", "special")
     homes = (catalogue.FUNCTIONS[space].get(each) for space in spaces for each in (name, plain))
     return plain in _OPERATORS or any(home is not None and home.startswith("pointwise.") for home in homes)

@@ -14,13 +14,13 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from .._dispatch.public.call_form import as_called, instruction_of
 from .._dispatch.public.overloads import OpOverload
 from .._dispatch.public.overrides import FunctionMode
 from ..utils._pytree import tree_iter
 from . import _operators
 from . import node as _node
 from . import traceback as fx_traceback
-from ._call_form import as_called, instruction_of
 from ._target_names import own_name
 from .node import Argument, Node, Target, map_arg
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 from .._core.dtype import NAMES, dtype, int64, uint8
 from .._core.tensor import Tensor
 from .._dispatch.public.class_dispatch import make_wrapper_subclass
-from .._dispatch.public.overrides import default_torch_function
+from .._dispatch.public.overrides import default_torch_function, original_of
 
 __all__ = [
     "SparseSemiStructuredTensor", "SparseSemiStructuredTensorCUSPARSELT", "SparseSemiStructuredTensorCUTLASS",
@@ -105,7 +105,7 @@ class SparseSemiStructuredTensor(Tensor):
     def __torch_function__(
         cls, func: Any, types: tuple[type, ...], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        name, kwargs = func.__name__, kwargs or {}
+        name, kwargs = original_of(func).__name__, kwargs or {}
         if name in ("t", "transpose"):
             return args[0]._transposed()
         if name in ("detach", "clone", "contiguous"):

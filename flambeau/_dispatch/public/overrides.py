@@ -19,6 +19,7 @@ __all__ = [
     "default_torch_function",
     "disabled_torch_function",
     "has_override",
+    "original_of",
     "retype",
     "run_override",
     "run_watched",
@@ -27,6 +28,7 @@ __all__ = [
 ]
 
 Result = TypeVar("Result")
+_PACKAGE = __name__.partition(".")[0]
 
 
 ARRANGED: dict[str, Callable[[tuple[Any, ...]], tuple[Any, ...]]] = {}
@@ -69,18 +71,40 @@ def run_override(
     modes = THREAD.modes
     if modes.functions:
         *outer, mode = modes.functions
+        shown = _as_called(function, args, kwargs) if _is_users(mode.__torch_function__) else (args, kwargs)
         with seen_by(tuple(outer)):  # what the mode calls goes to the one around it
-            result = mode.__torch_function__(function, types, args, kwargs)
+            result = mode.__torch_function__(function, types, *shown)
         if result is not NotImplemented:
             return result
     for value in found:
-        result = value.__torch_function__(function, types, args, kwargs)
+        shown = _as_called(function, args, kwargs) if _is_users(value.__torch_function__) else (args, kwargs)
+        result = value.__torch_function__(function, types, *shown)
         if result is not NotImplemented:
             return result
     raise TypeError(
         f"no implementation found for '{function.__name__}' on types that implement __torch_function__: "
         f"{[each.__name__ for each in types]}"
     )
+
+
+def _is_users(override: Any) -> bool:
+    """Whether a `__torch_function__` was not written in this package."""
+    return (getattr(override, "__module__", None) or "").partition(".")[0] != _PACKAGE
+
+
+def _as_called(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments as the caller gave them: users' implementations need not have parameters for all."""
+    from .call_form import as_called
+
+    call = as_called(function, args, kwargs)
+    return call.args, call.kwargs
+
+
+def original_of(function: Any) -> Any:
+    """The function for which an alias stands: `mul` for `multiply`; any other as it is."""
+    return getattr(function, "stands_for", function)
 
 
 def run_watched(function: Callable[..., Result], args: tuple[Any, ...], options: dict[str, Any]) -> Result:

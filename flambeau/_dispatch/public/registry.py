@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import linecache
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType, MappingProxyType
 from typing import Any, TypeVar, cast
 
@@ -186,7 +186,7 @@ def guard(function: Body, name: str = "") -> Body:
 
 
 def _guarded(function: Function, name: str) -> Function:
-    made = with_protocol(function, name.rpartition(".")[2], False, name, overridable=False)
+    made = with_protocol(function, shown_name(name), False, name, overridable=False)
     made.__module__, made.__qualname__ = function.__module__, function.__qualname__
     return made
 
@@ -213,33 +213,73 @@ def public(
     def decorate(body: Body) -> Body:
         own = name or body.__name__
         plain = [own, *(each for each in aliases if "." not in each)]
+        functions = [own, *aliases] if function else list(aliases)
         home = own if function else next((each for each in aliases if "." in each), "")
-        _PUBLISHED[body] = Published(lambda: _at_home(with_protocol(body, own, out, home or own, also, older), home))
-        export(body, *aliases)
-        if function:
-            export(body, own)
-        if method:
-            export_method(body, *plain)
+        label = home or own
+
+        def called(each: str) -> Function:
+            made = with_protocol(body, shown_name(each), out, each, also, older, rule=label)
+            return at_home(made, each) if home else made
+
+        def changing(each: str) -> Function:
+            made = with_protocol(body, each, False, each, also, older, inplace_of=own)
+            return at_home(made, each) if function else made
+
+        _PUBLISHED[body] = Published(lambda: called(label))
+        publish(_PUBLISHED[body], label, called, functions, plain if method else ())
         if inplace:
-            inplace_form = Published(
-                lambda: _at_home(
-                    with_protocol(body, f"{own}_", False, f"{own}_", also, older, inplace_of=own),
-                    f"{own}_" if function else "",
-                )
-            )
-            export_method(inplace_form, *(f"{each}_" for each in plain))
-            if function:
-                export(inplace_form, *(f"{each}_" for each in plain))
+            inplace_names = [f"{each}_" for each in plain]
+            first = Published(lambda: changing(f"{own}_"))
+            publish(first, f"{own}_", changing, inplace_names if function else (), inplace_names)
         return body
 
     return decorate
 
 
-def _at_home(function: Function, name: str) -> Function:
+def publish(
+    first: Function | Published,
+    name: str,
+    called: Callable[[str], Function],
+    functions: Sequence[str],
+    methods: Sequence[str],
+) -> None:
+    """Publish a function and its further names: those under which PyTorch has other functions are made by `called`."""
+
+    def entry(each: str) -> Function | Published:
+        alone = "." not in each or is_compiled(each)
+        return first if each == name or not alone else Published(lambda: standing_for(first, called(each)))
+
+    entries = {each: entry(each) for each in (*functions, *methods)}
+    for each in functions:
+        export(entries[each], each)
+    for each in methods:
+        export_method(entries[each], each)
+
+
+COMPILED_SPACES = ("fft", "linalg", "special")
+"""The namespaces whose functions PyTorch has in a module of its compiled part, under names such as `linalg_inv`."""
+
+
+def is_compiled(full_name: str) -> bool:
+    """Whether PyTorch has a function with this name, namespace included, in a module of its compiled part."""
+    return full_name.rpartition(".")[0] in COMPILED_SPACES
+
+
+def shown_name(full_name: str) -> str:
+    """What a public function says that it is called."""
+    return full_name.replace(".", "_") if is_compiled(full_name) else full_name.rpartition(".")[2]
+
+
+def standing_for(original: Function | Published, alias: Function) -> Function:
+    """`alias`, which is another name of `original`: users see it, what knows functions by name asks `original_of`."""
+    vars(alias)["stands_for"] = resolved(original)
+    return alias
+
+
+def at_home(function: Function, name: str) -> Function:
     """`function`, which says that it is at home under its public name: pickles look for it there."""
-    if name:
-        space, _, function.__qualname__ = name.rpartition(".")
-        function.__module__ = f"{_home}.{space}" if space else _home
+    space, _, function.__qualname__ = name.rpartition(".")
+    function.__module__ = f"{_home}.{space}" if space else _home
     return function
 
 
@@ -382,13 +422,14 @@ def with_protocol(
     older: tuple[str, ...] = (),
     inplace_of: str | None = None,
     overridable: bool = True,
+    rule: str | None = None,
 ) -> Function:
     """`body` behind a function of the same signature that also heeds `__torch_function__`, NumPy's names and `out=`.
 
     The function is written out as source, so that Python itself binds the arguments, and kept where debuggers find it,
     under `label`: `sum` is one function, `masked.sum` another. With `inplace_of`, the name of the op, the result
     becomes the content of the first argument. A function that heeds `__torch_function__` by itself is not `overridable`
-    here.
+    here. `rule` is the name by which autocast knows it, if that is another.
     """
     import inspect
 
@@ -436,7 +477,7 @@ def with_protocol(
     variadic = next((each.name for each in parameters if each.kind is each.VAR_POSITIONAL), None)
     given = ", ".join([*(f"{each!r}: {each}" for each in positional if each != f"*{variadic}"), named])
     passed = ", ".join([*positional, *(each for each in by_name if not (out and each == "out=out"))])
-    cast_first = overridable and inplace_of is None and _has_rule(label)
+    cast_first = overridable and inplace_of is None and _has_rule(rule or label)
     compute = f"return (body if not CASTING else by_rule)({passed})" if cast_first else f"return body({passed})"
     absent = [
         f"{each.name} is _{each.name}"
@@ -486,7 +527,7 @@ def with_protocol(
         "OLDER": older, "reordered": reordered, "write_out": out if callable(out) else store_exactly, **defaults,
     }  # fmt: skip
     if cast_first:
-        scope["by_rule"] = by_rule(label, body)
+        scope["by_rule"] = by_rule(rule or label, body)
     from ..._codegen.machine.bytecode import compiled_sources  # not before a function is called
 
     exec(compiled_sources([(file, source)])[0], scope)

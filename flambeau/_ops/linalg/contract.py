@@ -246,7 +246,7 @@ def _cross(self: Array, other: Array, dim: int) -> Array:
     return result
 
 
-@public("linalg.cross", function=False, method=False, out=True, name="linalg_cross")
+@public("linalg.cross", function=False, method=False, out=True)
 def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """The cross product of vectors of three elements along `dim`; other dimensions broadcast."""
     if input._array.ndim != other._array.ndim:

@@ -122,7 +122,7 @@ def _checked_qr(A: Tensor, mode: str) -> tuple[Tensor, ...]:
     return _qr(A, mode)
 
 
-@public("linalg.qr", function=False, method=False, out=True, name="linalg_qr")
+@public("linalg.qr", function=False, method=False, out=True)
 def linalg_qr(A: Tensor, mode: str = "reduced") -> Any:
     """A = Q R with orthonormal columns in Q and an upper triangular R."""
     return named(LINALG_QR, _checked_qr(A, mode))
@@ -235,7 +235,7 @@ def _check_svd(A: Tensor, driver: str | None) -> None:
         raise RuntimeError(f"torch.linalg.svd: keyword {_DRIVERS}, but got driver={driver!r} on {A.device}")
 
 
-@public("linalg.svd", function=False, method=False, out=True, name="linalg_svd")
+@public("linalg.svd", function=False, method=False, out=True)
 def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> Any:
     """A = U diag(S) Vh with orthonormal columns in U and rows in Vh; S descends."""
     _check_svd(A, driver)

@@ -139,7 +139,7 @@ def _lu(A: Array, pivot: bool) -> Any:
     return permutation, row_major(lower), row_major(upper)
 
 
-@public("linalg.lu", function=False, method=False, out=True, name="linalg_lu")
+@public("linalg.lu", function=False, method=False, out=True)
 def linalg_lu(A: Tensor, *, pivot: bool = True) -> Any:
     """A = P L U: a permutation, a lower triangle with ones on the diagonal, an upper triangle."""
     check_matrix("linalg.lu", A)
@@ -252,7 +252,7 @@ def _check_pivots(LU: Tensor, pivots: Tensor) -> None:
         )
 
 
-@public("linalg.lu_solve", function=False, method=False, out=True, name="linalg_lu_solve")
+@public("linalg.lu_solve", function=False, method=False, out=True)
 def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
     """The solution of A X = B from the LU factors of A; `left=False`: of X A = B; `adjoint`: with A^H for A."""
     name = "torch.linalg.lu_solve"
@@ -362,7 +362,7 @@ def _matrix_exp(self: Array) -> Array:
     return _exponential(self.astype(wide, copy=False)).astype(self.dtype, copy=False)
 
 
-@public("linalg.matrix_exp", function=False, method=False, name="linalg_matrix_exp")
+@public("linalg.matrix_exp", function=False, method=False)
 def linalg_matrix_exp(input: Tensor) -> Tensor:
     """The exponential of a square matrix, or of each one in a batch."""
     check_square("linalg.matrix_exp", input)
@@ -379,7 +379,7 @@ def matrix_exp(input: Tensor) -> Tensor:
 # ----- made of other ops --------------------------------------------------------------------------------------------
 
 
-@public("linalg.diagonal", function=False, method=False, name="linalg_diagonal")
+@public("linalg.diagonal", function=False, method=False)
 def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The diagonals of matrices."""
     return A.diagonal(offset, dim1, dim2)

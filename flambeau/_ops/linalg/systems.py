@@ -97,7 +97,7 @@ def _det(A: Array) -> Array:
         return np.diagonal(packed, axis1=-2, axis2=-1).prod(-1) * (1 - 2 * swapped).astype(A.dtype)
 
 
-@public("linalg.det", function=False, method=False, out=True, name="linalg_det")
+@public("linalg.det", function=False, method=False, out=True)
 def linalg_det(A: Tensor) -> Tensor:
     """The determinant of a square matrix, or of each one in a batch."""
     check_square("linalg.det", A)
@@ -133,7 +133,7 @@ def _slogdet(A: Array) -> Any:
     return as_array(sign), as_array(logabsdet)
 
 
-@public("linalg.slogdet", function=False, method=False, out=True, name="linalg_slogdet")
+@public("linalg.slogdet", function=False, method=False, out=True)
 def linalg_slogdet(A: Tensor) -> Any:
     """The sign and the logarithm of the size of the determinant."""
     check_square("linalg.slogdet", A)
@@ -564,7 +564,7 @@ def cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = Fals
     return named(CHOLESKY_EX, _checked_cholesky("linalg.cholesky_ex", input, upper, check_errors))
 
 
-@public("linalg.cholesky", function=False, method=False, out=True, name="linalg_cholesky")
+@public("linalg.cholesky", function=False, method=False, out=True)
 def linalg_cholesky(input: Tensor, *, upper: bool = False) -> Tensor:
     """The lower triangular L with A = L L^H; with `upper` the U with A = U^H U."""
     return _checked_cholesky("linalg.cholesky", input, upper)[0]

@@ -27,7 +27,7 @@ def _publish(name: str, kernel: Kernel, doc: str) -> None:
         return of_tensor(input)
 
     function.__doc__ = doc
-    public(f"special.{name}", function=False, method=False, out=write_out, name=name)(function)
+    public(f"special.{name}", function=False, method=False, out=write_out)(function)
 
 
 def _publish_of_x(name: str, kernel: Kernel, doc: str) -> None:
@@ -38,7 +38,7 @@ def _publish_of_x(name: str, kernel: Kernel, doc: str) -> None:
         return of_tensor(x)
 
     function.__doc__ = doc
-    public(f"special.{name}", function=False, method=False, out=write_out, name=name)(function)
+    public(f"special.{name}", function=False, method=False, out=write_out)(function)
 
 
 _publish("bessel_j0", bessel_kernels.bessel_j0, "Bessel function of the first kind of order 0.")

@@ -66,7 +66,7 @@ def _publish(name: str, body: Callable[[Array, Array], Array], doc: str) -> None
         return run_binary(op, x, n)
 
     function.__doc__ = doc
-    public(f"special.{name}", function=False, method=False, out=write_out, name=name)(function)
+    public(f"special.{name}", function=False, method=False, out=write_out)(function)
 
 
 def _by_recurrence(name: str, first: First, step: Step, doc: str) -> None:

@@ -15,7 +15,7 @@ from ..._dispatch.arguments.promotion import Operand
 from ..._dispatch.compiled_body import compiled_at_any_size
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import FLOATING, binary, unary
-from ..._dispatch.public.registry import export, guard, public, write_out
+from ..._dispatch.public.registry import public, write_out
 from . import special_kernels as kernels
 from .binary import mul_number
 
@@ -77,20 +77,14 @@ def _polygamma_method(input: Tensor, n: int) -> Tensor:
     return polygamma(n, input)
 
 
-def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
+@public("special.polygamma", method=False, out=write_out)
+def polygamma(n: int, input: Tensor) -> Tensor:
     """The derivative of order `n` of `digamma`."""
     refuse("polygamma", input, COMPLEX)
     if n < 0:
         raise RuntimeError(f"polygamma(n, x) does not support negative n: it is {n}.")
-    result = digamma(input) if n == 0 else _polygamma(as_floating(input), n)
-    if out is None:
-        return result
-    from ..._dispatch.changes.out import store
+    return digamma(input) if n == 0 else _polygamma(as_floating(input), n)
 
-    return store(result, out)
-
-
-export(guard(polygamma), "polygamma", "special.polygamma")
 
 _METHODLESS: dict[str, Any] = {"method": False, "inplace": False}
 

@@ -137,7 +137,7 @@ def _round_decimals(self: Array, decimals: int) -> Array:
     return np.rint(self * scale) / scale
 
 
-@public("special.round", function=False, method=False, name="round")
+@public("special.round", function=False, method=False)
 def _special_round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Tensor:
     """Rounded to the nearest number with that many decimals, halves to even."""
     return round(input, decimals=decimals, out=out)

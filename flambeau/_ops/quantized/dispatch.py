@@ -30,6 +30,7 @@ from ..._core.quantized import (
 )
 from ..._core.tensor import Tensor
 from ..._dispatch.changes.history import end_change
+from ..._dispatch.public.overrides import original_of
 from ..sparse.dispatch import public_name
 from .averages import average
 
@@ -90,6 +91,7 @@ def about_quantized(body: Function) -> Function:
 
 def run(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run a public function with a quantized tensor among its arguments, or refuse it."""
+    function = original_of(function)
     body = getattr(function, "__wrapped__", None)
     if body in _BODIES:
         assert body is not None

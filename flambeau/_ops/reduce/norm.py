@@ -301,7 +301,7 @@ def matrix_norm(
     return sums.amax(compared, keepdim) if ord > 0 else sums.amin(compared, keepdim)
 
 
-@public("linalg.norm", function=False, method=False, out=True, name="linalg_norm")
+@public("linalg.norm", function=False, method=False, out=True)
 def linalg_norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The norm of vectors or, where `dim` names two dimensions, of matrices."""
     ndim = input._array.ndim

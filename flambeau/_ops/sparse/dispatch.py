@@ -18,6 +18,7 @@ from ..._core.tensor import Tensor
 from ..._dispatch.changes.history import end_change
 from ..._dispatch.dispatch import Primitive, fresh
 from ..._dispatch.op import Formula, Kernel, name_of_kernel
+from ..._dispatch.public.overrides import original_of
 from ..._dispatch.public.registry import explain, load_family
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -66,6 +67,7 @@ def run(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _run(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    function = original_of(function)
     body = getattr(function, "__wrapped__", None)
     if body in _BODIES:
         return _with_out(body, args, kwargs)
@@ -88,7 +90,8 @@ def _load_implementations() -> None:
 def public_name(function: Any) -> str:
     """The name under which users find a function: "add", "linalg.norm"."""
     space = function.__module__.partition(".")[2]  # of the package, which may stand in for torch
-    return function.__name__ if not space or space.startswith("_") else f"{space}.{function.__name__}"
+    name = function.__name__.removeprefix(f"{space}_")
+    return name if not space or space.startswith("_") else f"{space}.{name}"
 
 
 def _with_out(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -14,6 +14,7 @@ from ..._core.dtype import NAMES
 from ..._core.subclasses import retype
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.public.overrides import original_of
 from ..._dispatch.public.registry import public
 from ..nn.pool.adaptive_pool import adaptive_avg_pool2d
 from ..nn.pool.max_pool import max_pool2d, max_pool3d
@@ -92,6 +93,7 @@ def _opaque(result: Any) -> Any:
 
 def _run(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run a public function with an opaque tensor among its arguments, or refuse it."""
+    function = original_of(function)
     name = function.__name__.strip("_") if function.__name__.startswith("__") else function.__name__
     body = getattr(function, "__wrapped__", None)
     if body in _BODIES:

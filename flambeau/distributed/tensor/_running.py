@@ -9,6 +9,7 @@ from typing import Any
 from ..._core.modes import THREAD
 from ..._core.tensor import Tensor
 from ..._dispatch.op import Op
+from ..._dispatch.public.overrides import original_of
 from ...func._level import Level
 from ._dtensor import DTensor, made
 from ._layout import Layout
@@ -47,7 +48,7 @@ SPREAD = Spread()
 
 def run_function(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A public function that was given spread tensors; a few have a rule as a whole."""
-    rule = FUNCTIONS.get(func.__name__)
+    rule = FUNCTIONS.get(original_of(func).__name__)
     if rule is not None:
         result = rule(*args, **kwargs)
         if result is not NotImplemented:

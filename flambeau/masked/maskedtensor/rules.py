@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 from ..._core.tensor import Tensor
+from ..._dispatch.public.overrides import original_of
 from ..._subclasses.functions import changes_its_first, is_elementwise
 from .core import MaskedTensor, _masked
 
@@ -37,6 +38,7 @@ _REDUCTIONS = {
 
 def run(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A function of arguments of which some are masked tensors."""
+    func = original_of(func)
     name = func.__name__
     if name in _REDUCTIONS:
         return _reduce(name, *args, **kwargs)

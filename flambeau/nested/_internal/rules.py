@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..._core.tensor import Tensor
+from ..._dispatch.public.overrides import original_of
 from ..._subclasses.functions import changes_its_first, is_elementwise
 from .nested_tensor import NestedTensor
 from .padding import for_each_element, padded, unpadded
@@ -26,6 +27,7 @@ _ALIKE = frozenset(
 
 def run(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A function of arguments of which some are nested tensors."""
+    func = original_of(func)
     name = func.__name__
     rule = _RULES.get(name)
     if rule is not None:

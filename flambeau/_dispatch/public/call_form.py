@@ -1,7 +1,7 @@
 """How a public function was called: which arguments were given, and which of them by name.
 
 Public functions bind their arguments and hand all of them on, those that nobody gave with their defaults. PyTorch's
-compiled functions record a call as it was written. The caller's instructions say how that was.
+compiled functions show a call as it was written. The caller's instructions say how that was.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from types import CodeType, FrameType, FunctionType
 from typing import Any, NamedTuple
 
-from ._target_names import is_compiled_in_pytorch, is_method, is_only_method
+from .places import is_compiled_in_pytorch, is_method, is_only_method
 
 
 class _Form(NamedTuple):
@@ -26,7 +26,7 @@ class _Form(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A call as PyTorch records it."""
+    """A call as PyTorch shows it."""
 
     is_method: bool
     args: tuple[Any, ...]
@@ -34,7 +34,7 @@ class Call(NamedTuple):
 
 
 def as_called(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
-    """The call as PyTorch would record it; `args` and `kwargs` are all that the function has bound."""
+    """The call as PyTorch shows it to overrides; `args` and `kwargs` are all that the function has bound."""
     only_method = is_only_method(function)
     parameters = _parameters(function)
     if parameters is None:
@@ -150,7 +150,7 @@ def _without_defaults(
 def _required_by_position(
     parameters: tuple[inspect.Parameter, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments that have no default by position, and all others by name: how Python code in PyTorch records."""
+    """The arguments that have no default by position, and all others by name: how Python code in PyTorch shows them."""
     if any(each.kind is each.VAR_POSITIONAL for each in parameters):
         return args, kwargs
     required = [each for each in parameters[: len(args)] if each.default is each.empty]

@@ -111,7 +111,7 @@ def read_text(descriptor: int, name: int) -> bytes:
     """An attribute of as many characters as it has."""
     count = c_int64()
     check(library().cudnnBackendGetAttribute(descriptor, name, CHARACTER, 0, ctypes.addressof(count), None))
-    return b"".join(read(descriptor, name, CHARACTER, count.value))
+    return bytes(read(descriptor, name, CHARACTER, count.value))
 
 
 def read_descriptors(descriptor: int, name: int, kind: int, most: int) -> list[int]:

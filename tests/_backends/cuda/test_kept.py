@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flambeau._backends.cuda import blaslt, cudnn, cudnn_convolutions
+from flambeau._backends.cuda import blaslt, cudnn, cudnn_convolutions, cudnn_descriptors
 from flambeau._backends.cuda.driver import CupyDriver
 from flambeau._core.geometry.moving_windows import Geometry
 from flambeau._core.process.gpu_choices import CHOICES
@@ -247,6 +247,34 @@ def test_what_a_library_does_not_read_or_write_is_worked_out(
     make()
     make()
     assert bench.worked == 2
+
+
+def test_texts_go_in_and_out_of_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the library's own functions, which take addresses."""
+    texts: dict[int, bytes] = {}
+
+    class Library:
+        def cudnnBackendCreateDescriptor(self, kind: Any, made: Any) -> int:
+            made._obj.value = 7
+            return 0
+
+        def cudnnBackendSetAttribute(self, descriptor: int, name: int, of_type: int, count: int, place: int) -> int:
+            texts[descriptor] = ctypes.string_at(place, count)
+            return 0
+
+        def cudnnBackendGetAttribute(self, *given: Any) -> int:
+            descriptor, _, _, most, counted, place = given
+            text = texts[descriptor]
+            ctypes.c_int64.from_address(counted).value = len(text)
+            if place is not None:
+                ctypes.memmove(place, text, most)
+            return 0
+
+    monkeypatch.setattr(cudnn_descriptors, "library", Library)
+    text = b'{"plan": "\xc3\xa9\x00"}'
+    made = cudnn_descriptors.opened(5, [(405, cudnn_descriptors.CHARACTER, text)])
+    assert texts == {7: text}
+    assert cudnn_descriptors.read_text(made, 405) == text
 
 
 def test_choices_of_the_program_are_other_plans(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

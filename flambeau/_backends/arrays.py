@@ -47,10 +47,10 @@ def concatenated(arrays: Sequence[Array], dim: int, stacked: bool = False) -> Ar
     return None if kernels is None else kernels.concatenated(arrays, dim, stacked)
 
 
-def fill_spaced(target: Array, first: float, last: float, step: float) -> bool:
-    """Fill `target`, a new vector, with numbers at equal distances, counted from the nearer end."""
+def fill_spaced(target: Array, first: float, last: float) -> bool:
+    """Fill `target`, a new vector of at least two, with numbers at equal distances, counted from the nearer end."""
     kernels = _kernels("spaced", target)
-    return kernels is not None and kernels.fill_spaced(target, first, last, step)
+    return kernels is not None and kernels.fill_spaced(target, first, last)
 
 
 def fill_where(array: Array, mask: Array, value: Array) -> bool:
@@ -84,6 +84,18 @@ def selected_places(array: Array, places: Array, counts: tuple[int, ...]) -> Arr
     """
     kernels = _kernels("gather", array)
     return None if kernels is None else kernels.selected_places(array, places, counts)
+
+
+def embedding(weight: Array, indices: Array) -> Array | None:
+    """The rows of a table whose numbers are in `indices`; None also where some of them are not its rows' numbers."""
+    kernels = _kernels("gather", weight)
+    return None if kernels is None else kernels.embedding(weight, indices)
+
+
+def flipped(array: Array, dims: tuple[int, ...]) -> Array | None:
+    """A copy with the order along `dims` reversed."""
+    kernels = _kernels("copy", array)
+    return None if kernels is None else kernels.flipped(array, dims)
 
 
 def scattered(target: Array, dim: int, index: Array, values: Array, how: str) -> bool:

@@ -165,13 +165,22 @@ class Generator:
 
     def draw32(self, count: int) -> Words:
         """The next `count` 32-bit words. The array may be a read-only view: do not write to it."""
-        with self._lock:
+        with self._lock:  # and `next_words`, written out: few numbers feel a call
             start = self._position
             stop = start + count
             if stop <= BLOCK and self._block is not None:
                 self._position = stop
                 return self._block[start:stop]
             return self._draw_across_blocks(count)
+
+    def next_words(self, count: int) -> Words:
+        """The same for whoever holds the lock."""
+        start = self._position
+        stop = start + count
+        if stop <= BLOCK and self._block is not None:
+            self._position = stop
+            return self._block[start:stop]
+        return self._draw_across_blocks(count)
 
     def words_at_hand(self, count: int) -> Words:
         """The words that the next draws will give, which stay to be drawn: `count` of them, or more.

@@ -40,6 +40,8 @@ def owner_of(array: Any) -> Any:
 def are_apart(first: Any, second: Any) -> bool:
     """Whether two arrays have different memory. (`owner_of`, short for arrays that own theirs, and views of such.)"""
     one, other = first.base, second.base
+    if one is other:
+        return one is None and first is not second
     if one is None:
         one = first
     if other is None:

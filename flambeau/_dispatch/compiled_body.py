@@ -66,6 +66,11 @@ class LargeBody:
                 )
         return compiled.binary(first, second)
 
+    def of_one(self, array: Any) -> Any:
+        """The same for one array, in fewer steps."""
+        compiled = self._compiled.get(1) if self._season is self._backend.season else None
+        return self(array) if compiled is None else compiled.unary(array)
+
     def of_two(self, first: Any, second: Any) -> Any:
         """The same for an array and another operand: two arrays of a device, the commonest, in fewer steps."""
         if type(first) is type(second) and self._season is self._backend.season:
@@ -187,18 +192,23 @@ def _compiled_from(least: int, kernel: Body) -> Body:
     """Those of one array and numbers, by a key that is sooner made."""
 
     alike: dict[tuple[Any, ...], Any] = {}
-    """Those of several arrays of one dtype, and of the season of the host's functions in which they were found."""
+    """Those of arrays of one dtype, and of the season of the host's functions in which they were found."""
 
     @functools.wraps(kernel)
     def run(*args: Any) -> Any:
         first = args[0]
         kind = type(first)
         if kind is np.ndarray:
+            if first.size < least:
+                return kernel(*args)
             if type(args[-1]) is kind:
                 found = alike.get((first.dtype, len(args), _HOST.season))
-                if found is not None and first.size >= least and _are_alike(args):
-                    return found.alike(args)
-            module = None if first.size < least else _HOST.array_functions("pointwise")
+                if found is not None:
+                    if len(args) == 1:
+                        return found.unary(first)
+                    if _are_alike(args):
+                        return found.alike(args)
+            module = _HOST.array_functions("pointwise")
         else:
             module = None if is_of_host(kind) and first.size < least else faster_for(first, "pointwise")
         if module is None:
@@ -226,9 +236,6 @@ def _compiled_from(least: int, kernel: Body) -> Body:
             return kernel(*args)
         if found is None:
             return kernel(*args)
-        if len(arrays) == 1:
-            of_one_array[kind, first.dtype, numbers, tuple(map(type, numbers))] = found
-            return found.unary(first)
         for each in arrays:
             if each.shape != first.shape:
                 return kernel(*args)
@@ -236,6 +243,9 @@ def _compiled_from(least: int, kernel: Body) -> Body:
             if len(alike) >= module.MOST_VARIANTS:
                 alike.clear()
             alike[first.dtype, len(args), _HOST.season] = found
+        if len(arrays) == 1:
+            of_one_array[kind, first.dtype, numbers, tuple(map(type, numbers))] = found
+            return found.unary(first)
         return found.binary(*arrays) if len(arrays) == 2 else found.many(*arrays)[0]
 
     BODIES[run] = kernel

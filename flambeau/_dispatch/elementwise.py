@@ -403,12 +403,15 @@ def short_unary(op: Elementwise, name: str, slow: Callable[[Any, Any], Tensor]) 
             entry = table.get(input._kind)
             if entry is not None and modes.plain:
                 array = input._array
+                small, kind, large = entry
                 try:
-                    array = entry[0](array) if array.size < LARGE else entry[2](array)
+                    if small is large:
+                        array = large.of_one(array)
+                    else:
+                        array = (small if array.size < LARGE else large)(array)
                 except MemoryError as error:
                     explain(error, name, {})
                     raise
-                kind = entry[1]
                 if type(array) is not kind.backend.array_class:
                     array = kind.backend.asarray(array)
                 output: Tensor = new(Tensor)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._codegen.products.distances import distances
+from ..._core.arrays.quick import joint_shape, spread
 from .dtypes import FULL_NAMES
 
 Array = Any
@@ -20,10 +21,13 @@ def all_distances(left: Array, right: Array, p: float) -> Array | None:
     name, norm = FULL_NAMES.get(left.dtype), _NORMS.get(p)
     if name is None or norm is None or right.dtype is not left.dtype or not left.size or not right.size:
         return None
-    batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
-    result = np.empty((*batch, left.shape[-2], right.shape[-2]), left.dtype)
-    left, right = (np.broadcast_to(each, (*batch, *each.shape[-2:])) for each in (left, right))
     measure = distances(name, norm, False)
+    if left.ndim == right.ndim == 2:
+        result = np.empty((left.shape[0], right.shape[0]), left.dtype)
+        return measure(result, np.ascontiguousarray(left), np.ascontiguousarray(right))
+    batch = joint_shape(left.shape[:-2], right.shape[:-2])
+    result = np.empty((*batch, left.shape[-2], right.shape[-2]), left.dtype)
+    left, right = (spread(each, (*batch, *each.shape[-2:])) for each in (left, right))
     for place in np.ndindex(*batch):
         measure(result[place], np.ascontiguousarray(left[place]), np.ascontiguousarray(right[place]))
     return result

@@ -14,6 +14,7 @@ from ..._core.generator import Generator
 from ..._core.process.processor import ON_X86_64
 from ..._core.random.normal_sampling import NORMAL_BLOCK
 from ..._core.random.permutation import SWAPPED_FORWARDS
+from .dtypes import KernelsByType
 from .random import least_unit_above
 from .reduce import bounds
 
@@ -24,73 +25,77 @@ _SHORT_RANGE = 2**28
 """For ranges of whole numbers below, one word makes a number."""
 
 
-def _float_name(out: Array, generator: Generator) -> str | None:
-    """The dtype of an array that the kernels fill; None: the reference kernels do."""
-    if type(generator) is not Generator or type(out) is not np.ndarray or not out.flags.c_contiguous or not out.size:
-        return None
-    return _FLOATS.get(out.dtype.num)
+def _ordinary(out: Array, generator: Any) -> bool:
+    """Whether kernels fill an array of numbers that this generator makes; else the reference kernels do."""
+    return type(generator) is Generator and type(out) is np.ndarray and out.flags.c_contiguous and out.size > 0
 
 
 _NUMBERS = (float, int)
-_FLOATS = {np.dtype(name).num: name for name in ("float32", "float64")}
+_SINGLE = np.dtype(np.float32)
 _UNREAD = np.empty(1)
 """Where the second number of a last pair goes that is in its place already."""
-_INT64 = {np.dtype(np.int64).num, np.dtype(np.longlong).num}
 
 
-def _drawn(out: Array, generator: Generator, distribution: str, first: float, second: float = 0.0) -> Array | None:
-    name = _float_name(out, generator)
-    if name is None:
+def _of_distribution(name: str) -> KernelsByType:
+    return KernelsByType(lambda dtype: kernels.drawn(name, dtype))
+
+
+_EXPONENTIAL, _CAUCHY, _GEOMETRIC = map(_of_distribution, ("exponential", "cauchy", "geometric"))
+_UNIFORM, _CHANCES = KernelsByType(kernels.uniform_between), KernelsByType(kernels.coins_of_chances)
+_COINS = KernelsByType(throw)
+_NORMAL = KernelsByType(lambda dtype: kernels.normals_in_pairs(dtype, False))
+_LOG_NORMAL = KernelsByType(lambda dtype: kernels.normals_in_pairs(dtype, True))
+
+
+def _drawn(of_type: KernelsByType, out: Array, generator: Generator, first: float, second: float = 0.0) -> Array | None:
+    kernel = of_type[out.dtype]
+    if kernel is None or not _ordinary(out, generator):
         return None
-    kernel = _DRAWN.get((distribution, name))
-    if kernel is None:
-        kernel = _DRAWN[distribution, name] = kernels.drawn(distribution, name)
     size = out.size
     return kernel(out, generator.draw32(2 * size), size, first, second)
 
 
-_DRAWN: dict[tuple[str, str], Any] = {}
-"""The kernels of distributions, by the dtype's name."""
-
-
 def exponential(out: Array, generator: Generator, rate: float = 1.0) -> Array | None:
-    return _drawn(out, generator, "exponential", -1.0 / rate) if type(rate) in _NUMBERS and rate > 0 else None
+    return _drawn(_EXPONENTIAL, out, generator, -1.0 / rate) if type(rate) in _NUMBERS and rate > 0 else None
 
 
 def cauchy(out: Array, generator: Generator, median: float = 0.0, sigma: float = 1.0) -> Array | None:
     if type(median) not in _NUMBERS or type(sigma) not in _NUMBERS or not sigma > 0:
         return None
-    return _drawn(out, generator, "cauchy", median, sigma)
+    return _drawn(_CAUCHY, out, generator, median, sigma)
 
 
 def geometric(out: Array, generator: Generator, p: float) -> Array | None:
-    return _drawn(out, generator, "geometric", math.log1p(-p)) if type(p) in _NUMBERS and 0 < p < 1 else None
+    return _drawn(_GEOMETRIC, out, generator, math.log1p(-p)) if type(p) in _NUMBERS and 0 < p < 1 else None
 
 
 def uniform(out: Array, generator: Generator, low: float = 0.0, high: float = 1.0) -> Array | None:
     """Numbers in [low, high)."""
-    name = _float_name(out, generator)
-    if name is None or type(low) not in _NUMBERS or type(high) not in _NUMBERS:
+    kernel = _UNIFORM[out.dtype]
+    if kernel is None or type(low) not in _NUMBERS or type(high) not in _NUMBERS or not _ordinary(out, generator):
         return None
     if not -_LARGEST_FLOAT32 / 2 <= low <= high <= _LARGEST_FLOAT32 / 2:
         return None
-    size = out.size
-    words = generator.draw32(size if name == "float32" else 2 * size)
-    return kernels.uniform_between(name)(out, words, size, low, high)
+    return kernel(out, _one_word_each(out, generator), out.size, low, high)
 
 
-def _in_pairs(out: Array, generator: Generator, mean: float, std: float, exponential: bool) -> Array | None:
+def _one_word_each(array: Array, generator: Generator) -> Array:
+    """Words for units of the precision of an array: one for each in float32, two in float64."""
+    return generator.draw32(2 * array.size if array.itemsize == 8 else array.size)
+
+
+def _in_pairs(of_type: KernelsByType, out: Array, generator: Generator, mean: float, std: float) -> Array | None:
     """Four words make two numbers; what is left of the last pair waits in the generator, and comes first next time."""
-    name = _float_name(out, generator)
-    if name is None:
+    kernel = of_type[out.dtype]
+    if kernel is None or not _ordinary(out, generator):
         return None
-    kernel, size = kernels.normals_in_pairs(name, exponential), out.size
+    size = out.size
     with generator._lock:
         waiting = generator._next_normal
         begin, first = (0, 0.0) if waiting is None else (1, waiting)
         fresh = size - begin
         spare = np.empty(1) if fresh % 2 else _UNREAD
-        kernel(out, generator.draw32(4 * ((fresh + 1) // 2)), size, mean, std, spare, begin, first)
+        kernel(out, generator.next_words(4 * ((fresh + 1) // 2)), size, mean, std, spare, begin, first)
         generator._next_normal = spare.item() if fresh % 2 else None
     return out
 
@@ -100,8 +105,8 @@ def normal(out: Array, generator: Generator, mean: float = 0.0, std: float = 1.0
     if type(mean) not in _NUMBERS or type(std) not in _NUMBERS or not std >= 0:
         return None
     if out.size < NORMAL_BLOCK:
-        return _in_pairs(out, generator, mean, std, False)
-    if not ON_X86_64 or _float_name(out, generator) != "float32":
+        return _in_pairs(_NORMAL, out, generator, mean, std)
+    if not ON_X86_64 or out.dtype != _SINGLE or not _ordinary(out, generator):
         return None
     return _in_blocks(out.reshape(-1), generator, mean, std).reshape(out.shape)
 
@@ -121,49 +126,50 @@ def log_normal(out: Array, generator: Generator, mean: float = 1.0, std: float =
     """The exponential function of normal numbers."""
     if type(mean) not in _NUMBERS or type(std) not in _NUMBERS or not std > 0:
         return None
-    return _in_pairs(out, generator, mean, std, True)
+    return _in_pairs(_LOG_NORMAL, out, generator, mean, std)
 
 
 def coins(out: Array, generator: Generator, p: Any) -> Array | None:
     """Ones with probability `p`, else zeros."""
-    name = _float_name(out, generator)
-    if name is None or type(p) not in _NUMBERS or not 0 <= p <= 1:
+    kernel = _COINS[out.dtype]
+    if kernel is None or type(p) not in _NUMBERS or not 0 <= p <= 1 or not _ordinary(out, generator):
         return None
     size = out.size
-    return throw(name)(out, generator.draw32(2 * size), size, *least_unit_above(p))
+    return kernel(out, generator.draw32(2 * size), size, *least_unit_above(p))
 
 
 def coins_of_chances(chances: Array, generator: Generator | None) -> Array | None:
     """For each chance a coin: one with that probability, else zero."""
-    name = None if generator is None else _float_name(chances, generator)
-    if name is None or generator is None:
+    kernel = _CHANCES[chances.dtype]
+    if kernel is None or generator is None or not _ordinary(chances, generator):
         return None
     found = bounds(chances)
     if found is None:
         found = np.minimum.reduce(chances, None), np.maximum.reduce(chances, None)
     if not (found[0].item() >= 0 and found[1].item() <= 1):
         return None  # the reference kernel says what is wrong
-    size = chances.size
-    words = generator.draw32(size if name == "float32" else 2 * size)
-    return kernels.coins_of_chances(name)(np.empty(chances.shape, chances.dtype), chances, words, size)
+    words = _one_word_each(chances, generator)
+    return kernel(np.empty(chances.shape, chances.dtype), chances, words, chances.size)
 
 
 def permutation(out: Array, generator: Generator, n: int) -> Array | None:
     """0, 1, ..., n - 1 in random order, in int64."""
-    if not _is_int64(out, generator) or not 0 < n < SWAPPED_FORWARDS:
+    kernel = _SHUFFLED[out.dtype]
+    if kernel is None or not 0 < n < SWAPPED_FORWARDS or not _ordinary(out, generator):
         return None
-    return shuffled()(out, generator.draw32(n - 1), n)
+    return kernel(out, generator.draw32(n - 1), n)
+
+
+_SHUFFLED = KernelsByType(lambda _: shuffled(), {np.dtype(np.int64): "int64"})
 
 
 def whole_between(out: Array, generator: Generator, low: int, high: int | None) -> Array | None:
     """Whole numbers in [low, high) in int64."""
-    if high is None or not 0 < high - low < _SHORT_RANGE or not _is_int64(out, generator):
+    kernel = _WHOLE[out.dtype]
+    if kernel is None or high is None or not 0 < high - low < _SHORT_RANGE or not _ordinary(out, generator):
         return None
     size = out.size
-    return kernels.whole_between()(out, generator.draw32(size), size, low, high - low)
+    return kernel(out, generator.draw32(size), size, low, high - low)
 
 
-def _is_int64(out: Array, generator: Generator) -> bool:
-    return (
-        type(generator) is Generator and type(out) is np.ndarray and out.dtype.num in _INT64 and out.flags.c_contiguous
-    )
+_WHOLE = KernelsByType(lambda _: kernels.whole_between(), {np.dtype(np.int64): "int64"})

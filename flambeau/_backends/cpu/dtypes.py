@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ _NAMES: dict[np.dtype[Any], str] = {
     float64.numpy: "float64",
 }
 _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
-FULL_NAMES = {_SINGLE: "float32", _DOUBLE: "float64"}
+FULL_NAMES: dict[np.dtype[Any], str] = {_SINGLE: "float32", _DOUBLE: "float64"}
 """The floating-point types of at least single precision."""
 
 
@@ -27,6 +28,21 @@ def float_name(array: Any) -> str | None:
 def name_of_type(dtype: np.dtype[Any]) -> str | None:
     """The same for a dtype."""
     return _NAMES.get(dtype)
+
+
+class KernelsByType(dict[np.dtype[Any], Any]):
+    """The kernels of a family by the dtype of their arrays, found when first asked for; None for other dtypes.
+
+    One look at a dictionary: the name of a dtype and the kernel of that name would be two calls more.
+    """
+
+    def __init__(self, find: Callable[[str], Any], names: Mapping[np.dtype[Any], str] = FULL_NAMES) -> None:
+        self.find, self.names = find, names
+
+    def __missing__(self, dtype: np.dtype[Any]) -> Any:
+        name = self.names.get(dtype)
+        found = self[dtype] = None if name is None else self.find(name)
+        return found
 
 
 def wide(array: Any) -> Any:

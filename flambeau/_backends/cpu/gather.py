@@ -93,11 +93,19 @@ def _form(inner: int, of_index: Sizes, *others: Sizes) -> str:
     return LINES if of_index[2] == 0 and all(steps[2] == 1 for steps in others) else GRID
 
 
+# A plan is looked up once for a call, by all that it depends on: for few elements that is most of the work.
+
+
 @lru_cache(1024)
-def _gather_plan(shape: Sizes, strides: Sizes, of_index: Sizes, bits: str, kind: str, dim: int) -> Plan | None:
+def _gather_plan(
+    shape: Sizes, index_strides: Sizes, index: np.dtype[Any], strides: Sizes, itemsize: int, dim: int
+) -> Plan | None:
     """How a result of `shape` is gathered along `dim` from an array with strides."""
-    of_x = _steps(shape, strides, np.dtype(bits).itemsize, dim)
-    if of_x is None:
+    bits, kind = BITS.get(itemsize), _INDICES.get(index)
+    if bits is None or kind is None or 0 in shape:
+        return None
+    of_index, of_x = _steps(shape, index_strides, index.itemsize, dim), _steps(shape, strides, itemsize, dim)
+    if of_index is None or of_x is None:
         return None
     sizes = _sizes(shape, dim)
     return gather_along(bits, kind, _form(sizes[2], of_index, of_x)), (*sizes, *of_x, *of_index)
@@ -105,42 +113,50 @@ def _gather_plan(shape: Sizes, strides: Sizes, of_index: Sizes, bits: str, kind:
 
 @lru_cache(1024)
 def _scatter_plan(
-    shape: Sizes, to: Sizes, strides: Sizes, of_index: Sizes, types: tuple[np.dtype[Any], ...], how: str, dim: int
+    shape: Sizes, index_strides: Sizes, to: Sizes, strides: Sizes, types: tuple[np.dtype[Any], ...], how: str, dim: int
 ) -> Plan | None:
     """How values of `shape` are brought to a target, from `strides` to those that it has.
 
     `types` are those of the target, the values and the index.
     """
-    of_target, of_x = (
-        _steps(shape, steps, each.itemsize, dim) for steps, each in zip((to, strides), types, strict=False)
+    of_target, of_x, of_index = (
+        _steps(shape, steps, each.itemsize, dim)
+        for steps, each in zip((to, strides, index_strides), types, strict=True)
     )
     names = [BITS.get(each.itemsize) if how == "write" else each.name for each in types[:2]]
     kind = _INDICES.get(types[2])
-    if of_target is None or of_x is None or kind is None or types[0].kind == "b" or not SCALARS.keys() >= set(names):
+    if of_target is None or of_x is None or of_index is None or kind is None:
+        return None
+    if types[0].kind == "b" or not SCALARS.keys() >= set(names):
         return None
     sizes = _sizes(shape, dim)
     form = _form(sizes[2], of_index, of_x, of_target)
     return scatter_along(*names, kind, form, how), (*sizes, *of_target, *of_x, *of_index, _NO_POSITION)
 
 
+def _strides_along(positions: Array, dim: int, ndim: int) -> Sizes:
+    """The strides of a vector of positions along `dim` that are the same everywhere else."""
+    strides: Sizes = (*(0,) * dim, *positions.strides, *(0,) * (ndim - dim - 1))
+    return strides
+
+
 def gathered(array: Array, dim: int, index: Array) -> Array | None:
     """The elements at the positions `index` along `dim`; the index has as many dimensions as the array."""
-    bits, kind = BITS.get(array.itemsize), _INDICES.get(index.dtype)
-    if bits is None or kind is None or not index.size or not within(index, array.shape[dim]):
+    shape = index.shape
+    plan = _gather_plan(shape, index.strides, index.dtype, array.strides, array.itemsize, dim)
+    if plan is None:
+        return None if index.flags.c_contiguous else gathered(array, dim, index.copy())
+    if not within(index, array.shape[dim]):
         return None
-    of_index = _steps(index.shape, index.strides, index.itemsize, dim)
-    if of_index is None:
-        return gathered(array, dim, index.copy())
-    return _gather(array, dim, index, index.shape, of_index, bits, kind)
+    return plan[0](np.empty(shape, array.dtype), array, index, *plan[1])
 
 
 def selected(array: Array, dim: int, positions: Array) -> Array | None:
     """The slices at `positions`, a vector, along `dim`."""
-    bits, kind = BITS.get(array.itemsize), _INDICES.get(positions.dtype)
     shape = (*array.shape[:dim], positions.size, *array.shape[dim + 1 :])
-    if bits is None or kind is None or 0 in shape:
-        return None
-    return _gather(array, dim, positions, shape, (0, positions.strides[0] // positions.itemsize, 0), bits, kind)
+    along = _strides_along(positions, dim, array.ndim)
+    plan = _gather_plan(shape, along, positions.dtype, array.strides, array.itemsize, dim)
+    return None if plan is None else plan[0](np.empty(shape, array.dtype), array, positions, *plan[1])
 
 
 @lru_cache(256)
@@ -165,17 +181,12 @@ def selected_places(array: Array, places: Array, counts: Sizes) -> Array | None:
     return None if plan is None else plan[0](np.empty(plan[1], array.dtype), array, places, *plan[2])
 
 
-def embedding(weight: Array, indices: Array, padding_idx: int, scale_grad_by_freq: bool, sparse: bool) -> Array | None:
+def embedding(weight: Array, indices: Array) -> Array | None:
     """The rows of a table whose numbers are in `indices`; None also where some of them are not its rows' numbers."""
     if not indices.size or not within(indices, weight.shape[0]):
         return None
     done = selected(weight, 0, indices.reshape(-1))
     return None if done is None else done.reshape(*indices.shape, weight.shape[1])
-
-
-def _gather(array: Array, dim: int, index: Array, shape: Sizes, of_index: Sizes, bits: str, kind: str) -> Array | None:
-    plan = _gather_plan(shape, array.strides, of_index, bits, kind, dim)
-    return None if plan is None else plan[0](np.empty(shape, array.dtype), array, index, *plan[1])
 
 
 def scattered(target: Array, dim: int, index: Array, values: Array, how: str) -> bool:
@@ -187,37 +198,35 @@ def scattered(target: Array, dim: int, index: Array, values: Array, how: str) ->
         return False
     if index.shape != values.shape:
         values = values[tuple([slice(size) for size in index.shape])]
-    of_index = _steps(index.shape, index.strides, index.itemsize, dim)
-    if of_index is None:
-        index = index.copy()
-        of_index = _steps(index.shape, index.strides, index.itemsize, dim)
-        assert of_index is not None
-    return _scatter(target, dim, index, of_index, values, how)
+    if _scatter(target, dim, index, index.strides, values, how):
+        return True
+    return not index.flags.c_contiguous and _scatter(target, dim, copy := index.copy(), copy.strides, values, how)
 
 
 def add_slices(target: Array, dim: int, positions: Array, values: Array) -> bool:
     """Add the slices of `values` to those of `target` at `positions`, a vector, along `dim`; whether it was done."""
     if values.ndim != target.ndim or not values.size:
         return False
-    of_index = (0, positions.strides[0] // positions.itemsize, 0)
-    return _scatter(target, dim, positions, of_index, values, "add")
+    return _scatter(target, dim, positions, _strides_along(positions, dim, target.ndim), values, "add")
 
 
-def _scatter(target: Array, dim: int, index: Array, of_index: Sizes, values: Array, how: str) -> bool:
+def _scatter(target: Array, dim: int, index: Array, along: Sizes, values: Array, how: str) -> bool:
+    """The same; positions have the strides `along`."""
     dtype, shape = target.dtype, values.shape
     if dtype is not values.dtype:
         return False
-    for read in (values, index):
-        if not are_apart(target, read) and may_share_memory(target, read):
-            return False
+    if not are_apart(target, values) and may_share_memory(target, values):
+        return False
+    if not are_apart(target, index) and may_share_memory(target, index):
+        return False
     wide = target
-    if how != "write" and dtype.itemsize == 2 and float_name(target) is not None:
+    if dtype.itemsize == 2 and how != "write" and float_name(target) is not None:
         wide = _converted(target, np.dtype(np.float32))
     types = wide.dtype, dtype, index.dtype
-    plan = _scatter_plan(shape, wide.strides, values.strides, of_index, types, how, dim)
+    plan = _scatter_plan(shape, along, wide.strides, values.strides, types, how, dim)
     if plan is None and not values.flags.c_contiguous:
         values = np.ascontiguousarray(values)
-        plan = _scatter_plan(shape, wide.strides, values.strides, of_index, types, how, dim)
+        plan = _scatter_plan(shape, along, wide.strides, values.strides, types, how, dim)
     if plan is None:
         return False
     plan[0](wide, values, index, *plan[1])

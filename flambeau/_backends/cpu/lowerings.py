@@ -6,10 +6,7 @@ the op first runs: that may start a compiler.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-from ..._core.backend import LARGE, Find, Kernel, backend_of
+from ..._core.backend import Find, Kernel, backend_of
 from ..tiers import generated
 
 _GENERATED = {
@@ -84,12 +81,6 @@ _GENERATED = {
 }
 """Ops with generated kernels, as `family.function`."""
 
-_LARGE_ENOUGH: dict[str, tuple[str, Callable[..., bool]]] = {
-    "embedding": ("gather.embedding", lambda weight, indices, *_: indices.size * weight.shape[1] >= LARGE),
-    "flip": ("copy.flipped", lambda array, *_: array.size >= LARGE),
-}
-"""Ops that NumPy runs as quickly where they are small, and when they are not: until then no compiler is started."""
-
 
 def _generated(name: str) -> Kernel | None:
     return _function(_GENERATED[name])
@@ -101,24 +92,9 @@ def _function(place: str) -> Kernel | None:
     return None if module is None else getattr(module, name)
 
 
-def _generated_if_large(name: str) -> Kernel:
-    place, is_large = _LARGE_ENOUGH[name]
-    found: list[Kernel | None] = []  # nothing, until it is first needed
-
-    def lowering(*args: Any) -> Any:
-        if not is_large(*args):
-            return None
-        if not found:
-            found.append(_function(place))
-        return None if found[0] is None else found[0](*args)
-
-    return lowering
-
-
 def push() -> None:
     """Put the lowerings into the table of the CPU's backend."""
     lowerings: dict[str, Find] = dict.fromkeys(_GENERATED, _generated)
-    lowerings.update(dict.fromkeys(_LARGE_ENOUGH, _generated_if_large))
     backend = backend_of("cpu")
     backend.push(lowerings)
     backend.array_functions = generated

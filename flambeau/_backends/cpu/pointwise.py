@@ -41,6 +41,8 @@ class Pointwise:
         self.memory = tuple(dtype.name for dtype in (*results, *operands))
         self._flat: dict[str, Any] = {}
         self._strided: Any = None
+        self._of_one: Any = None
+        self._result = self.results[0]
 
     def flat(self, forms: str) -> Any:
         """The kernel for operands without gaps."""
@@ -58,8 +60,9 @@ class Pointwise:
     def unary(self, x: Any) -> Any:
         """The result for one array."""
         if x.flags.c_contiguous:
-            kernel = self._flat.get(CONTIGUOUS) or self.flat(CONTIGUOUS)
-            return kernel(np.empty(x.shape, self.results[0]), x)
+            if self._of_one is None:
+                self._of_one = self.flat(CONTIGUOUS)
+            return self._of_one(np.empty(x.shape, self._result), x)
         return self.many(x)[0]
 
     def binary(self, x: Any, y: Any) -> Any:

@@ -116,8 +116,22 @@ def variances(array: Any, dims: tuple[int, ...], free: float, keepdim: bool, roo
 
     The sum of squares is divided by `free`.
     """
-    given, shape = name_of_type(array.dtype), array.shape
-    if given is None or not array.flags.c_contiguous or not array.size or not dims:
+    plan = _variances_plan(array.dtype, array.shape, dims, keepdim, root)
+    if plan is None or not array.flags.c_contiguous:
+        return None
+    kernel, kept, dtype, sizes = plan
+    spread, mean = bench.empty(kept, dtype), bench.empty(kept, dtype)
+    bench.run(kernel, spread, mean, array, *sizes, free)
+    return spread, mean
+
+
+@functools.lru_cache(1024)
+def _variances_plan(
+    dtype: np.dtype[Any], shape: tuple[int, ...], dims: tuple[int, ...], keepdim: bool, root: bool
+) -> tuple[Any, tuple[int, ...], np.dtype[Any], tuple[int, ...]] | None:
+    """The kernel that fits, the shape and the dtype of its results, and the sizes that it is told; None: none fits."""
+    given = name_of_type(dtype)
+    if given is None or 0 in shape or not dims:
         return None
     first, last = min(dims), max(dims)
     length = math.prod(shape[first : last + 1])
@@ -125,11 +139,9 @@ def variances(array: Any, dims: tuple[int, ...], free: float, keepdim: bool, roo
     if len(dims) != last - first + 1 or length * inner > 2 * ROW_CHUNK:
         return None
     kept = shape[:first] + (1,) * len(dims) * keepdim + shape[last + 1 :]
-    dtype = wide_type(array.dtype)
-    kernel = _variances(given, "float64" if dtype is _DOUBLE else "float32", inner == 1, root)
-    spread, mean = bench.empty(kept, dtype), bench.empty(kept, dtype)
-    bench.run(kernel, spread, mean, array, array.size // (length * inner), length, inner, free)
-    return spread, mean
+    wide = wide_type(dtype)
+    kernel = _variances(given, "float64" if wide is _DOUBLE else "float32", inner == 1, root)
+    return kernel, kept, wide, (math.prod(shape[:first]), length, inner)
 
 
 _BOUNDS: dict[np.dtype[Any], Any] = {}

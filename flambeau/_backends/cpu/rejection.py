@@ -19,7 +19,7 @@ from ..._core.random.mersenne import BLOCK
 from ..._core.random.rejection_sampling import STIRLING_TAILS, shares_of
 from ..._core.random.sampling import rounded
 from . import draws, select
-from .dtypes import FULL_NAMES
+from .dtypes import FULL_NAMES, KernelsByType
 
 Array = Any
 
@@ -74,46 +74,43 @@ def _notes() -> tuple[Any, Any]:
     return progress, normal
 
 
-def _taken(array: Array, generator: Any) -> tuple[str, Array] | None:
-    """The dtype and the elements of parameters that a kernel can read."""
-    name = FULL_NAMES.get(array.dtype)
-    if name is None or type(generator) is not Generator or not array.size:
-        return None
-    return name, np.ascontiguousarray(array)
+_POISSON, _BINOMIAL, _GAMMA, _CUMULATIVE = (
+    KernelsByType(each) for each in (poisson_counts, binomial_successes, gamma_numbers, cumulative_chances)
+)
 
 
 def poisson(rates: Array, generator: Any) -> Array | None:
     """A count for each rate."""
-    if rates.dtype.itemsize == _HALF_SIZE:
-        counts = poisson(rates.astype(np.float64), generator)
-        return None if counts is None else rounded(counts, rates.dtype)
-    taken = _taken(rates, generator)
-    if taken is None:
+    dtype, size = rates.dtype, rates.size
+    kernel = _POISSON[dtype]
+    if kernel is None:
+        counts = poisson(rates.astype(np.float64), generator) if dtype.itemsize == _HALF_SIZE else None
+        return None if counts is None else rounded(counts, dtype)
+    if type(generator) is not Generator or not size:
         return None
-    kernel, source = poisson_counts(taken[0]), taken[1]
-    out = np.empty(rates.shape, rates.dtype)
-    return out if _drawn(generator, out.size, 12, kernel, out, source) else None
+    out = np.empty(rates.shape, dtype)
+    return out if _drawn(generator, size, 12, kernel, out, np.ascontiguousarray(rates)) else None
 
 
 def binomial(count: Array, prob: Array, generator: Any) -> Array | None:
     """How many trials succeed."""
     if count.shape != prob.shape:
         count, prob = np.broadcast_arrays(count, prob)
-    trials, chances = _taken(count, generator), _taken(prob, generator)
-    if trials is None or chances is None or trials[0] != chances[0]:
+    kernel = _BINOMIAL[count.dtype]
+    if kernel is None or count.dtype is not prob.dtype or type(generator) is not Generator or not count.size:
         return None
-    kernel, out = binomial_successes(trials[0]), np.empty(count.shape, count.dtype)
-    return out if _drawn(generator, out.size, 12, kernel, out, trials[1], chances[1], _TAILS) else None
+    out, trials, chances = np.empty(count.shape, count.dtype), np.ascontiguousarray(count), np.ascontiguousarray(prob)
+    return out if _drawn(generator, out.size, 12, kernel, out, trials, chances, _TAILS) else None
 
 
 def gamma(shapes: Array, generator: Any) -> Array | None:
     """Gamma distributed numbers of scale 1."""
-    taken = _taken(shapes, generator)
-    if taken is None:
+    dtype, size = shapes.dtype, shapes.size
+    kernel = _GAMMA[dtype]
+    if kernel is None or type(generator) is not Generator or not size:
         return None
-    kernel, source = gamma_numbers(taken[0]), taken[1]
-    out, smallest = np.empty(shapes.shape, shapes.dtype), _SMALLEST[shapes.dtype]
-    return out if _drawn(generator, out.size, 7, kernel, out, source, smallest, waits=True) else None
+    out, source = np.empty(shapes.shape, dtype), np.ascontiguousarray(shapes)
+    return out if _drawn(generator, size, 7, kernel, out, source, _SMALLEST[dtype], waits=True) else None
 
 
 def dirichlet(concentrations: Array, generator: Any) -> Array | None:
@@ -150,10 +147,10 @@ def _chosen_once(weights: Array, count: int, generator: Generator) -> Array | No
 
 def multinomial(weights: Array, num_samples: int, replacement: bool, generator: Any) -> Array | None:
     """Places in rows, chosen by their weights."""
-    taken = _taken(weights, generator)
-    if taken is None or weights.ndim not in (1, 2):
+    kernel = _CUMULATIVE[weights.dtype]
+    if kernel is None or type(generator) is not Generator or not weights.size or weights.ndim not in (1, 2):
         return None
-    name, source = taken
+    source = np.ascontiguousarray(weights)
     columns = source.shape[-1]
     if not replacement or num_samples <= 1:
         # Variables are drawn in the order of the weights' memory.
@@ -161,7 +158,7 @@ def multinomial(weights: Array, num_samples: int, replacement: bool, generator: 
         return _chosen_once(source, num_samples, generator) if known else None
     rows = source.size // columns
     wrong = np.zeros(1, np.int64)
-    cumulative = cumulative_chances(name)(np.empty(source.shape), source, wrong, rows, columns)
+    cumulative = kernel(np.empty(source.shape), source, wrong, rows, columns)
     if wrong[0] or columns > 2**24:
         return None
     out = np.empty((*source.shape[:-1], num_samples), np.int64)

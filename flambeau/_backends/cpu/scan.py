@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -10,9 +11,10 @@ import numpy as np
 from ..._codegen.rows.scan import extreme_rows, scan_columns, scan_rows
 from ..._codegen.types import SCALARS
 from ..._core.arrays.quick import dim_moved, name_of
-from .dtypes import float_name
+from .dtypes import float_name, name_of_type
 
 _OF_INTEGERS = ("add", "multiply")
+_INT64 = np.dtype(np.int64)
 
 
 def running(kind: str, array: Any, dim: int, fade: Any = None) -> Any:
@@ -36,14 +38,20 @@ def running(kind: str, array: Any, dim: int, fade: Any = None) -> Any:
 
 def extremes(array: Any, dim: int, largest: bool) -> Any:
     """The extremes so far along `dim` and where they were last attained; None: NumPy has to do it."""
-    name = name_of(array.dtype) if array.dtype.kind in "iu" else float_name(array)
-    if name not in SCALARS or not array.size:
+    kernel = _extreme_rows(array.dtype, largest)
+    if kernel is None or not array.size:
         return None
     lines = np.ascontiguousarray(array if dim == array.ndim - 1 else dim_moved(array, dim, -1))
-    values, indices = np.empty(lines.shape, array.dtype), np.empty(lines.shape, np.int64)
-    length = lines.shape[-1]
-    extreme_rows(largest, name)(values, indices, lines, lines.size // length, length)
+    shape = lines.shape
+    values, indices = np.empty(shape, array.dtype), np.empty(shape, _INT64)
+    kernel(values, indices, lines, lines.size // shape[-1], shape[-1])
     if dim == array.ndim - 1:
         return values, indices
     # By way of one dimension, so that dimensions of size 1 have the strides of a new array too.
     return tuple(dim_moved(each, -1, dim).reshape(-1).reshape(array.shape) for each in (values, indices))
+
+
+@functools.cache
+def _extreme_rows(dtype: np.dtype[Any], largest: bool) -> Any:
+    name = name_of(dtype) if dtype.kind in "iu" else name_of_type(dtype)
+    return extreme_rows(largest, name) if name in SCALARS else None

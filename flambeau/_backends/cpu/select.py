@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,9 @@ from ..._codegen.types import scalar_of
 from ..._core.arrays.quick import dim_moved
 
 Array = Any
+Sizes = tuple[int, ...]
+
+_INT64 = np.dtype(np.int64)
 
 
 def selected(array: Array, dim: int, keepdim: bool, kind: str, rank: int) -> tuple[Array, Array] | None:
@@ -22,7 +26,7 @@ def selected(array: Array, dim: int, keepdim: bool, kind: str, rank: int) -> tup
     length = array.shape[dim]
     lines = np.ascontiguousarray(array if dim == array.ndim - 1 else dim_moved(array, dim, -1))
     shape = array.shape[:dim] + ((1,) if keepdim else ()) + array.shape[dim + 1 :]
-    values, positions = np.empty(shape, array.dtype), np.empty(shape, np.int64)
+    values, positions = np.empty(shape, array.dtype), np.empty(shape, _INT64)
     select_lines(kind, scalar.name)(values, positions, lines, math.prod(shape), length, rank)
     return values, positions
 
@@ -34,17 +38,14 @@ _SHORT = 32
 
 def leading(array: Array, dim: int, count: int, largest: bool, nan_leads: bool) -> tuple[Array, Array] | None:
     """The first `count` elements in order along `dim`, and where they are; None: they are too many."""
-    scalar = scalar_of(array.dtype)
-    if scalar is None or scalar.name == "bool" or not array.size or not 0 < count <= _SHORT:
+    plan = _leading_plan(array.dtype, array.shape, dim, count, largest, nan_leads)
+    if plan is None:
         return None
-    length = array.shape[dim]
-    if count > _FEW and length > _SHORT:
-        return None
+    kernel, shape, sizes = plan
     last = dim == array.ndim - 1
     lines = np.ascontiguousarray(array if last else dim_moved(array, dim, -1))
-    shape = (*lines.shape[:-1], count)
-    values, positions = np.empty(shape, array.dtype), np.empty(shape, np.int64)
-    leading_rows(largest, nan_leads, scalar.name)(values, positions, lines, lines.size // length, length, count)
+    values, positions = np.empty(shape, array.dtype), np.empty(shape, _INT64)
+    kernel(values, positions, lines, *sizes)
     if last:
         return values, positions
     shape = (*array.shape[:dim], count, *array.shape[dim + 1 :])
@@ -55,15 +56,31 @@ def leading(array: Array, dim: int, count: int, largest: bool, nan_leads: bool) 
     return first, second
 
 
+@lru_cache(1024)
+def _leading_plan(
+    dtype: np.dtype[Any], shape: Sizes, dim: int, count: int, largest: bool, nan_leads: bool
+) -> tuple[Any, Sizes, Sizes] | None:
+    """The kernel that fits, the shape of what it writes, with `dim` last, and the sizes that it is told."""
+    scalar = scalar_of(dtype)
+    if scalar is None or scalar.name == "bool" or 0 in shape or not 0 < count <= _SHORT:
+        return None
+    length = shape[dim]
+    if count > _FEW and length > _SHORT:
+        return None
+    others = shape[:dim] + shape[dim + 1 :]
+    return leading_rows(largest, nan_leads, scalar.name), (*others, count), (math.prod(others), length, count)
+
+
 def extremes(array: Array, dim: int, keepdim: bool, largest: bool) -> tuple[Array, Array] | None:
     """The largest or the smallest elements along `dim`, and where the first of each is; NaN is both."""
-    scalar = scalar_of(array.dtype)
-    if scalar is None or scalar.name == "bool" or not array.size:
+    given = array.shape
+    plan = _leading_plan(array.dtype, given, dim, 1, largest, True)
+    if plan is None:
         return None
-    length, shape = array.shape[dim], array.shape[:dim] + (1,) * keepdim + array.shape[dim + 1 :]
     lines = np.ascontiguousarray(array if dim == array.ndim - 1 else dim_moved(array, dim, -1))
-    values, positions = np.empty(shape, array.dtype), np.empty(shape, np.int64)
-    leading_rows(largest, True, scalar.name)(values, positions, lines, values.size, length, 1)
+    shape = given[:dim] + (1,) * keepdim + given[dim + 1 :]
+    values, positions = np.empty(shape, array.dtype), np.empty(shape, _INT64)
+    plan[0](values, positions, lines, *plan[2])
     return values, positions
 
 
@@ -79,6 +96,6 @@ def mode(array: Array, dim: int, keepdim: bool) -> tuple[Array, Array] | None:
     length = array.shape[dim]
     lines = np.ascontiguousarray(array if dim == array.ndim - 1 else dim_moved(array, dim, -1))
     shape = array.shape[:dim] + (1,) * keepdim + array.shape[dim + 1 :]
-    values, positions = np.empty(shape, array.dtype), np.empty(shape, np.int64)
+    values, positions = np.empty(shape, array.dtype), np.empty(shape, _INT64)
     most_frequent(scalar.name)(values, positions, lines, values.size, length)
     return values, positions

@@ -5,13 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from ..._codegen.elements.spaced import spaced
-from .dtypes import float_name
+from .dtypes import KernelsByType
 
 
-def fill_spaced(out: Any, first: float, last: float, step: float) -> bool:
+def fill_spaced(out: Any, first: float, last: float) -> bool:
     """Fill a new array of float32 or float64; whether that was done."""
-    name = float_name(out)
-    if name is None or out.itemsize == 2:  # half precision rounds every step
+    kernel = _SPACED[out.dtype]
+    if kernel is None:
         return False
-    spaced(name)(out, out.size, first, last, step)
+    kernel(out, out.size, first, last)
     return True
+
+
+_SPACED = KernelsByType(spaced)
+"""None for half precision, which rounds every step."""

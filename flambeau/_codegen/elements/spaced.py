@@ -15,14 +15,16 @@ _WIDTH = 8
 
 @kernel
 def spaced(b: Builder, arguments: Arguments, dtype: str) -> None:
-    """(out, count, first, last, step).
+    """(out, count, first, last), at least two.
 
-    In float64 products and sums are rounded once; in float32 they are those of float64, rounded to float32.
+    The ends and their distance are numbers of the dtype. In float64 products and sums are rounded once; in float32 they
+    are those of float64, rounded to float32.
     """
     scalar = SCALARS[dtype]
     count = arguments.integer(1)
-    ends = [arguments.float64(number) for number in range(2, 5)]
-    captured = [arguments.array(0).data, count, *ends]
+    first, last = (b.convert(arguments.float64(number), scalar.compute) for number in (2, 3))
+    step = (last - first) / b.convert(count - 1, scalar.compute)
+    captured = [arguments.array(0).data, count, *[b.convert(each, F64) for each in (first, last, step)]]
     with b.parallel(count, ELEMENTS, *captured, unlock=True) as (c, begin, end, inside):
         out, count, first, last, step = inside
         half = c.smaller(c.larger(count // 2, begin), end)

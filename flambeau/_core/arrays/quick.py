@@ -25,13 +25,19 @@ def name_of(dtype: np.dtype[Any]) -> str:
 
 def dim_moved(array: Any, source: int, target: int) -> Any:
     """A view of `array` with one dimension moved to another place, as `np.moveaxis` has it."""
-    ndim = array.ndim
+    order = _order_moved(array.ndim, source, target)
+    return array if order is None else array.transpose(order)
+
+
+@functools.lru_cache(256)
+def _order_moved(ndim: int, source: int, target: int) -> tuple[int, ...] | None:
+    """The order of dimensions when one has moved; None: it stays where it is."""
     source, target = source % ndim, target % ndim
     if source == target:
-        return array
+        return None
     order = list(range(ndim))
     order.insert(target, order.pop(source))
-    return array.transpose(order)
+    return tuple(order)
 
 
 def spread(array: Any, shape: tuple[int, ...]) -> Any:

@@ -51,7 +51,7 @@ def in_expressions(name: str) -> Callable[[Callable[..., Any]], Callable[..., An
         @functools.wraps(kernel)
         def run(*operands: Any) -> Any:
             for each in operands:
-                if hasattr(each, "is_expression"):
+                if type(each) is not np.ndarray and hasattr(each, "is_expression"):
                     return each.call(name, *operands)
             return kernel(*operands)
 

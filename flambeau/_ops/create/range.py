@@ -139,11 +139,11 @@ def _spaced(start: Any, end: Any, steps: int, dtype: DType) -> Any:
         step: Any = (last - first) / (steps - 1)
         positions: Any = np.arange(steps - steps // 2, dtype=np.float64)
     else:
+        values = np.empty(steps, array_type)
+        if steps and not dtype.is_complex and arrays.fill_spaced(values, float(start), float(end)):
+            return values
         first, last = array_type.type(start), array_type.type(end)
         step = (last - first) / array_type.type(steps - 1)
-        values = np.empty(steps, array_type)
-        if steps and not dtype.is_complex and arrays.fill_spaced(values, float(first), float(last), float(step)):
-            return values
         # Half precision rounds every operation; the others multiply and add in one.
         wide = array_type if array_type.itemsize == 2 else np.dtype(np.complex128 if dtype.is_complex else np.float64)
         first, last, step = wide.type(first), wide.type(last), wide.type(step)
@@ -163,9 +163,10 @@ _REAL = (float, int)
 def _spaced_arguments(
     caller: str, start: Any, end: Any, steps: Any, out: Any, dtype: Any, device: Any
 ) -> tuple[Any, Any, int, Kind]:
-    if isinstance(steps, bool) or not hasattr(steps, "__index__"):
-        raise TypeError(f"{caller}(): argument 'steps' must be int, not {type(steps).__name__}")
-    steps = steps.__index__()
+    if type(steps) is not int:
+        if isinstance(steps, bool) or not hasattr(steps, "__index__"):
+            raise TypeError(f"{caller}(): argument 'steps' must be int, not {type(steps).__name__}")
+        steps = steps.__index__()
     if steps >= 2**63:
         raise ValueError(f"Overflow when unpacking long long: {caller}() was given steps beyond 64 bits")
     if steps < 0:

@@ -46,6 +46,8 @@ def check_positions(index: Any, size: int, dim: int) -> None:
 
 def check_index_tensor(name: str, input: Tensor, index: Tensor) -> None:
     """Refuse an index of gather or scatter that has another dtype or number of dimensions than it must have."""
+    if type(index) is Tensor and index._kind.dtype is int64 and index._array.ndim == input._array.ndim:
+        return
     if not isinstance(index, Tensor):
         raise TypeError(f"{name}(): argument 'index' (position 3) must be Tensor, not {type(index).__name__}")
     if index._array.size == 0:
@@ -130,7 +132,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     dim = wrap_dim(dim, len(shape))
     check_index_tensor("gather", input, index)
     given = index._array.shape
-    if index._array.size and shape:
+    if given != shape and index._array.size and shape:
         for each, size in enumerate(given):
             if each != dim and size > shape[each]:
                 raise RuntimeError(

@@ -249,7 +249,7 @@ def _masked_scatter_source(grad: Tensor, mask: Tensor, source_sym_sizes: tuple[i
     return selected.reshape(source_sym_sizes)
 
 
-_count = undispatched(np.count_nonzero)
+_count, _place = undispatched(np.count_nonzero), undispatched(np.place)
 
 
 @writing(
@@ -260,6 +260,9 @@ _count = undispatched(np.count_nonzero)
 )
 def _masked_scatter(self: Array, mask: Array, source: Array) -> None:
     chosen = mask if mask.shape == self.shape else spread(mask, self.shape)
+    if type(self) is np.ndarray and self.size <= source.size and self.size < LARGE:
+        _place(self, chosen, source)  # of what there is more of than needed it takes the first
+        return
     count = int(read(_count(chosen) if type(chosen) is np.ndarray else np.count_nonzero(chosen)))
     if source.size < count:
         raise RuntimeError(

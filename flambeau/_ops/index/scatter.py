@@ -20,9 +20,10 @@ from .reductions_at import UFUNCS, gradient_of_source, gradient_of_target, neutr
 
 
 def _check_sizes(input: Tensor, dim: int, index: Tensor, src: Tensor | None) -> None:
-    given, shape = index._array.shape or (1,), input._array.shape or (1,)
-    if index._array.size == 0 or (given == shape and (src is None or (src._array.shape or (1,)) == shape)):
+    given, shape = index._array.shape, input._array.shape
+    if (given == shape and (src is None or src._array.shape == shape)) or index._array.size == 0:
         return
+    given, shape = given or (1,), shape or (1,)
     fits = all(each == dim or size <= shape[each] for each, size in enumerate(given))
     if src is None:
         if not fits:

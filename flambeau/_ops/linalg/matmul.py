@@ -165,6 +165,9 @@ def _products_of_batches(left: Any, right: Any) -> Any:
 
 def check_bmm(batch1: Tensor, batch2: Tensor) -> None:
     """Refuse what `bmm` refuses."""
+    left, right = batch1._array.shape, batch2._array.shape
+    if len(left) == 3 == len(right) and (left[0], left[2]) == right[:2] and batch1._kind is batch2._kind:
+        return
     for number, each in enumerate((batch1, batch2), 1):
         if each._array.ndim != 3:
             raise RuntimeError(f"batch{number} must be a 3D tensor, but its shape is {list(each._array.shape)}")

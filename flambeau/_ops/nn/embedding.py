@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..._backends.arrays import sparse_product, within
+from ..._backends import arrays
 from ..._core.arrays.lazy_signs import every_element
-from ..._core.backend import all_within, read, to_host
+from ..._core.backend import LARGE, all_within, read, to_host
 from ..._core.dtype import FLOAT, LEGACY_NAMES, int32, int64
 from ..._core.modes import recording
 from ..._core.tensor import Tensor
@@ -125,6 +125,10 @@ def _embedding_gradient(
 
 @primitive("EmbeddingBackward0", weight=_embedding_gradient, fuses=False)
 def _embedding(weight: Array, indices: Array, padding_idx: int, scale_grad_by_freq: bool, sparse: bool) -> Array:
+    if indices.size * weight.shape[1] >= LARGE:
+        done = arrays.embedding(weight, indices)
+        if done is not None:
+            return done
     return weight.take(indices, 0) if type(weight) is np.ndarray else np.take(weight, indices, 0)
 
 
@@ -317,7 +321,7 @@ def _summed(weight: Array, rows: Array, bags: Array, factors: Array | None, size
     """The sum of the rows of each bag: the product with a sparse matrix, where there is one."""
     if type(weight) is np.ndarray:
         values = np.ones(len(rows), weight.dtype) if factors is None else factors
-        done = sparse_product(bags.astype(rows.dtype, copy=False), rows, values, weight, len(sizes))
+        done = arrays.sparse_product(bags.astype(rows.dtype, copy=False), rows, values, weight, len(sizes))
         if done is not None:
             return done
     values = widened(weight[rows])
@@ -539,7 +543,7 @@ def _one_hot(self: Array, num_classes: int) -> Array:
 
 @check("check_one_hot")
 def _check_one_hot(self: Array, num_classes: int) -> None:
-    if not self.size or within(self, num_classes):
+    if not self.size or arrays.within(self, num_classes):
         return
     if read(self.min() < 0):
         raise RuntimeError("Class values must be non-negative.")

@@ -110,9 +110,9 @@ def _erfcx_of_positive(x: Array) -> Array:
 @in_expressions("erf")
 def erf(x: Array) -> Array:
     """The error function."""
-    if (
-        x.size <= _FEW and x.flags.c_contiguous and type(x) is np.ndarray
-    ):  # cheaper one by one than the calls that the fits take
+    if type(x) is np.ndarray and x.size <= _FEW and x.flags.c_contiguous:  # cheaper one by one than the fits' calls
+        if x.ndim == 1:
+            return np.fromiter(map(math.erf, x.tolist()), x.dtype, x.size)
         return np.fromiter(map(math.erf, x.ravel().tolist()), x.dtype, x.size).reshape(x.shape)
     return _erf_single(x) if x.dtype == np.float32 else _erf_double(x)
 

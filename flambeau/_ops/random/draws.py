@@ -128,8 +128,10 @@ def _made(
             except (ValueError, MemoryError):
                 pass  # the long way says what is wrong
             else:
-                run = kind.runs.get(draw) or kind.backend.prepare(draw)
-                run(array, default_generator if generator is None else generator, *numbers)
+                source = default_generator if generator is None else generator
+                lowering = kind.tries.get(draw) or kind.backend.first_try(draw)
+                if lowering(array, source, *numbers) is None and lowering is not draw.kernel:
+                    draw.kernel(array, source, *numbers)
                 return made(array, kind, requires_grad)
         return _filled(shape, kind, draw, numbers, generator, requires_grad)
     _check_out(out)
@@ -458,7 +460,9 @@ def _fill(target: Tensor, node: str, draw: Writer, numbers: Numbers, generator: 
         check_no_overlap(target)
     source, modes, kind = default_generator if generator is None else generator, THREAD.modes, target._kind
     if modes.plain and draw.of_one and not kind.indirect and type(target) in PLAIN_TYPES:
-        (kind.runs.get(draw) or kind.backend.prepare(draw))(target._array, source, *numbers)
+        lowering = kind.tries.get(draw) or kind.backend.first_try(draw)
+        if lowering(target._array, source, *numbers) is None and lowering is not draw.kernel:
+            draw.kernel(target._array, source, *numbers)
     else:
         draw(target, source, *numbers)
     if modes.grad and (target._requires_grad or target._view is not None) and target.requires_grad:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
 from typing import Any
@@ -368,9 +369,15 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype:
 # ----- variance ---------------------------------------------------------------------------------------------------
 
 
+@functools.lru_cache(1024)
+def _count_along(shape: tuple[int, ...], dims: tuple[int, ...]) -> int:
+    """How many elements are reduced to one."""
+    return math.prod([shape[each] for each in dims])
+
+
 def _moments(array: Any, dim: tuple[int, ...], correction: float, keepdim: bool, root: bool) -> tuple[Any, Any]:
     """Variance, or its root, and mean, in float32 where `array` is half precision."""
-    count = math.prod([array.shape[each] for each in dim])
+    count = _count_along(array.shape, dim)
     free = max(0, count - correction)
     done = arrays.variances(array, dim, float(free), keepdim, root)
     if done is None:
@@ -485,7 +492,7 @@ def _spread(
         raise TypeError(f"{name}(): give unbiased or correction, not both")
     dims = reduced_dims(dim, input._array.ndim)
     free = (1 if unbiased is None or unbiased else 0) if correction is None else correction
-    if math.prod([input._array.shape[each] for each in dims]) - free <= 0:
+    if _count_along(input._array.shape, dims) - free <= 0:
         warnings.warn(
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
             f"(input numel divided by output numel): shape {list(input._array.shape)}, dims {list(dims)}, "

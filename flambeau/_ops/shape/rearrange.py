@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.backend import backend_of_array
+from ..._backends import arrays
+from ..._core.backend import LARGE, backend_of_array
 from ..._core.dtype import BOOL, FLOAT, INTEGER, LEGACY_NAMES, int32, int64
-from ..._core.geometry.layout import element_strides, empty_array, empty_like, strides_like
+from ..._core.geometry.layout import element_strides, empty_array, empty_like, is_plain, strides_like
 from ..._core.geometry.strided_windows import overlaps, positions, window
 from ..._core.storage import address_of, owner_of
 from ..._core.tensor import Tensor
+from ..._dispatch.composite import composite
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.factory import constant_beside
 from ..._dispatch.on_host import on_host
@@ -153,7 +155,17 @@ def _interleave_evenly(input: Tensor, repeats: int, dim: int, output_size: int |
         raise RuntimeError(
             f"repeat_interleave: Invalid output_size, expected {shape[dim] * repeats} but got {output_size}"
         )
-    (count,) = as_shape((repeats,))
+    return _each_repeated(input, repeats if type(repeats) is int else as_shape((repeats,))[0], dim)
+
+
+def _repeated_on_arrays(array: Array, count: int, dim: int) -> Array | None:
+    return array.repeat(count, dim) if type(array) is np.ndarray else None
+
+
+@composite("each_repeated", kernel=_repeated_on_arrays)
+def _each_repeated(input: Tensor, count: int, dim: int) -> Tensor:
+    """Each part of `input` along `dim` `count` times in a row."""
+    shape = input._array.shape
     before, size, after = shape[:dim], shape[dim], shape[dim + 1 :]
     spread = _expand(_unsqueeze(input, dim + 1), (*before, size, count, *after))
     return reshaped(_contiguous_clone(spread), (*before, size * count, *after))
@@ -207,10 +219,22 @@ def _flip(self: Array, dims: tuple[int, ...]) -> Array:
 
 
 def _flipped(array: Any, dims: tuple[int, ...]) -> Any:
+    if array.size >= LARGE:
+        done = arrays.flipped(array, dims)
+        if done is not None:
+            return done
+    turned = array[_turning(array.ndim, dims)]
+    if is_plain(array):
+        return turned.copy()
     result = empty_like(array, None, array.dtype)
-    backwards = slice(None, None, -1)
-    result[...] = array[tuple([backwards if dim in dims else slice(None) for dim in range(array.ndim)])]
+    result[...] = turned
     return result
+
+
+@functools.lru_cache(256)
+def _turning(ndim: int, dims: tuple[int, ...]) -> tuple[slice, ...]:
+    """The index that goes backwards along `dims`."""
+    return tuple([slice(None, None, -1 if dim in dims else None) for dim in range(ndim)])
 
 
 @public()

@@ -50,6 +50,8 @@ def _as_dim(value: Any) -> int:
 
 def distinct_dims(dims: Sequence[int], ndim: int) -> tuple[int, ...]:
     """`dims` counted from the front; a RuntimeError if one is named twice."""
+    if len(dims) == 1:
+        return (wrap_dim(dims[0], ndim),)
     wrapped = tuple([wrap_dim(each, ndim) for each in dims])
     if len(set(wrapped)) != len(wrapped):
         raise RuntimeError(f"dim {max(set(wrapped), key=wrapped.count)} appears multiple times in the list of dims")

@@ -21,7 +21,7 @@ _FUNCTIONS = {
     "is_compiling": "compiler._entry:is_compiling",
     "run_on_sparse": "_ops.sparse.dispatch:run",
     "run_on_quantized": "_ops.quantized.dispatch:run",
-    "as_strided": "_ops.shape.view:as_strided_op",
+    "as_strided": "_ops.shape.strided:as_strided_op",
     "window_of": "_ops.shape.complex_view:window_of",
     "as_kind": "_ops.shape.conjugate:as_kind",
     "regenerate_view_history": "_dispatch.changes.history:regenerate_view_history",

@@ -26,7 +26,8 @@ from ..._dispatch.factory import constant_beside
 from ..._dispatch.public.overrides import has_override, run_override
 from ..._dispatch.public.registry import explain, export_method, public
 from ..shape.named_shapes import _alias
-from ..shape.view import _select, _slice, _unsqueeze
+from ..shape.parts import _select, _slice
+from ..shape.view import _unsqueeze
 from .copy_then_write import change, publish_change, warn_if_expanded, writing
 from .indexing import (
     IndexPlan,

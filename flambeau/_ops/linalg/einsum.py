@@ -17,7 +17,8 @@ from ..._dispatch.arguments.promotion import Operand
 from ..._dispatch.public.overrides import ARRANGED
 from ..._dispatch.public.registry import by_rule, public
 from ..pointwise.binary import mul
-from ..shape.view import _permute, diagonal, reshaped, unsqueeze
+from ..shape.parts import diagonal
+from ..shape.view import _permute, reshaped, unsqueeze
 from .matmul import bmm
 
 _bmm = by_rule("bmm", bmm)

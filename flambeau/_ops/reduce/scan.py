@@ -21,7 +21,8 @@ from ..._dispatch.public.return_types import named, return_type
 from ..create.like import zeros_like
 from ..index.gather import value_selecting_reduction_backward
 from ..pointwise.binary import conj
-from ..shape.view import narrow, wrap_dim
+from ..shape.parts import narrow
+from ..shape.view import wrap_dim
 from .reductions import no_kernel, sum_dtype
 
 CUMMAX = return_type("cummax", ("values", "indices"))

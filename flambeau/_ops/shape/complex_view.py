@@ -13,7 +13,8 @@ from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.public.registry import export_method, public
 from .conjugate import as_kind, view_conjugated, view_negated
-from .view import as_strided, select
+from .parts import select
+from .strided import as_strided
 
 _PARTS = (float16, float32, float64)
 """The types of the parts of complex numbers."""

@@ -22,8 +22,9 @@ from ..._dispatch.gradients.array_derivatives import unrecorded
 from ..._dispatch.gradients.undifferentiable import no_derivative
 from ..._dispatch.public.registry import public, write_out
 from .named_shapes import atleast_1d, atleast_2d, atleast_3d, tensor_list
+from .parts import _slice
 from .split import unbind
-from .view import _ALL, _slice, reshaped, wrap_dim
+from .view import _ALL, reshaped, wrap_dim
 
 _concatenate = undispatched(np.concatenate)
 _NO_ELEMENTS = (0,)

@@ -18,7 +18,9 @@ from ..._dispatch.gradients.variants import variant
 from ..._dispatch.public.registry import export, export_method, public
 from . import view as views
 from .conjugate import conj
-from .view import _expand, _permute, as_shape, distinct_dims, infer_size, reshaped, strided_arguments, wrap_dim
+from .parts import _slice, slice_bounds
+from .strided import _as_strided, strided_arguments
+from .view import _expand, _permute, as_shape, distinct_dims, infer_size, reshaped, wrap_dim
 
 
 @public(function=False)
@@ -56,8 +58,8 @@ def _aten_slice(input: Tensor, dim: int = 0, start: int | None = None, end: int 
     if not input._array.ndim:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     dim = wrap_dim(dim, input._array.ndim)
-    bounds = views.slice_bounds(input._array.shape[dim], start, end, step)
-    return views._slice(input, dim, *bounds, step)
+    bounds = slice_bounds(input._array.shape[dim], start, end, step)
+    return _slice(input, dim, *bounds, step)
 
 
 @public()
@@ -411,7 +413,7 @@ _squeeze_all_in_place = variant(views._squeeze_all, "squeeze_all_", "SqueezeBack
 _squeeze_dim_in_place = variant(views._squeeze_dim, "squeeze_dim_", "SqueezeBackward4")
 _squeeze_dims_in_place = variant(views._squeeze_dims, "squeeze_dims_", "SqueezeBackward5")
 _unsqueeze_in_place = variant(views._unsqueeze, "unsqueeze_", "UnsqueezeBackward1")
-_as_strided_in_place = variant(views._as_strided, "as_strided_", "AsStridedBackward1")
+_as_strided_in_place = variant(_as_strided, "as_strided_", "AsStridedBackward1")
 
 
 @public(function=False)

@@ -19,23 +19,9 @@ from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.factory import constant_beside
 from ..._dispatch.on_host import on_host
 from ..._dispatch.public.registry import public
-from .view import (
-    _ALL,
-    _contiguous_clone,
-    _diagonal_backward,
-    _diagonal_of,
-    _expand,
-    _restride,
-    _unsqueeze,
-    as_shape,
-    diagonal_dims,
-    distinct_dims,
-    reshaped,
-    selected_index,
-    slice_bounds,
-    strided_arguments,
-    wrap_dim,
-)
+from .parts import _diagonal_backward, _diagonal_of, diagonal_dims, selected_index, slice_bounds
+from .strided import _restride, strided_arguments
+from .view import _ALL, _contiguous_clone, _expand, _unsqueeze, as_shape, distinct_dims, reshaped, wrap_dim
 
 # ----- repetition ---------------------------------------------------------------------------------------------------
 
@@ -452,7 +438,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
 
 
 def _slice_of(grad: Tensor, dim: int, start: int, end: int, step: int) -> Tensor:
-    from .view import _slice
+    from .parts import _slice
 
     return _slice(grad, dim, start, end, step)
 

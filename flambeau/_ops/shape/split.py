@@ -14,7 +14,8 @@ from ..._dispatch.dispatch import Array, several
 from ..._dispatch.gradients.variants import variant
 from ..._dispatch.public.overrides import has_override, run_override
 from ..._dispatch.public.registry import export_method, guard, public
-from .view import _ALL, _slice, _slice_backward, as_shape, slice_bounds, sliced, wrap_dim
+from .parts import _slice, _slice_backward, slice_bounds, sliced
+from .view import _ALL, as_shape, wrap_dim
 
 _MANY = 8
 """So many parts are sooner the elements of an array of one dimension more than slices."""

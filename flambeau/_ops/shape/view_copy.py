@@ -9,7 +9,7 @@ from ..._dispatch.changes.exact_out import store_exactly
 from ..._dispatch.dispatch import Array, Primitive, Results, primitive
 from ..._dispatch.gradients.variants import variant
 from ..._dispatch.public.registry import public
-from . import complex_view, split, view
+from . import complex_view, parts, split, strided, view
 from . import named_shapes as shape
 
 
@@ -20,12 +20,12 @@ def _copying(original: Primitive[..., Results], name: str) -> Primitive[..., Res
 
 
 _alias_copy = _copying(shape._alias, "alias_copy")
-_as_strided_copy = _copying(view._as_strided, "as_strided_copy")
-_diagonal_copy = _copying(view._diagonal, "diagonal_copy")
+_as_strided_copy = _copying(strided._as_strided, "as_strided_copy")
+_diagonal_copy = _copying(parts._diagonal, "diagonal_copy")
 _expand_copy = _copying(view._expand, "expand_copy")
 _permute_copy = _copying(view._permute, "permute_copy")
-_select_copy = _copying(view._select, "select_copy")
-_slice_copy = _copying(view._slice, "slice_copy")
+_select_copy = _copying(parts._select, "select_copy")
+_slice_copy = _copying(parts._slice, "slice_copy")
 _split_copy = _copying(split._split, "split_copy")
 _split_with_sizes_copy = _copying(split._split_with_sizes, "split_with_sizes_copy")
 _squeeze_all_copy = _copying(view._squeeze_all, "squeeze_copy")
@@ -34,7 +34,7 @@ _squeeze_dims_copy = _copying(view._squeeze_dims, "squeeze_dims_copy")
 _t_copy = _copying(view._t, "t_copy")
 _transpose_copy = _copying(view._transpose, "transpose_copy")
 _unbind_copy = _copying(split._unbind, "unbind_copy")
-_unfold_copy = _copying(view._unfold, "unfold_copy")
+_unfold_copy = _copying(parts._unfold, "unfold_copy")
 _unsqueeze_copy = _copying(view._unsqueeze, "unsqueeze_copy")
 _view_as_complex_copy = _copying(complex_view._view_as_complex, "view_as_complex_copy")
 _view_as_real_copy = _copying(complex_view._view_as_real, "view_as_real_copy")
@@ -56,16 +56,16 @@ def detach_copy(input: Tensor) -> Tensor:
 @public(method=False, out=True)
 def as_strided_copy(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """`as_strided` with memory of its own."""
-    arguments = view.strided_arguments(input, size, stride, storage_offset)
+    arguments = strided.strided_arguments(input, size, stride, storage_offset)
     if input._kind.dataless:  # there is no memory to copy a window of
-        return _alias_copy(view.as_strided(input, *arguments))
+        return _alias_copy(strided.as_strided(input, *arguments))
     return _as_strided_copy(input, *arguments)
 
 
 @public(method=False, out=True)
 def diagonal_copy(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """`diagonal` with memory of its own."""
-    return _diagonal_copy(input, offset, *view.diagonal_dims(dim1, dim2, input._array.ndim))
+    return _diagonal_copy(input, offset, *parts.diagonal_dims(dim1, dim2, input._array.ndim))
 
 
 @public(method=False, out=True)
@@ -83,20 +83,20 @@ def permute_copy(input: Tensor, dims: Any) -> Tensor:
 @public(method=False, out=True)
 def select_copy(input: Tensor, dim: int, index: int) -> Tensor:
     """`select` with memory of its own."""
-    return _select_copy(input, *view.selected_index(input._array.shape, dim, index))
+    return _select_copy(input, *parts.selected_index(input._array.shape, dim, index))
 
 
 @public(method=False, out=True)
 def slice_copy(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
     """The positions `start:end:step` of `dim`, with memory of their own."""
     dim = view.wrap_dim(dim, input._array.ndim)
-    bounds = view.slice_bounds(input._array.shape[dim], start, end, step)
+    bounds = parts.slice_bounds(input._array.shape[dim], start, end, step)
     return _slice_copy(input, dim, *bounds, step)
 
 
 @primitive(
     "NarrowCopyBackward0",
-    self=lambda grad, self_sym_sizes, dim, start, length: view._slice_backward(
+    self=lambda grad, self_sym_sizes, dim, start, length: parts._slice_backward(
         grad, self_sym_sizes, dim, start, start + length, 1
     ),
 )
@@ -112,7 +112,7 @@ def narrow_copy(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
             f"narrow_copy(): dim {dim} is out of range for a tensor of shape {list(input._array.shape)}: it must be "
             f"in [{-input._array.ndim}, {input._array.ndim - 1}]"
         )
-    dim, start = view.narrowed(input._array.shape, dim, start, length)
+    dim, start = parts.narrowed(input._array.shape, dim, start, length)
     return _narrow_copy(input, dim, start, length)
 
 
@@ -168,7 +168,7 @@ def unbind_copy(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 @public(method=False, out=True)
 def unfold_copy(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """`unfold` with memory of its own."""
-    dimension = view.unfold_dimension(input._array.shape, dimension, size, step)
+    dimension = parts.unfold_dimension(input._array.shape, dimension, size, step)
     return _unfold_copy(input, dimension, size, step)
 
 

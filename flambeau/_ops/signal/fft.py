@@ -23,8 +23,9 @@ from ..create.constants import check_shape, chosen_kind, computed
 from ..nn.image.pad import constant_pad_nd
 from ..shape.complex_view import real
 from ..shape.conjugate import conj
+from ..shape.parts import narrow
 from ..shape.rearrange import roll
-from ..shape.view import as_shape, narrow, wrap_dim
+from ..shape.view import as_shape, wrap_dim
 
 Dim = tuple[int, ...]
 

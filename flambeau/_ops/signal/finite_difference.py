@@ -9,7 +9,8 @@ from ..._core.tensor import Tensor
 from ..._dispatch.arguments.promotion import is_number
 from ..._dispatch.public.registry import public
 from ..shape.join import cat
-from ..shape.view import distinct_dims, narrow
+from ..shape.parts import narrow
+from ..shape.view import distinct_dims
 
 
 def _along(coefficients: Any, ndim: int, dim: int) -> Any:

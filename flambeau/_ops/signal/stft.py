@@ -15,7 +15,8 @@ from ..._dispatch.public.registry import public
 from ..nn.image.pad import constant_pad_nd, pad
 from ..shape.complex_view import view_as_complex, view_as_real
 from ..shape.conjugate import resolve_conj
-from ..shape.view import _unfold_backward, narrow, wrap_dim
+from ..shape.parts import _unfold_backward, narrow
+from ..shape.view import wrap_dim
 from .fft import NOTHING, ROOT, WHOLE, _fft_c2c, _fft_c2r, _fft_r2c, transformable
 
 

@@ -16,8 +16,8 @@ from .types import TYPES, CType
 FLAT, SINGLE, NUMBER = "c", "1", "n"
 """Forms of operands of a flat kernel: an array like the result, an array of one element, a Python number."""
 
-THREADS = 256
-"""How many threads a block has."""
+THREADS = 128
+"""How many threads a block has: of long bodies, such as `gelu`, more of them wait for each other."""
 
 _WORDS = {
     "floats": "divide fabs exp exp2 expm1 log log2 log10 log1p sqrt cbrt sin cos tan arcsin arccos arctan sinh cosh "

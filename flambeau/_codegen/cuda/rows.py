@@ -17,6 +17,8 @@ from .types import TYPES, CType
 WARP = 32
 LONGEST = 1 << 30
 """Positions within a row are numbers of 32 bits."""
+_BLOCKS = 2
+"""So many blocks of long rows are on a multiprocessor at a time, if they have as many threads as a block can have."""
 _KEPT = 16
 """Costly values are kept in registers if a thread has at most so many, else they are computed again."""
 
@@ -97,9 +99,11 @@ class _Writer:
             fields += [f"{constant}{self.memory(number).memory}* p{number};"]
         fields += [f"double n{number};" for number in range(program.numbers())]
         sizes = {key: int(value) for key, value in layout._asdict().items()}
+        # Where a row is read again and again, one block computes while the other one reads.
+        bounds = "ALONG * ACROSS" if layout.packs or self.columns else f"ALONG * ACROSS, {_BLOCKS}"
         return f"""{functions()}{_HEAD % sizes}
 struct Arguments {{ {" ".join(fields)} }};
-KERNEL_OF(ALONG * ACROSS) kernel(const __grid_constant__ Arguments a) {{
+KERNEL_OF({bounds}) kernel(const __grid_constant__ Arguments a) {{
   {_lines(self.body())}
 }}
 """

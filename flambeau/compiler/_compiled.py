@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +29,8 @@ from ._emit import Source
 from ._entry import is_marked_dynamic, run_inside
 from ._errors import Unsupported
 from ._gradients import letting_go
+from ._later import Later
+from ._outline import Outline, describe, places_in
 from ._parts import Parts, code_behind, in_parts
 from ._program import Item, Outside, Read, Value
 from ._reads import differs, first, generators_before, go_back, states_of
@@ -35,7 +38,6 @@ from ._record import Recorder
 from ._region import FreedBackward, Joint, Region
 from ._sizes import Family, SizedRegion, SizedSource, family_of, sized_checks
 from ._split import Definition
-from ._stages import stages_of
 from ._stance import STANCE
 from ._state import MISS, State
 from ._watch import Uncompilable, Watch
@@ -98,7 +100,8 @@ class Compiled:
 
     def forget(self) -> None:
         """Begin anew."""
-        self.programs: list[Callable[..., Any]] = []
+        self._programs: list[Callable[..., Any]] = []
+        """Some of them may not be written yet."""
         self.reasons: list[str] = []
         """Why calls could not be compiled, one after the other."""
         self.parts: Parts | None = None
@@ -109,6 +112,12 @@ class Compiled:
         self._families: list[Family] = []
         self._readings: dict[str, list[Any]] = {}
         """What was found where Python looked at elements."""
+
+    @property
+    def programs(self) -> list[Callable[..., Any]]:
+        """The programs of the function."""
+        written = [each.written() if isinstance(each, Later) else each for each in [*self._programs]]
+        return [each for each in written if each is not None]
 
     @property
     def all_programs(self) -> list[Callable[..., Any]]:
@@ -127,7 +136,7 @@ class Compiled:
         if modes.plain and not modes.inference and not CASTING:
             if STANCE.restricts:
                 return self._by_what_there_is(args, kwargs)
-            for program in self.programs:
+            for program in self._programs:
                 result = program(args, kwargs)
                 if result is not MISS:
                     return result
@@ -135,14 +144,14 @@ class Compiled:
                 if self.parts.holds(self.function):
                     return run_inside(self.parts.run, args, kwargs)
                 self.forget()
-            if len(self.programs) < MOST_PROGRAMS and self._attempts < _MOST_ATTEMPTS and sys.getprofile() is None:
+            if len(self._programs) < MOST_PROGRAMS and self._attempts < _MOST_ATTEMPTS and sys.getprofile() is None:
                 return self._new_call(args, kwargs)
         return run_inside(self.function, args, kwargs)
 
     def _by_what_there_is(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call while nothing new is compiled."""
         if STANCE.name != "force_eager":
-            for program in self.programs:
+            for program in self._programs:
                 result = program(args, kwargs)
                 if result is not MISS:
                     return result
@@ -175,7 +184,7 @@ class Compiled:
                 self.parts = in_parts(self.function, self._definition, refused.line, self._part)
             return refused.result if refused.has_run else run_inside(self.function, args, kwargs)
         if program is not None:
-            self.programs.append(program)
+            self._programs.append(program)
         return result
 
     def _record(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Callable[..., Any] | None]:
@@ -227,12 +236,18 @@ class Compiled:
 
     def _program(self, recording: Recording) -> Callable[..., Any] | None:
         """The program of a recorded call; None: one that is there has it now."""
-        if self.dynamic or (self.dynamic is None and len(self.programs) >= _OF_ONE_SIZE):
+        if self.dynamic or (self.dynamic is None and len(self._programs) >= _OF_ONE_SIZE):
             return _built_for_sizes(recording, self._families)
-        if not self.tunes or (choices := generated("choices")) is None:
-            return _built(recording)
-        with choices.tuning():
-            return _built(recording)
+        tuning = generated("choices").tuning if self.tunes and generated("choices") is not None else nullcontext
+        source, known = Source(recording.state.constants, places_of(recording.state)), recording.known
+        with tuning():
+            outline = outlined(source, recording.state.lines, recording)
+
+        def write_function() -> Callable[..., Any]:
+            with tuning():
+                return outline.function()
+
+        return Later(write_function, lambda: settings() == known, places_in(outline.items), self._programs)
 
     def _part(self, function: Callable[..., Any], definition: Definition | None) -> Compiled:
         """A part of the function, or something that it calls, compiled by itself."""
@@ -246,7 +261,7 @@ class Compiled:
                 if all(differs(each, item.call.made) for each in found):
                     found.append(item.call.made)
                 if len(found) > _MOST_READINGS:
-                    self.programs = [each for each in self.programs if item.place not in vars(each)["places"]]
+                    self._programs[:] = [each for each in self._programs if item.place not in vars(each)["places"]]
                     name = item.call.op.name
                     return f"Python looks at elements that are others each time, by {name} ({item.place})", item.line
         return None, None
@@ -294,24 +309,6 @@ def _joint(state: State, recorder: Recorder, result: Any) -> Joint | None:
     return joint
 
 
-def _built(recording: Recording) -> Callable[..., Any]:
-    """The function that checks a call and runs the recorded program."""
-    source = Source(recording.state.constants, places_of(recording.state))
-    items, _ = write(source, recording.state.lines, recording)
-    made: Callable[..., Any] = source.function("call", "args, kwargs")
-    _describe(made, source, items)
-    return made
-
-
-def _describe(program: Callable[..., Any], source: Source, items: Sequence[Item]) -> None:
-    """Let a program know where it looks at elements, and what it consists of."""
-    vars(program).update(
-        places={each.place for each in items if isinstance(each, Read)},
-        checks=source.lines[: source.checks],
-        stages=[*stages_of(source.parts), *source.behind],
-    )
-
-
 def _built_for_sizes(recording: Recording, families: list[Family]) -> Callable[..., Any] | None:
     """The same for sizes of all kinds; None: a program that is there has the call now."""
     state = recording.state
@@ -324,7 +321,7 @@ def _built_for_sizes(recording: Recording, families: list[Family]) -> Callable[.
     family = family_of(families, source, sizes)
     if family is None:
         return None
-    _describe(family.program, source, items)
+    describe(family.program, source, items)
     source.parts.clear()  # the source is kept, to be compared with; the arrays of the recorded call are not
     return family.program
 
@@ -351,6 +348,13 @@ def write_checks(source: Source, checks: Sequence[str], recording: Recording) ->
 
 def write(source: Source, checks: Sequence[str], recording: Recording) -> tuple[list[Item], list[Value]]:
     """Write the program of a call behind its checks; the items of its forward part, and the values wanted of them."""
+    outline = outlined(source, checks, recording)
+    outline.fill()
+    return outline.items, outline.wanted
+
+
+def outlined(source: Source, checks: Sequence[str], recording: Recording) -> Outline:
+    """Write what stands around the items of the program of a call: its checks, and what it gives back."""
     state, recorder, joint, result = recording.state, recording.recorder, recording.joint, recording.result
     program = recorder.program
     tensors = source.tensors
@@ -375,10 +379,8 @@ def write(source: Source, checks: Sequence[str], recording: Recording) -> tuple[
         source.constants.update(states_of=states_of, go_back=go_back)
         source.lines.append(f"drawn = states_of({', '.join(map(source.constant, drawn_from))})")
         source.leave = f"go_back(drawn); {source.leave}"
-    source.items(items, wanted)
-    count_versions(source, state, recorder.changes())
-    source.lines += [*answer.lines, f"return {text}"]
-    return items, wanted
+    behind = [*counted_versions(state, recorder.changes()), *answer.lines, f"return {text}"]
+    return Outline(source, items, wanted, behind)
 
 
 def _forgotten(items: Sequence[Item]) -> set[int]:
@@ -433,13 +435,15 @@ def _with_node(
     return forward
 
 
-def count_versions(source: Source, state: State, changes: dict[int, int]) -> None:
-    """Write how often the tensors that were there before have changed."""
+def counted_versions(state: State, changes: dict[int, int]) -> list[str]:
+    """Lines that say how often the tensors that were there before have changed."""
+    lines: list[str] = []
     done: set[int] = set()
     for key, (tensor, held) in state.tensors.items():
         if changes[key] and id(tensor._counter) not in done:
             done.add(id(tensor._counter))
-            source.lines.append(f"{held.removesuffix('._array')}._counter[0] += {changes[key]}")
+            lines.append(f"{held.removesuffix('._array')}._counter[0] += {changes[key]}")
+    return lines
 
 
 def _leaves(tree: Any) -> list[Any]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import mmap
 import os
 import random
+import resource
 import subprocess
 import sys
 import threading
@@ -60,6 +62,15 @@ def test_memory_comes_back() -> None:
 def test_alignment() -> None:
     for size in (THRESHOLD, 3 * MEBI + 5, 9 * MEBI):
         assert _address(_array(size)) % 64 == 0
+
+
+@pytest.mark.skipif(not hasattr(mmap, "MAP_POPULATE"), reason="here pages are there when they are touched")
+def test_small_pages_are_there_before_they_are_touched() -> None:
+    made = _array(MEBI)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    made[:] = 1
+    touched = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+    assert touched < MEBI // mmap.PAGESIZE // 2
 
 
 def test_small_arrays_do_not_come_from_the_pool() -> None:

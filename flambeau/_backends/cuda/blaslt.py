@@ -91,6 +91,22 @@ def _handle() -> c_void_p:
     return handle
 
 
+_is_awake = False
+
+
+def _wake() -> None:
+    """Let the library get ready while Python goes ahead: it takes a tenth of a second when it is first asked."""
+    global _is_awake
+    if not _is_awake:
+        _is_awake = True  # before the other thread plans a product, too
+        AHEAD.compiled(_ask)
+
+
+def _ask() -> None:
+    matrix = Matrix(False, 4)
+    Product("float32", 4, 4, 4, matrix, matrix, False, False)._chosen()
+
+
 class Product:
     """`alpha * left @ right + beta * result`, or plus a row, for matrices of one shape and layout."""
 
@@ -149,6 +165,8 @@ class Product:
         """A way to compute it: the one on disk, which the library's own version has chosen before."""
         content = load(name)
         if content is not None and len(content) == ctypes.sizeof(_Way):
+            if AHEAD.steps is not None:
+                _wake()
             return _Way.from_buffer_copy(content)
         found = self._chosen()
         store(name, bytes(found))

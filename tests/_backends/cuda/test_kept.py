@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from flambeau._backends.cuda import blaslt, cudnn, cudnn_convolutions, cudnn_descriptors
+from flambeau._backends.cuda.ahead import AHEAD
 from flambeau._backends.cuda.driver import CupyDriver
 from flambeau._core.geometry.moving_windows import Geometry
 from flambeau._core.process.gpu_choices import CHOICES
@@ -245,6 +247,23 @@ def test_what_a_library_does_not_read_or_write_is_worked_out(
     setattr(bench, can, False)
     make = library(bench, monkeypatch)
     make()
+    make()
+    assert bench.worked == 2
+
+
+def test_a_library_with_nothing_to_choose_gets_ready_beside(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is asked for something that nobody needs, once, by another thread, while Python goes ahead."""
+    make = product(bench, monkeypatch)
+    make()
+    asked, ask = threading.Semaphore(0), blaslt._ask
+    monkeypatch.setattr(blaslt, "_is_awake", False)
+    monkeypatch.setattr(blaslt, "_ask", lambda: [ask(), asked.release()])
+    make()
+    assert bench.worked == 1
+    with AHEAD.going_ahead():
+        make()
+        make()
+    assert asked.acquire(timeout=60)
     make()
     assert bench.worked == 2
 

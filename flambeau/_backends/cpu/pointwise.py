@@ -42,7 +42,6 @@ class Pointwise:
         self._flat: dict[str, Any] = {}
         self._strided: Any = None
         self._of_one: Any = None
-        self._result = self.results[0]
 
     def flat(self, forms: str) -> Any:
         """The kernel for operands without gaps."""
@@ -62,7 +61,7 @@ class Pointwise:
         if x.flags.c_contiguous:
             if self._of_one is None:
                 self._of_one = self.flat(CONTIGUOUS)
-            return self._of_one(np.empty(x.shape, self._result), x)
+            return self._of_one(np.empty(x.shape, self.results[0]), x)
         return self.many(x)[0]
 
     def binary(self, x: Any, y: Any) -> Any:

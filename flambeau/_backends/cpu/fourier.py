@@ -60,6 +60,12 @@ def _plan(points: int, name: str) -> tuple[Array, Array] | None:
     return np.array(factors, np.int64), np.concatenate(turns).astype(_COMPLEX_TYPES[name])
 
 
+@functools.lru_cache(256)
+def _halves(points: int, name: str) -> Array:
+    """The roots of unity that tell the spectra of even and odd places apart."""
+    return np.exp(-2j * np.pi * np.arange(points // 4 + 1) / points).astype(_COMPLEX_TYPES[name])
+
+
 def _transformed(
     x: Array, name: str | None, given: str, dim: Dim, points: int, kept: int, normalization: int, backward: bool
 ) -> Array | None:
@@ -69,15 +75,19 @@ def _transformed(
     read = x.shape[-1]
     rows = x.size // read if read else 0
     most = _MOST_POINTS if rows >= _FEW_ROWS else _MOST_POINTS_OF_ONE
-    plan = _plan(points, name) if 0 < points <= most and x.size else None
+    in_pairs = given != COMPLEX and points % 2 == 0
+    together = points // 2 if in_pairs else points
+    plan = _plan(together, name) if 0 < points <= most and x.size else None
     if plan is None:
         return None
     factors, turns = plan
+    halves = _halves(points, name) if in_pairs else turns
     out = np.empty((*x.shape[:-1], kept), (_REAL_TYPES if given == HALF else _COMPLEX_TYPES)[name])
     scale = _scale(points, normalization)
-    kernel = fourier_rows(name, given, _lanes(name, points, rows))
+    kernel = fourier_rows(name, given, in_pairs, _lanes(name, together, rows))
     read, written = read * (1 if given == REAL else 2), kept * (1 if given == HALF else 2)
-    return kernel(out, x, factors, turns, rows, points, len(factors), read, written, int(backward), scale)
+    numbers = rows, together, len(factors), read, written, int(backward)
+    return kernel(out, x, factors, turns, halves, *numbers, scale)
 
 
 def _are_last(x: Array, dim: Dim) -> bool:

@@ -4,6 +4,9 @@ A transform of n points is a sequence of passes, one for each factor of n. A pas
 as its factor says, by a few additions each time, and leaves its results where the next one wants them (Stockham's
 order), in other memory. Before the first pass rows become lanes: a point is then a vector of real and one of imaginary
 parts. Lanes do not meet, so a row has the same result whatever lies beside it.
+
+An even number of real ones is transformed as half as many complex ones: those at even places are the real parts, those
+at odd places the imaginary ones. The spectra of both are told apart by their symmetry.
 """
 
 from __future__ import annotations
@@ -38,6 +41,9 @@ class Complex:
 
     def times(self, factor: float) -> Complex:
         return Complex(self.real * factor, self.imag * factor)
+
+    def conjugate(self) -> Complex:
+        return Complex(self.real, -self.imag)
 
     def turned_back(self) -> Complex:
         """Times -i: a quarter turn."""
@@ -204,6 +210,39 @@ def _mirror(block: Block, memory: Value, points: Value) -> None:
         c.store(memory, scalar, (point * 2 + 1) * lanes, -c.load(memory, scalar, (partner + 1) * lanes, lanes))
 
 
+def _told_apart(block: Block, memory: Value, turns: Value, middle: Value) -> None:
+    """The spectrum of reals, up to its `middle`, in place of that of pairs of them; `turns` are roots of unity."""
+    c, scalar = block.c, block.scalar
+    pair = block.load(memory, c.integer(0))
+    zero = c.splat(c.constant(scalar.compute, 0.0), block.lanes)
+    block.store(memory, c.integer(0), Complex(pair.real + pair.imag, zero))
+    block.store(memory, middle, Complex(pair.real - pair.imag, zero))
+    with c.loop(1, middle // 2 + 1) as point:
+        one, other = block.load(memory, point), block.load(memory, middle - point).conjugate()
+        even = (one + other).times(0.5)
+        odd = _product(c, (one - other).times(0.5), _root(c, scalar, turns, point)).turned_back()
+        block.store(memory, point, even + odd)
+        block.store(memory, middle - point, (even - odd).conjugate())
+
+
+def _paired(block: Block, memory: Value, turns: Value, middle: Value) -> None:
+    """The counterpart of `_told_apart`: the spectrum of pairs, from that of reals up to its `middle`."""
+    c, scalar = block.c, block.scalar
+    first, last = block.load(memory, c.integer(0)).real, block.load(memory, middle).real
+    block.store(memory, c.integer(0), Complex(first + last, first - last))
+    with c.loop(1, middle // 2 + 1) as point:
+        one, other = block.load(memory, point), block.load(memory, middle - point).conjugate()
+        even = one + other
+        odd = _product(c, one - other, _root(c, scalar, turns, point).conjugate()).turned_back()
+        block.store(memory, point, even - odd)
+        block.store(memory, middle - point, (even + odd).conjugate())
+
+
+def _root(c: Builder, scalar: Scalar, turns: Value, number: Value) -> Complex:
+    real, imag = (c.load(turns, scalar, number * 2 + part) for part in range(2))
+    return Complex(real, imag)
+
+
 def _write(
     c: Builder, scalar: Scalar, given: str, memory: Value, starts: list[Value], width: Value, scale: Value, left: Value
 ) -> None:
@@ -218,32 +257,43 @@ def _write(
 
 
 @kernel
-def fourier_rows(b: Builder, arguments: Arguments, dtype: str, given: str, lanes: int) -> None:
-    """(out, x, factors, turns, rows, points, passes, read, written, backward, scale).
+def fourier_rows(b: Builder, arguments: Arguments, dtype: str, given: str, in_pairs: bool, lanes: int) -> None:
+    """(out, x, factors, turns, halves, rows, points, passes, read, written, backward, scale).
 
     `factors` are those of `points`, for `passes` passes; `turns` has, pass by pass, the roots of unity that the results
     of short transforms are multiplied by. Rows have `read` numbers in `x` and `written` ones in `out`, without gaps.
+    With `in_pairs` a point is a pair of real numbers; `halves` are roots of unity for twice as many.
     """
     scalar = SCALARS[dtype]
-    out, x, factors, turns = (arguments.array(number).data for number in range(4))
-    rows, points, passes, read, written, backward = (arguments.integer(number) for number in range(4, 10))
-    scale = b.convert(arguments.float64(10), scalar.compute)
+    out, x, factors, turns, halves = (arguments.array(number).data for number in range(5))
+    rows, points, passes, read, written, backward = (arguments.integer(number) for number in range(5, 11))
+    scale = b.convert(arguments.float64(11), scalar.compute)
     blocks = (rows + (lanes - 1)) // lanes
     grain = steps_worth(b, points * lanes, ELEMENTS // 2)
-    captured = (out, x, factors, turns, rows, points, passes, read, written, backward, scale)
+    captured = (out, x, factors, turns, halves, rows, points, passes, read, written, backward, scale)
+    numbers_are = COMPLEX if in_pairs else given
     with b.parallel(blocks, grain, *captured, unlock=True) as (c, begin, end, inside):
-        out, x, factors, turns, rows, points, passes, read, written, backward, scale = inside
+        out, x, factors, turns, halves, rows, points, passes, read, written, backward, scale = inside
         block = Block(c, scalar, lanes, backward)
         size = points * (2 * lanes)
-        with scratch(c, scalar, size * 2) as memory, c.loop(begin, end) as number:
+        # What is told apart needs more room than the pairs did, wherever the last pass left them.
+        room = size + c.larger(size, written * lanes) if in_pairs else size * 2
+        with scratch(c, scalar, room) as memory, c.loop(begin, end) as number:
             first = number * lanes
             numbers = [c.smaller(first + each, rows - 1) for each in range(lanes)]
-            _read(c, scalar, given, [c.at(x, scalar, each * read) for each in numbers], memory, read)
-            if given == HALF:
+            _read(c, scalar, numbers_are, [c.at(x, scalar, each * read) for each in numbers], memory, read)
+            plain = Block(c, scalar, lanes, c.integer(0))
+            if given == HALF and in_pairs:
+                _paired(plain, memory, halves, points)
+            elif given == HALF:
                 _mirror(block, memory, points)
             done = _all_passes(block, memory, size, factors, turns, points, passes)
+            if given == REAL and in_pairs:
+                _told_apart(plain, done, halves, points)
+                with c.when(written > points * 2 + 2):
+                    _mirror(plain, done, points * 2)
             starts = [c.at(out, scalar, each * written) for each in numbers]
-            _write(c, scalar, given, done, starts, written, scale, rows - first)
+            _write(c, scalar, numbers_are, done, starts, written, scale, rows - first)
 
 
 @kernel

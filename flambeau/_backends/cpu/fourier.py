@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from ..._codegen.elements.turn import turned_copy
-from ..._codegen.rows.fourier import COMPLEX, HALF, REAL, TRANSFORMS, fourier_columns, fourier_rows
+from ..._codegen.rows.fourier import COMPLEX, HALF, REAL, fourier_columns, fourier_rows, radices
 from ..._core.arrays.quick import dim_moved
 
 Array = Any
 Dim = tuple[int, ...]
+Transform = Callable[[Array, Array | None], Array | None]
+"""Of an array, into another one if there is one; None: there is no kernel."""
 
 _SINGLE, _DOUBLE = "float32", "float64"
 _REAL_TYPES: dict[str, np.dtype[Any]] = {_SINGLE: np.dtype(np.float32), _DOUBLE: np.dtype(np.float64)}
@@ -44,7 +47,7 @@ def _plan(points: int, name: str) -> tuple[Array, Array] | None:
     """The factors of a number of points, and the roots of unity for each pass; None: it has others than there are."""
     factors: list[int] = []
     rest = points
-    for radix in sorted(TRANSFORMS, reverse=True):
+    for radix in sorted(radices(), reverse=True):
         while rest % radix == 0:
             factors.append(radix)
             rest //= radix
@@ -67,10 +70,17 @@ def _halves(points: int, name: str) -> Array:
 
 
 def _transformed(
-    x: Array, name: str | None, given: str, dim: Dim, points: int, kept: int, normalization: int, backward: bool
+    x: Array,
+    name: str | None,
+    given: str,
+    points: int,
+    kept: int,
+    normalization: int,
+    backward: bool,
+    into: Array | None = None,
 ) -> Array | None:
     """`kept` numbers of the transform of each row: real ones of half a spectrum, else complex ones."""
-    if name is None or len(dim) != 1 or dim[0] != x.ndim - 1 or not x.flags.c_contiguous:
+    if name is None or not x.flags.c_contiguous:
         return None
     read = x.shape[-1]
     rows = x.size // read if read else 0
@@ -82,7 +92,8 @@ def _transformed(
         return None
     factors, turns = plan
     halves = _halves(points, name) if in_pairs else turns
-    out = np.empty((*x.shape[:-1], kept), (_REAL_TYPES if given == HALF else _COMPLEX_TYPES)[name])
+    dtype = (_REAL_TYPES if given == HALF else _COMPLEX_TYPES)[name]
+    out = np.empty((*x.shape[:-1], kept), dtype) if into is None else into
     scale = _scale(points, normalization)
     kernel = fourier_rows(name, given, in_pairs, _lanes(name, together, rows))
     read, written = read * (1 if given == REAL else 2), kept * (1 if given == HALF else 2)
@@ -99,25 +110,45 @@ def _are_last(x: Array, dim: Dim) -> bool:
     )
 
 
-def _along(x: Array, dims: Dim, normalization: int, backward: bool) -> Array | None:
+def _along(x: Array, dims: Dim, normalization: int, backward: bool, into: Array | None = None) -> Array | None:
     """Complex numbers transformed along dimensions, one after another; where few lie beside each other, turned."""
     done = x
     for dim in dims:
         if done is None:
             return None
+        goal = into if dim == dims[-1] else None
         points = x.shape[dim]
         if dim == x.ndim - 1:
-            done = _transformed(done, _COMPLEX.get(x.dtype), COMPLEX, (dim,), points, points, normalization, backward)
+            done = _transformed(done, _COMPLEX.get(x.dtype), COMPLEX, points, points, normalization, backward, goal)
             continue
         slabs = done.reshape(math.prod(x.shape[:dim]), points, -1)
-        columns = _columns(slabs, points, normalization, backward)
+        columns = _columns(slabs, points, normalization, backward, goal)
         if columns is not None:
             done = columns.reshape(x.shape)
             continue
         lines = _turned(slabs)
-        lines = _transformed(lines, _COMPLEX.get(x.dtype), COMPLEX, (2,), points, points, normalization, backward)
-        done = None if lines is None else _turned(lines).reshape(x.shape)
+        lines = _transformed(lines, _COMPLEX.get(x.dtype), COMPLEX, points, points, normalization, backward)
+        done = None if lines is None else _turned(lines, goal).reshape(x.shape)
     return done
+
+
+def _part_by_part(x: Array, dim: Dim, shape: Dim, dtype: Any, transform: Transform) -> Array | None:
+    """Transform parts that fit into the cache: what one dimension leaves there, the next one finds.
+
+    `dim` are the last dimensions, for `transform` counted from the end of a part, which has one before them.
+    """
+    first = min(dim)
+    count = math.prod(x.shape[:first])
+    together = max(1, _CACHE // 2 * count // x.nbytes) if x.size else 0
+    if len(dim) == 1 or not 0 < together < count:
+        return transform(x, None)
+    parts, out = x.reshape(count, *x.shape[first:]), np.empty(shape, dtype)
+    places = out.reshape(count, *shape[first:])
+    for start in range(0, count, together):
+        part = slice(start, start + together)
+        if transform(parts[part], places[part]) is None:
+            return None
+    return out
 
 
 def _along_another(x: Array, dim: int, normalization: int, backward: bool) -> Array | None:
@@ -127,11 +158,11 @@ def _along_another(x: Array, dim: int, normalization: int, backward: bool) -> Ar
     if not x.size:
         return None
     lines = _turned(x.reshape(math.prod(lead), points, -1))
-    done = _transformed(lines, _COMPLEX.get(x.dtype), COMPLEX, (2,), points, points, normalization, backward)
+    done = _transformed(lines, _COMPLEX.get(x.dtype), COMPLEX, points, points, normalization, backward)
     return None if done is None else dim_moved(done.reshape(*lead, *rest, points), -1, dim)
 
 
-def _columns(slabs: Array, points: int, normalization: int, backward: bool) -> Array | None:
+def _columns(slabs: Array, points: int, normalization: int, backward: bool, into: Array | None = None) -> Array | None:
     """Complex numbers transformed along the middle one of three dimensions; None: the last one is too short."""
     name = _COMPLEX.get(slabs.dtype)
     outer, _, inner = slabs.shape
@@ -141,19 +172,21 @@ def _columns(slabs: Array, points: int, normalization: int, backward: bool) -> A
         return None
     kernel = fourier_columns(name, lanes)
     numbers = outer, points, inner, len(plan[0]), int(backward), _scale(points, normalization)
-    return kernel(np.empty(slabs.shape, slabs.dtype), slabs, *plan, *numbers)
+    return kernel(np.empty(slabs.shape, slabs.dtype) if into is None else into, slabs, *plan, *numbers)
 
 
 def _scale(points: int, normalization: int) -> float:
     return 1.0 if not normalization else points**-0.5 if normalization == 1 else 1.0 / points
 
 
-def _turned(matrices: Array) -> Array:
+def _turned(matrices: Array, into: Array | None = None) -> Array:
     """A copy of matrices whose rows are columns."""
     count, rows, columns = matrices.shape
+    shape = count, columns, rows
+    out = np.empty(shape, matrices.dtype) if into is None else into.reshape(shape)
     if matrices.itemsize != _AS_DOUBLE.itemsize:
-        return matrices.swapaxes(1, 2).copy()
-    out = np.empty((count, columns, rows), matrices.dtype)
+        out[...] = matrices.swapaxes(1, 2)
+        return out
     pairs = out.view(_AS_DOUBLE), matrices.view(_AS_DOUBLE)  # two floats are moved as one number of their size
     turned_copy(_DOUBLE)(*pairs, count, columns, rows, rows * columns, columns)
     return out
@@ -164,22 +197,40 @@ def complex_to_complex(x: Array, dim: Dim, normalization: int, forward: bool) ->
         return _along_another(x, dim[0], normalization, not forward)
     if not dim or not _are_last(x, dim):
         return None
-    return _along(x, tuple(sorted(dim, reverse=True)), normalization, not forward)
+
+    def transform(part: Array, into: Array | None) -> Array | None:
+        return _along(part, _from_the_end(part, x, sorted(dim, reverse=True)), normalization, not forward, into)
+
+    return _part_by_part(x, dim, x.shape, x.dtype, transform)
 
 
 def real_to_complex(x: Array, dim: Dim, normalization: int, onesided: bool) -> Array | None:
-    if not _are_last(x, dim):
+    name = _REAL.get(x.dtype)
+    if name is None or dim[-1] != x.ndim - 1 or not _are_last(x, dim):
         return None
-    points = x.shape[dim[-1]]
+    points = x.shape[-1]
     kept = points // 2 + 1 if onesided else points
-    made = _transformed(x, _REAL.get(x.dtype), REAL, dim[-1:], points, kept, normalization, False)
-    return made if made is None else _along(made, dim[:-1], normalization, False)
+
+    def transform(part: Array, into: Array | None) -> Array | None:
+        others = _from_the_end(part, x, dim[:-1])
+        made = _transformed(part, name, REAL, points, kept, normalization, False, None if others else into)
+        return made if made is None else _along(made, others, normalization, False, into)
+
+    return _part_by_part(x, dim, (*x.shape[:-1], kept), _COMPLEX_TYPES[name], transform)
 
 
 def complex_to_real(x: Array, dim: Dim, normalization: int, last_dim_size: int) -> Array | None:
-    if not _are_last(x, dim):
+    name, points = _COMPLEX.get(x.dtype), last_dim_size
+    if name is None or dim[-1] != x.ndim - 1 or not _are_last(x, dim):
         return None
-    made = _along(x, dim[:-1], normalization, True)
-    if made is None:
-        return None
-    return _transformed(made, _COMPLEX.get(x.dtype), HALF, dim[-1:], last_dim_size, last_dim_size, normalization, True)
+
+    def transform(part: Array, into: Array | None) -> Array | None:
+        made = _along(part, _from_the_end(part, x, dim[:-1]), normalization, True)
+        return made if made is None else _transformed(made, name, HALF, points, points, normalization, True, into)
+
+    return _part_by_part(x, dim, (*x.shape[:-1], points), _REAL_TYPES[name], transform)
+
+
+def _from_the_end(part: Array, x: Array, dims: Iterable[int]) -> Dim:
+    """Dimensions of `x` as those of one of its parts."""
+    return tuple([each - x.ndim + part.ndim for each in dims])

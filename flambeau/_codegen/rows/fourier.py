@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from ..arrays import Arguments
 from ..build import Builder, Value
 from ..kernel import kernel
+from ..machine.engine import engine
 from ..shares import ELEMENTS, steps_worth
 from ..types import I64, POINTER, SCALARS, Scalar
 from .shared import scratch
@@ -90,10 +91,23 @@ def _of_five(x: Sequence[Complex]) -> list[Complex]:
     ]
 
 
-TRANSFORMS: dict[int, Callable[[Sequence[Complex]], list[Complex]]] = {
-    2: _of_two, 3: _of_three, 4: _of_four, 5: _of_five,
+def _of_eight(x: Sequence[Complex]) -> list[Complex]:
+    even, odd = _of_four(x[::2]), _of_four(x[1::2])
+    aside = [odd[0], odd[1] + odd[1].turned_back(), odd[2].turned_back(), odd[3].turned_back() - odd[3]]
+    aside[1::2] = [each.times(math.sqrt(0.5)) for each in aside[1::2]]
+    return [*map(Complex.__add__, even, aside), *map(Complex.__sub__, even, aside)]
+
+
+_TRANSFORMS: dict[int, Callable[[Sequence[Complex]], list[Complex]]] = {
+    2: _of_two, 3: _of_three, 4: _of_four, 5: _of_five, 8: _of_eight,
 }  # fmt: skip
-"""By number of points, transforms that are written out; a pass takes one of these factors."""
+"""By number of points, transforms that are written out."""
+
+
+def radices() -> list[int]:
+    """The factors that a pass may have: so many points have to find room in the registers."""
+    most = 8 if engine().register_bytes == 64 else 5
+    return [each for each in _TRANSFORMS if each <= most]
 
 
 @dataclass(frozen=True)
@@ -133,7 +147,7 @@ def _pass(block: Block, radix: int, source: Value, target: Value, turns: Value, 
                 weights = [Complex(*parts[each : each + 2]) for each in range(0, len(parts), 2)]
             with c.loop(0, step) as neighbour:
                 given = [block.load(source, (number + count * each) * step + neighbour) for each in range(radix)]
-                for each, value in enumerate(TRANSFORMS[radix](given)):
+                for each, value in enumerate(_TRANSFORMS[radix](given)):
                     if weighed and each:
                         value = _product(c, value, weights[each - 1])
                     block.store(target, (number * radix + each) * step + neighbour, value)
@@ -151,7 +165,7 @@ def _all_passes(
         source, target, joined, turn, neighbours = (
             here.value, there.value, count.value // radix, weights.value, step.value,
         )  # fmt: skip
-        for each in TRANSFORMS:
+        for each in radices():
             with c.when(radix == each):
                 _pass(block, each, source, target, turn, joined, neighbours)
         here.value, there.value = target, source

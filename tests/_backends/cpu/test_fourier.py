@@ -64,6 +64,16 @@ def test_many_points(points: int) -> None:
     check(fourier.real_to_complex(np.ascontiguousarray(z.real), (1,), 0, True), np.fft.rfft(wide.real), "float32")
 
 
+def test_parts_that_fit_into_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fourier, "_CACHE", 1 << 13)  # two matrices at a time, and one in the end
+    z = signals(7 * 10, 24, "float32").reshape(7, 10, 24)
+    wide = z.astype(np.complex128)
+    x, half = np.ascontiguousarray(z.real), np.ascontiguousarray(z[..., :13])
+    check(fourier.complex_to_complex(z, (1, 2), 0, True), np.fft.fft2(wide), "float32")
+    check(fourier.real_to_complex(x, (1, 2), 0, True), np.fft.rfft2(wide.real), "float32")
+    check(fourier.complex_to_real(half, (1, 2), 2, 24), np.fft.irfft2(half.astype(np.complex128)), "float32")
+
+
 @pytest.mark.parametrize("dtype", NAMES)
 @pytest.mark.parametrize("dim", [(1, 2), (2, 1), (0, 1, 2)])
 def test_several_dimensions(dim: tuple[int, ...], dtype: str) -> None:

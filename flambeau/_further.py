@@ -6,7 +6,7 @@ import importlib
 from typing import Any
 
 from ._core.names.absent import Table
-from ._dispatch.public.registry import with_types
+from ._dispatch.public.protocol import with_types
 
 HOMES: dict[str, str] = {
     name: module

@@ -57,17 +57,8 @@ from .gradients.recorder import Recorder, elementwise_recorder, nothing
 from .interpreter import at_level, interpret, watched
 from .op import Formula, Op
 from .public.overrides import has_override, run_override
-from .public.registry import (
-    FUNCTIONS,
-    METHODS,
-    Function,
-    at_home,
-    explain,
-    publish,
-    resolved,
-    shown_name,
-    write_out,
-)
+from .public.protocol import Function, explain, write_out
+from .public.registry import FUNCTIONS, METHODS, at_home, publish, resolved, shown_name
 
 Body = Callable[..., Any]
 Entry = tuple[Body, Kind, LargeBody]

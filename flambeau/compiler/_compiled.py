@@ -23,7 +23,7 @@ from .._core.process.collector import collector_paused
 from .._core.process.determinism import DETERMINISM
 from .._core.process.threads import num_threads
 from .._core.tensor import Tensor
-from .._dispatch.public.registry import CASTING
+from .._dispatch.public.protocol import CASTING
 from ._answer import Answer
 from ._emit import Source
 from ._entry import is_marked_dynamic, run_inside

@@ -10,7 +10,7 @@ import pytest
 
 import flambeau
 from flambeau._dispatch.dispatch import Primitive
-from flambeau._dispatch.public import registry
+from flambeau._dispatch.public import protocol
 from tests.support.differential import differential, outcome, warned
 
 LOWER = pytest.mark.parametrize("lower", ["bfloat16", "float16"])
@@ -302,10 +302,10 @@ def test_nothing_is_left_behind():
     """Regions exchange no function: those with a rule look at a list that is empty outside of them."""
     own = flambeau.mm.__globals__["body"], flambeau._ops.linalg.matmul._mm
     with flambeau.autocast("cpu"):
-        assert registry.CASTING
+        assert protocol.CASTING
         assert (flambeau.mm.__globals__["body"], flambeau._ops.linalg.matmul._mm) == own
         with flambeau.autocast("cpu", dtype=flambeau.float16):
             pass
-        assert registry.CASTING
-    assert not registry.CASTING
+        assert protocol.CASTING
+    assert not protocol.CASTING
     assert isinstance(flambeau._ops.linalg.matmul._mm, Primitive)

@@ -18,7 +18,7 @@ from ..._core.dtype import bfloat16, dtype, float16, float32, float64
 from ..._core.modes import THREAD
 from ..._core.process.locks import new_lock
 from ..._core.tensor import Tensor
-from ..public.registry import CASTING
+from ..public.protocol import CASTING
 from .autocast_rules import ELEMENTWISE, RULES
 
 Function = Callable[..., Any]

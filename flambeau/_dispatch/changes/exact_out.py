@@ -22,7 +22,7 @@ from ..._core.dtype import (
     uint8,
 )  # fmt: skip
 from ..._core.tensor import Tensor
-from ..public.registry import write_out
+from ..public.protocol import write_out
 from .inplace import check_no_overlap, check_separate
 
 Result = TypeVar("Result")

@@ -24,7 +24,7 @@ from ..._core.process.caller import GENERATED, PACKAGE
 from ..._core.tensor import Tensor
 from ..._core.text.memory_errors import out_of_memory
 from .overrides import has_override
-from .registry import NUMPY_NAMES
+from .protocol import NUMPY_NAMES
 
 _NUMPY = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
 _RAISES = dis.opmap["RAISE_VARARGS"]

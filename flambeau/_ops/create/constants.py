@@ -31,7 +31,8 @@ from ..._dispatch.arguments.promotion import default_of_category, is_number, sca
 from ..._dispatch.arguments.scalar import fitting, whole
 from ..._dispatch.factory import constant, factory
 from ..._dispatch.public.overrides import run_watched
-from ..._dispatch.public.registry import FLAGS, check_kind, explain, export, guard
+from ..._dispatch.public.protocol import FLAGS, check_kind, explain
+from ..._dispatch.public.registry import export, guard
 from ..shape.view import as_shape
 
 _PYTHON_TYPES = {float: float64, int: int64, bool: bool_, complex: complex128}

@@ -15,7 +15,8 @@ from ..._core.tensor import DIRECT_TYPES, Tensor
 from ..._dispatch.arguments.scalar import fitting
 from ..._dispatch.public.class_dispatch import created_by_class
 from ..._dispatch.public.overrides import has_override, run_override
-from ..._dispatch.public.registry import explain, export, public
+from ..._dispatch.public.protocol import explain
+from ..._dispatch.public.registry import export, public
 from .constants import (
     array_of_ones,
     as_dtype,

@@ -24,7 +24,8 @@ from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.elementwise import shape_error
 from ..._dispatch.factory import constant_beside
 from ..._dispatch.one_by_one import one_by_one
-from ..._dispatch.public.registry import public, write_out
+from ..._dispatch.public.protocol import write_out
+from ..._dispatch.public.registry import public
 from .copy_then_write import change, publish_change, writing
 
 _CPU_BOOL = kind_of(bool_, CPU)

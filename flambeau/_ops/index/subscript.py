@@ -24,7 +24,8 @@ from ..._dispatch.changes.inplace import check_apart, check_no_overlap, check_se
 from ..._dispatch.dispatch import Array, fresh, primitive
 from ..._dispatch.factory import constant_beside
 from ..._dispatch.public.overrides import has_override, run_override
-from ..._dispatch.public.registry import explain, export_method, public
+from ..._dispatch.public.protocol import explain
+from ..._dispatch.public.registry import export_method, public
 from ..shape.named_shapes import _alias
 from ..shape.parts import _select, _slice
 from ..shape.view import _unsqueeze

@@ -12,7 +12,8 @@ from ..._core.dtype import LEGACY_NAMES
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, fresh, primitive
 from ..._dispatch.gradients.array_derivatives import unrecorded
-from ..._dispatch.public.registry import public, write_out
+from ..._dispatch.public.protocol import write_out
+from ..._dispatch.public.registry import public
 from ..pointwise.binary import add, conj
 from ..reduce.reductions import sum_of_array
 from ..shape.view import _t, reshaped, wrap_dim

@@ -16,7 +16,8 @@ from ..._dispatch.changes.exact_out import store_exactly
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import shape_error
 from ..._dispatch.factory import constant_beside
-from ..._dispatch.public.registry import by_rule, public, write_out
+from ..._dispatch.public.protocol import by_rule, write_out
+from ..._dispatch.public.registry import public
 from ..pointwise.binary import conj, mul
 from ..shape.view import _contiguous_clone, _permute, _unsafe_view, _unsqueeze, reshaped, wrap_dim
 from ..tensor.copy import _clone

@@ -15,7 +15,8 @@ from ..._core.tensor import Tensor
 from ..._dispatch.abstract.list_rules import unrecorded
 from ..._dispatch.arguments.promotion import Operand
 from ..._dispatch.public.overrides import ARRANGED
-from ..._dispatch.public.registry import by_rule, public
+from ..._dispatch.public.protocol import by_rule
+from ..._dispatch.public.registry import public
 from ..pointwise.binary import mul
 from ..shape.parts import diagonal
 from ..shape.view import _permute, reshaped, unsqueeze

@@ -16,7 +16,8 @@ from ..._core.dtype import LEGACY_NAMES
 from ..._core.geometry.layout import contiguous_array
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive, several
-from ..._dispatch.public.registry import public, write_out
+from ..._dispatch.public.protocol import write_out
+from ..._dispatch.public.registry import public
 from ..._dispatch.public.return_types import named, return_type
 from .checks import check_kernel, column_major
 from .matmul import hermitian

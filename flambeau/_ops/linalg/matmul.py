@@ -19,7 +19,8 @@ from ..._dispatch.composite import composite
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import shape_error
 from ..._dispatch.public.overrides import has_override, run_override
-from ..._dispatch.public.registry import CASTING, by_rule, explain, export_method, public, write_out
+from ..._dispatch.public.protocol import CASTING, by_rule, explain, write_out
+from ..._dispatch.public.registry import export_method, public
 from ..pointwise.binary import conj, mul
 from ..shape.view import _contiguous_clone, _t, _transpose, _unsafe_view, _unsqueeze, expanded_shape, reshaped
 from .products import array_dot, integer_product

@@ -16,7 +16,8 @@ from ..._core.process.caller import warn_of_old_name
 from ..._core.tensor import Tensor
 from ..._dispatch.changes.exact_out import write_packed
 from ..._dispatch.dispatch import Array, primitive, several
-from ..._dispatch.public.registry import public, write_out
+from ..._dispatch.public.protocol import write_out
+from ..._dispatch.public.registry import public
 from ..._dispatch.public.return_types import named, return_type
 from ..pointwise.binary import conj
 from .checks import (

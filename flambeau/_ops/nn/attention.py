@@ -19,7 +19,8 @@ from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._dispatch.arguments.precision import in_single
 from ..._dispatch.composite import derivative
 from ..._dispatch.dispatch import Array, primitive, several
-from ..._dispatch.public.registry import CASTING, public
+from ..._dispatch.public.protocol import CASTING
+from ..._dispatch.public.registry import public
 from ..random.dropout import dropout, kept_factors
 from ..reduce.moments import widened, widened_tensor
 from ..reduce.softmax import _prepared, _softmax, _softmax_backward

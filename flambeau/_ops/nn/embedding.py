@@ -16,7 +16,8 @@ from ..._core.tensor import Tensor
 from ..._dispatch.changes.inplace import check_writable
 from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.host_read import check
-from ..._dispatch.public.registry import check_kind, public
+from ..._dispatch.public.protocol import check_kind
+from ..._dispatch.public.registry import public
 from ..._dispatch.writer import writer
 from ..reduce.moments import widened
 from ..reduce.norm import _EPSILON, _norm_of

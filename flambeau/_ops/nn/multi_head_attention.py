@@ -8,7 +8,8 @@ from typing import Any
 
 from ..._core.dtype import BOOL, FLOAT
 from ..._core.tensor import Tensor
-from ..._dispatch.public.registry import by_rule, public
+from ..._dispatch.public.protocol import by_rule
+from ..._dispatch.public.registry import public
 from ..linalg.linear import linear
 from ..linalg.matmul import bmm
 from ..random.dropout import dropout

@@ -13,7 +13,8 @@ from ..._core.modes import THREAD
 from ..._core.tensor import Tensor
 from ..._dispatch.composite import derivative
 from ..._dispatch.dispatch import Array, Primitive, primitive
-from ..._dispatch.public.registry import check_kind, public, write_out
+from ..._dispatch.public.protocol import check_kind, write_out
+from ..._dispatch.public.registry import public
 from ..._dispatch.writer import writer
 from ..reduce.moments import (
     centred,

@@ -19,7 +19,8 @@ from ..._dispatch.composite import composite
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import SAME, change, unary
 from ..._dispatch.public.overrides import has_override, run_override
-from ..._dispatch.public.registry import explain_call, export, public
+from ..._dispatch.public.protocol import explain_call
+from ..._dispatch.public.registry import export, public
 from ..shape.view import wrap_dim
 from .special_kernels import erf
 

@@ -8,7 +8,8 @@ from ..._core.dtype import COMPLEX
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array
 from ..._dispatch.elementwise import FLOATING, Elementwise, run_unary, short_unary
-from ..._dispatch.public.registry import public, write_out
+from ..._dispatch.public.protocol import write_out
+from ..._dispatch.public.registry import public
 from . import bessel_kernels, special_kernels
 
 Kernel = Callable[[Array], Array]

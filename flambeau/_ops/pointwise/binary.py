@@ -32,7 +32,8 @@ from ..._dispatch.dispatch import Array, Primitive, primitive
 from ..._dispatch.elementwise import FLOATING, binary, change, shape_error
 from ..._dispatch.gradients.undifferentiable import no_derivative
 from ..._dispatch.public.overrides import has_override, run_override
-from ..._dispatch.public.registry import export, export_method, public, reordered, write_out
+from ..._dispatch.public.protocol import reordered, write_out
+from ..._dispatch.public.registry import export, export_method, public
 
 
 @overload

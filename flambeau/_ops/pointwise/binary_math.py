@@ -16,7 +16,8 @@ from ..._dispatch.arguments.promotion import Operand
 from ..._dispatch.compiled_body import compiled_at_any_size
 from ..._dispatch.dispatch import Array
 from ..._dispatch.elementwise import FLOATING, binary
-from ..._dispatch.public.registry import public, write_out
+from ..._dispatch.public.protocol import write_out
+from ..._dispatch.public.registry import public
 from .binary import _unrecorded, conj
 
 _PRIVATE: dict[str, Any] = {"method": False, "public": False, "inplace": False}

@@ -11,7 +11,8 @@ from ..._core.dtype import FLOAT, int32
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.precision import in_single
 from ..._dispatch.dispatch import Array, several
-from ..._dispatch.public.registry import public, write_out
+from ..._dispatch.public.protocol import write_out
+from ..._dispatch.public.registry import public
 from ..._dispatch.public.return_types import named, return_type
 
 FREXP = return_type("frexp", ("mantissa", "exponent"))

@@ -15,7 +15,8 @@ from ..._core.tensor import Tensor
 from ..._dispatch.arguments.promotion import Operand
 from ..._dispatch.dispatch import Array
 from ..._dispatch.elementwise import FLOATING, Elementwise, run_binary
-from ..._dispatch.public.registry import public, write_out
+from ..._dispatch.public.protocol import write_out
+from ..._dispatch.public.registry import public
 
 First = Callable[[Array], Array]
 """The polynomial of degree 1 of an argument."""

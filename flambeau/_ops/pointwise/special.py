@@ -15,7 +15,8 @@ from ..._dispatch.arguments.promotion import Operand
 from ..._dispatch.compiled_body import compiled_at_any_size
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import FLOATING, binary, unary
-from ..._dispatch.public.registry import public, write_out
+from ..._dispatch.public.protocol import write_out
+from ..._dispatch.public.registry import public
 from . import special_kernels as kernels
 from .binary import mul_number
 

@@ -17,7 +17,8 @@ from ..._dispatch.changes.exact_out import store_exactly
 from ..._dispatch.changes.inplace import run_inplace
 from ..._dispatch.compiled_body import pointwise, pointwise_at_any_size
 from ..._dispatch.dispatch import Array, Primitive, primitive
-from ..._dispatch.public.registry import public, write_out
+from ..._dispatch.public.protocol import write_out
+from ..._dispatch.public.registry import public
 from .binary import conj
 
 

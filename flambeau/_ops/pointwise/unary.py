@@ -18,7 +18,8 @@ from ..._dispatch.changes.inplace import run_inplace
 from ..._dispatch.compiled_body import compiled_at_any_size, pointwise, pointwise_at_any_size
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import FLOATING, TO_BOOL, TO_REAL, unary
-from ..._dispatch.public.registry import export_method, public, write_out
+from ..._dispatch.public.protocol import write_out
+from ..._dispatch.public.registry import export_method, public
 from .binary import conj
 
 # ----- signs and rounding ------------------------------------------------------------------------------------------

@@ -33,7 +33,8 @@ from ..._dispatch.changes.out import resize_output, store
 from ..._dispatch.dispatch import Array, Primitive, primitive
 from ..._dispatch.elementwise import shape_error
 from ..._dispatch.host_read import check
-from ..._dispatch.public.registry import check_kind, export, guard, public
+from ..._dispatch.public.protocol import check_kind
+from ..._dispatch.public.registry import export, guard, public
 from ..._dispatch.writer import Writer, writer
 from ..create.constants import chosen_kind, filled, made, requested_shape, whole_shape
 from ..create.like import filled_like

@@ -14,7 +14,8 @@ from ..._core.tensor import Tensor
 from ..._dispatch.changes.exact_out import store_exactly
 from ..._dispatch.changes.inplace import check_castable
 from ..._dispatch.dispatch import Array, primitive, several
-from ..._dispatch.public.registry import public, write_out
+from ..._dispatch.public.protocol import write_out
+from ..._dispatch.public.registry import public
 from ..._dispatch.public.return_types import named, return_type
 from ..index.gather import value_selecting_reduction_backward
 from ..shape.view import wrap_dim

@@ -10,7 +10,8 @@ from ..._core.backend import as_array
 from ..._core.dtype import COMPLEX, FLOAT, LEGACY_NAMES, uint64
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.public.registry import public, write_out
+from ..._dispatch.public.protocol import write_out
+from ..._dispatch.public.registry import public
 from .reductions import Dims, no_kernel, reduced, reduced_dims
 
 

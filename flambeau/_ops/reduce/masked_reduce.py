@@ -12,7 +12,8 @@ from typing import Any
 
 from ..._core.dtype import BOOL, COMPLEX, FLOAT, INTEGER, LEGACY_NAMES, bool_, dtype, float32, iinfo, int64
 from ..._core.tensor import Tensor
-from ..._dispatch.public.registry import Body, public
+from ..._dispatch.public.protocol import Body
+from ..._dispatch.public.registry import public
 from ..create.constants import ones
 from ..index.masked import where
 from ..pointwise.binary_math import logaddexp

@@ -20,7 +20,8 @@ from ..._dispatch.changes.exact_out import store_exactly, store_truth
 from ..._dispatch.compiled_body import pointwise_at_any_size
 from ..._dispatch.dispatch import Array, Primitive, Results, fresh, primitive, several
 from ..._dispatch.gradients.array_derivatives import unrecorded
-from ..._dispatch.public.registry import public, write_out
+from ..._dispatch.public.protocol import write_out
+from ..._dispatch.public.registry import public
 from ..create.constants import as_dtype
 from ..pointwise.binary import conj
 from ..shape.view import _expand, reshaped, wrap_dim

@@ -16,7 +16,8 @@ from ..._core.geometry.layout import contiguous_array
 from ..._core.tensor import Tensor
 from ..._dispatch.changes.exact_out import store_exactly
 from ..._dispatch.dispatch import Array, Primitive, primitive, several
-from ..._dispatch.public.registry import public, write_out
+from ..._dispatch.public.protocol import write_out
+from ..._dispatch.public.registry import public
 from ..._dispatch.public.return_types import named, return_type
 from ..create.like import zeros_like
 from ..index.gather import value_selecting_reduction_backward

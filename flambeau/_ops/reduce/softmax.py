@@ -13,7 +13,8 @@ from ..._core.geometry.layout import contiguous_array
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.precision import as_floating, in_single
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.public.registry import public, write_out
+from ..._dispatch.public.protocol import write_out
+from ..._dispatch.public.registry import public
 from ..create.constants import as_dtype
 from ..pointwise.binary import conj
 from ..shape.view import wrap_dim

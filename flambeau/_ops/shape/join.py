@@ -20,7 +20,8 @@ from ..._dispatch.changes.inplace import check_separate
 from ..._dispatch.dispatch import Array, fresh, primitive
 from ..._dispatch.gradients.array_derivatives import unrecorded
 from ..._dispatch.gradients.undifferentiable import no_derivative
-from ..._dispatch.public.registry import public, write_out
+from ..._dispatch.public.protocol import write_out
+from ..._dispatch.public.registry import public
 from .named_shapes import atleast_1d, atleast_2d, atleast_3d, tensor_list
 from .parts import _slice
 from .split import unbind

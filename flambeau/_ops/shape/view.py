@@ -20,7 +20,8 @@ from ..._dispatch.arguments.broadcast import sum_to_shape
 from ..._dispatch.dispatch import Array, fresh, primitive
 from ..._dispatch.gradients.array_derivatives import unrecorded
 from ..._dispatch.public.overrides import has_override, run_override
-from ..._dispatch.public.registry import explain, export_method, public
+from ..._dispatch.public.protocol import explain
+from ..._dispatch.public.registry import export_method, public
 
 _ALL = tuple((slice(None),) * count for count in range(65))
 """`_ALL[n]` is the index that passes over n dimensions."""

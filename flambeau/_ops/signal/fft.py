@@ -18,7 +18,8 @@ from ..._core.process.processor import ON_X86_64
 from ..._core.tensor import Tensor, wrap
 from ..._dispatch.arguments.precision import as_floating
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.public.registry import export, guard, public, write_out
+from ..._dispatch.public.protocol import write_out
+from ..._dispatch.public.registry import export, guard, public
 from ..create.constants import check_shape, chosen_kind, computed
 from ..nn.image.pad import constant_pad_nd
 from ..shape.complex_view import real

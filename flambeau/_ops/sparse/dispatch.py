@@ -19,7 +19,8 @@ from ..._dispatch.changes.history import end_change
 from ..._dispatch.dispatch import Primitive, fresh
 from ..._dispatch.op import Formula, Kernel, name_of_kernel
 from ..._dispatch.public.overrides import original_of
-from ..._dispatch.public.registry import explain, load_family
+from ..._dispatch.public.protocol import explain
+from ..._dispatch.public.registry import load_family
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

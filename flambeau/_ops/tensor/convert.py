@@ -22,7 +22,8 @@ from ..._core.storage import fix_size, owner_of
 from ..._core.tensor import DIRECT_TYPES, Tensor, new_counter
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.public.overrides import run_override
-from ..._dispatch.public.registry import explain, export_method, is_overriding, public
+from ..._dispatch.public.protocol import explain, is_overriding
+from ..._dispatch.public.registry import export_method, public
 from ..create.constants import CPU_KINDS, as_dtype
 from .copy import copied, recorded
 

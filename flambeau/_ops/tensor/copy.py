@@ -27,7 +27,8 @@ from ..._dispatch.changes.storing import converts_by_itself, store_elements, sto
 from ..._dispatch.dispatch import Array, Primitive, after, note_traceback, primitive
 from ..._dispatch.factory import constant, constant_beside
 from ..._dispatch.public.overrides import has_override, run_override
-from ..._dispatch.public.registry import FLAGS, check_kind, explain, export, export_method, public
+from ..._dispatch.public.protocol import FLAGS, check_kind, explain
+from ..._dispatch.public.registry import export, export_method, public
 
 _MANY = 2**18
 """From so many elements on several threads copy sooner than one."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ..._core import dtype as dtypes
 from ..._core.tensor import Tensor
-from ..._dispatch.public.registry import check_call
+from ..._dispatch.public.protocol import check_call
 from ..._ops.create.from_python import as_tensor
 from ..._ops.create.like import empty_like
 from ..._ops.create.range import arange

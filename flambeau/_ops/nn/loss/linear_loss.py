@@ -15,7 +15,8 @@ from ...._core.tensor import Tensor
 from ...._dispatch.arguments.precision import in_single
 from ...._dispatch.dispatch import Array, primitive, several
 from ...._dispatch.host_read import check
-from ...._dispatch.public.registry import by_rule, public
+from ...._dispatch.public.protocol import by_rule
+from ...._dispatch.public.registry import public
 from ...linalg.linear import linear
 from .common import cross_entropy, reduction_number
 

@@ -119,8 +119,10 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
 
 
 def _diagonal_of(array: Any, offset: int, dim1: int, dim2: int) -> Any:
-    reach = max(array.shape[dim1], array.shape[dim2])  # beyond it there is nothing, however far
-    found = array.diagonal(max(-reach, min(offset, reach)), dim1, dim2)
+    if -array.shape[dim1] < offset < array.shape[dim2]:
+        found = array.diagonal(offset, dim1, dim2)
+    else:  # nothing, where the array begins
+        found = array.diagonal(0, dim1, dim2)[..., :0]
     found.flags.writeable = array.flags.writeable  # NumPy hands it out read-only
     return found
 

@@ -84,8 +84,8 @@ class Cuda(Backend):
 
 
 _FAMILIES = frozenset((
-    "class_loss", "conv", "multi", "norms", "pointwise", "products", "random", "recurrent", "recurrent_network", "rows",
-    "scaled", "shadows", "stretches",
+    "class_loss", "conv", "interchange", "multi", "norms", "pointwise", "products", "random", "recurrent",
+    "recurrent_network", "rows", "scaled", "shadows", "stretches",
 ))  # fmt: skip
 
 

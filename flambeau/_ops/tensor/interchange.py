@@ -1,7 +1,8 @@
 """A tensor's memory for other array libraries, and theirs for tensors: DLPack, `__cuda_array_interface__`.
 
-NumPy writes and reads the DLPack structures. It does not know bfloat16, complex32 and the 8-bit floats, so those travel
-through it as unsigned integers of the same size, and the type is put right in the structure itself.
+NumPy writes and reads the DLPack structures, and for devices the library of their arrays. These do not know bfloat16,
+complex32 and the 8-bit floats, so those travel through them as unsigned integers of the same size, and the type is put
+right in the structure itself.
 """
 
 from __future__ import annotations
@@ -91,11 +92,11 @@ _pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
 )
 
 
-def _data_type(capsule: Any) -> Any:
-    """The type of the elements in a capsule, as a structure to read and to write."""
+def _described(capsule: Any) -> Any:
+    """What a capsule is about, as a structure to read and to write."""
     for name, structure in _STRUCTURES.items():
         if _is_valid(capsule, name):
-            return structure.from_address(_pointer(capsule, name)).tensor.dtype
+            return structure.from_address(_pointer(capsule, name)).tensor
     raise RuntimeError(
         "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you might "
         "have already constructed a tensor from it once."
@@ -107,21 +108,31 @@ def _data_type(capsule: Any) -> Any:
 
 def to_dlpack(tensor: Tensor, max_version: tuple[int, int] | None = None, copy: bool | None = None) -> Any:
     """The tensor's memory in a DLPack capsule, which another library takes over once."""
+    return _packed(tensor, max_version, copy, None)
+
+
+def _packed(tensor: Tensor, max_version: tuple[int, int] | None, copy: bool | None, stream: int | None) -> Any:
     if not isinstance(tensor, Tensor):
         raise TypeError(f"to_dlpack(): argument 'tensor' must be Tensor, not {type(tensor).__name__}")
     if isinstance(tensor._kind, LazyKind):
         bit, name = ("conjugate", "resolve_conj") if tensor._kind.conj else ("negative", "resolve_neg")
         raise BufferError(f"Can't export tensors with the {bit} bit set, use tensor.{name}()")
-    if not tensor._kind.is_cpu:
+    of_device = None if tensor._kind.is_cpu else tensor._kind.backend.array_functions("interchange")
+    if not tensor._kind.is_cpu and of_device is None:
         raise BufferError(f"Cannot pack tensors on {tensor.device}")
+    if of_device is not None and copy:
+        tensor = tensor.clone()
     array = tensor._array
-    fix_size(owner_of(array))
     own = _OWN_CODES.get(tensor.dtype.name)
     if own is not None:
         array = array.view(f"u{array.itemsize}")
-    capsule = array.__dlpack__(max_version=max_version, copy=copy)
+    if of_device is None:
+        fix_size(owner_of(array))
+        capsule = array.__dlpack__(max_version=max_version, copy=copy)
+    else:
+        capsule = of_device.exported(array, stream)
     if own is not None:
-        _data_type(capsule).code = own
+        _described(capsule).dtype.code = own
     return capsule
 
 
@@ -140,13 +151,15 @@ def _dlpack(
         raise TypeError("stream must be ``int`` or ``none``")
     if stream not in (None, -1) and input._kind.plain.is_cpu:
         raise AssertionError("stream should be None on cpu.")
-    if dl_device is not None and tuple(dl_device) != (1, 0):
+    if dl_device is not None and tuple(dl_device) != _dlpack_device(input):
         raise BufferError(f"cannot export a tensor on {input.device} to the DLPack device {tuple(map(int, dl_device))}")
-    return to_dlpack(input, max_version, copy)
+    return _packed(input, max_version, copy, stream)
 
 
 def _dlpack_device(input: Tensor) -> tuple[DLDeviceType, int]:
     """DLPack's kind and number of the tensor's device."""
+    if input.device.type == "cuda":
+        return DLDeviceType.kDLCUDA, 0
     if not input._kind.plain.is_cpu:
         raise ValueError(f"Unknown device type {input.device} for Dlpack")
     return DLDeviceType.kDLCPU, 0
@@ -156,16 +169,17 @@ def _dlpack_device(input: Tensor) -> tuple[DLDeviceType, int]:
 
 
 class _Carrier:
-    """A capsule as the object that NumPy wants to be given."""
+    """A capsule as the object that libraries want to be given."""
 
-    def __init__(self, capsule: Any) -> None:
+    def __init__(self, capsule: Any, place: tuple[int, int]) -> None:
         self.capsule = capsule
+        self.place = place
 
     def __dlpack__(self, **options: Any) -> Any:
         return self.capsule
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return 1, 0
+        return self.place
 
 
 def from_dlpack(ext_tensor: Any, *, device: device | str | int | None = None, copy: bool | None = None) -> Tensor:
@@ -182,16 +196,27 @@ def from_dlpack(ext_tensor: Any, *, device: device | str | int | None = None, co
     place = None if device is None else device_for(device)
     if place is not None and place.dataless:
         raise BufferError("Cannot pack tensors on meta")
-    capsule = _capsule_of(ext_tensor, place, copy) if hasattr(ext_tensor, "__dlpack__") else ext_tensor
-    tensor = _from_capsule(capsule)
-    return tensor.clone() if copy and capsule is ext_tensor else tensor
+    if not hasattr(ext_tensor, "__dlpack__"):
+        tensor = _from_capsule(ext_tensor, int(_described(ext_tensor).device_type))
+        return tensor.clone() if copy else tensor
+    kind = int(ext_tensor.__dlpack_device__()[0])
+    if kind == DLDeviceType.kDLCUDA and place is not CPU:
+        stream = _of_device().queue()
+        tensor = _from_capsule(ext_tensor.__dlpack__(stream=stream), kind)
+        return tensor.clone() if copy else tensor
+    return _from_capsule(_capsule_of(ext_tensor, place, copy), DLDeviceType.kDLCPU)
+
+
+def _of_device() -> Any:
+    """The functions for arrays of CUDA devices."""
+    return kind_of(NAMES["float32"], device_for("cuda")).backend.array_functions("interchange")
 
 
 def _capsule_of(source: Any, place: device | None, copy: bool | None) -> Any:
     kind = int(source.__dlpack_device__()[0])
     if kind not in (DLDeviceType.kDLCPU, DLDeviceType.kDLCUDAHost) and place is not CPU:
         raise BufferError(
-            f"an array on the DLPack device of kind {kind} cannot be a tensor here: there is only the CPU"
+            f"an array on the DLPack device of kind {kind} cannot be a tensor here: there are the CPU and CUDA devices"
         )
     options: dict[str, Any] = {} if copy is None else {"copy": copy}
     if place is CPU:
@@ -204,15 +229,19 @@ def _capsule_of(source: Any, place: device | None, copy: bool | None) -> Any:
         return source.__dlpack__()
 
 
-def _from_capsule(capsule: Any) -> Tensor:
-    found = _data_type(capsule)
+def _from_capsule(capsule: Any, kind: int) -> Tensor:
+    described = _described(capsule)
+    found = described.dtype
     own = _OWN_DTYPES.get((found.code, found.bits)) if found.lanes == 1 else None
     if own is not None:
         found.code = _UNSIGNED
-    return _over(np.from_dlpack(_Carrier(capsule)), own)
+    if kind == DLDeviceType.kDLCUDA:
+        carrier = _Carrier(capsule, (described.device_type, described.device_id))
+        return _over(_of_device().imported(carrier), own, device_for("cuda"))
+    return _over(np.from_dlpack(_Carrier(capsule, (1, 0))), own, CPU)
 
 
-def _over(array: Any, own: dtype | None) -> Tensor:
+def _over(array: Any, own: dtype | None, place: device) -> Tensor:
     if any(step < 0 for step in array.strides):
         raise ValueError(
             "from_dlpack: at least one stride of the array is negative, which tensors do not have. Copy it first, for "
@@ -222,7 +251,7 @@ def _over(array: Any, own: dtype | None) -> Tensor:
 
     if own is not None:
         array = array.view(own.numpy)
-    return made(array, kind_of(from_numpy_dtype(array.dtype), CPU), False)
+    return made(array, kind_of(from_numpy_dtype(array.dtype), place), False)
 
 
 def _cuda_array_interface(input: Tensor) -> Any:

@@ -194,7 +194,7 @@ class Compiled:
             reason, line = self._unsteady(recording.recorder.program.items)
             if reason is not None:
                 raise Uncompilable(reason)
-            with collector_paused(), going_ahead():  # kernels are compiled while the caller goes on
+            with collector_paused():
                 return recording.result, self._program(recording)
         except Uncompilable as refused:
             raise Refused(str(refused), recording.result, True, line) from None

@@ -50,7 +50,7 @@ WRITTEN = {
     "int? padding_idx=",
     "nn.functional.interpolate": "Tensor input, Any size=, Any scale_factor=, Any mode=, Any align_corners=",
     "nn.functional.affine_grid": "Tensor theta, Any size, bool? align_corners=",
-    "nn.functional.multi_margin_loss": "Tensor input, Tensor target, Any p=, Any margin=, Tensor? weight=",
+    "nn.functional.multi_margin_loss": "Tensor input, Tensor target, Any p=, Scalar margin=, Tensor? weight=",
     **dict.fromkeys(
         (
             "nn.functional.dropout",

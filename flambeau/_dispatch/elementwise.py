@@ -701,7 +701,10 @@ def _write(entry: Entry, target: Any, *operands: Any) -> None:
     if type(plain) is np.ufunc:
         plain(*operands, target)
     else:
-        np.copyto(target, body(*operands), casting="unsafe")
+        result = body(*operands)
+        if result.shape != target.shape:  # which `copyto` would hide where the result has ones in front
+            raise ValueError("the operands have another shape than what they are to be written to")
+        np.copyto(target, result, casting="unsafe")
 
 
 def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *others: Any) -> Tensor:

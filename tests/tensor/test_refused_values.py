@@ -1,9 +1,10 @@
-"""Calls that are refused for a value, a rank or a dtype, with PyTorch's type of error; and a few that are not."""
+"""Calls that PyTorch refuses for a value, a rank or a dtype, and some that it does not refuse: the same answers."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.support.differential import differential, outcome
@@ -80,6 +81,32 @@ CALLS = {
         "F.scaled_dot_product_attention(T.ones(2, 2), T.ones(2, 2), T.ones(2, 2), None, 1.5)",
         "T.nn.utils.clip_grad_value_([T.ones(2, requires_grad=True)], 1.0)",
     ),
+    "what is written to keeps its shape": (
+        "T.ones(2).floor_divide_(T.ones(1, 2))",
+        "T.ones(()).igamma_(T.ones(1))",
+        "T.linalg.lu_solve(T.eye(2), T.tensor(1, dtype=T.int32), T.ones(2, 1))",
+        "T.lu_unpack(T.ones(4), T.ones(2, dtype=T.int32))",
+    ),
+    "numbers that no tensor holds": (
+        "T.arange(2**63)",
+        "T.arange(0, 2**63, 2**62)",
+        "T.arange(2**63, dtype=T.float32)",
+        "T.full((2,), 2**70, dtype=T.float64)",
+        "T.where(T.ones(2) > 0, T.ones(2), 2**70)",
+    ),
+    "arrays of NumPy's as operands": (
+        "T.ones(2) + np.array(2.0)",
+        "T.ones(2) * np.array(2)",
+        "T.ones(2) - np.array([2, 3])",
+        "T.ones(2, dtype=T.int64) / np.array([2, 3])",
+        "T.ones(2) // np.float32(2)",
+        "T.ones(2, dtype=T.float64) ** np.array(2.0, dtype=np.float32)",
+    ),
+    "flags and margins of other types": (
+        "T.ones(2, 2).norm(2, 1, 1)",
+        "F.multi_margin_loss(T.ones(1, 2), T.tensor([0]), margin='a')",
+        "T.nn.LSTMCell(2, 2)(T.ones(2), (T.ones(2),))",
+    ),
     "not refused": (
         "T.roll(T.ones(0), 1, 5)",
         "T.diff(T.ones(3), 0, 7)",
@@ -93,5 +120,5 @@ CALLS = {
 @pytest.mark.parametrize("text", [text for texts in CALLS.values() for text in texts])
 @differential
 def test_answers_are_pytorchs(T: Any, text: str) -> Any:
-    scope = {"T": T, "F": T.nn.functional, "nan": float("nan")}
+    scope = {"T": T, "F": T.nn.functional, "nan": float("nan"), "np": np}
     return outcome(lambda: eval(text, scope))[:2]

@@ -70,6 +70,8 @@ def _real(value: Any, target: dtype) -> Any:
         value = value.item()
     if not isinstance(value, (int, float)):
         raise TypeError(f"expected a number, not {type(value).__name__}")
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        raise OverflowError(f"int too big to convert: {value}")
     if target.category == FLOAT and isinstance(value, int):
         try:
             return float(value)

@@ -756,7 +756,7 @@ FORMS: dict[str, str] = {
     "nn.functional.embedding_bag": "Tensor input, Tensor weight, Tensor? offsets=, Any max_norm=, Any norm_type=, bool scale_grad_by_freq=, Any mode=, bool sparse=, Tensor? per_sample_weights=, bool include_last_offset=, int? padding_idx=",
     "nn.functional.feature_alpha_dropout": "Tensor input, Any p=, bool training=, Any inplace=",
     "nn.functional.interpolate": "Tensor input, Any size=, Any scale_factor=, Any mode=, Any align_corners=",
-    "nn.functional.multi_margin_loss": "Tensor input, Tensor target, Any p=, Any margin=, Tensor? weight=",
+    "nn.functional.multi_margin_loss": "Tensor input, Tensor target, Any p=, Scalar margin=, Tensor? weight=",
     "nonzero": "Tensor input, *, bool as_tuple=",
     "nonzero_static": "Tensor input, *, int size, int fill_value=",
     "norm_except_dim": "Tensor v, int pow=, int dim=",

@@ -89,6 +89,8 @@ def arange(
         dtype = dtype_of_out(out)
     whole = isinstance(start, int) and isinstance(end, int) and isinstance(step, int)
     kind = chosen_kind(dtype, device, int64 if whole else None, "arange")
+    if whole and kind.dtype is int64 and not (_fits(start) and _fits(end) and _fits(step)):
+        raise RuntimeError("value cannot be converted to type int64_t without overflow: arange() of int64")
     if whole and kind.dtype is int64 and kind.is_cpu and step > 0 and end >= start:
         return delivered(made(np.arange(start, end, step, dtype=np.int64), kind, requires_grad), out, warns=True)
     _check_range(start, end, step)
@@ -100,7 +102,13 @@ def arange(
         length = max(-((start - end) // step), 0)
     else:
         length = math.ceil((end - start) / step)
+    if not _fits(length):
+        raise RuntimeError(f"arange(): invalid size, possible overflow? It would have {length} elements")
     return computed((length,), kind, lambda: _stepped(start, step, length, kind.dtype), requires_grad, out, warns=True)
+
+
+def _fits(number: int) -> bool:
+    return -(2**63) <= number < 2**63
 
 
 def range(

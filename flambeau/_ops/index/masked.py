@@ -58,7 +58,10 @@ def _where_operand(value: Any, source: Tensor, name: str, position: int) -> Tens
             f"where() received an invalid combination of arguments: '{name}' (position {position}) must be a Tensor "
             f"or a number, not {type(value).__name__}"
         )
-    return constant_beside(np.asarray(value), source)
+    number = np.asarray(value)
+    if number.dtype == np.object_:
+        raise OverflowError(f"int too big to convert: {value}")
+    return constant_beside(number, source)
 
 
 @overload

@@ -233,6 +233,11 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
     """P, L and U from the result of `linalg.lu_factor`."""
     if unpack_pivots and str(LU_pivots.dtype) != "torch.int32":
         raise RuntimeError("torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.")
+    shape, given = LU_data._array.shape, LU_pivots._array.shape
+    if len(shape) < 2:
+        raise RuntimeError(f"torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: {list(shape)}")
+    if unpack_pivots and not given:
+        raise RuntimeError("torch.lu_unpack: pivots are between 1 and LU.size(-2), but there is none")
     permutation, lower, upper = _lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots)
     return named(LU_UNPACK, (permutation.detach(), lower, upper))
 
@@ -241,6 +246,10 @@ def _check_pivots(LU: Tensor, pivots: Tensor) -> None:
     if pivots._kind.dtype is not int32:
         raise RuntimeError(f"linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32, not {pivots.dtype}")
     shape, wanted = pivots._array.shape, LU._array.shape[:-1]
+    if not shape:
+        raise IndexError(
+            "Dimension specified as -1 but tensor has no dimensions: linalg.lu_solve has a pivot for each row"
+        )
     if shape[-1:] != wanted[-1:]:
         raise RuntimeError(
             "linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix: pivots has "

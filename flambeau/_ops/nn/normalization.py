@@ -248,6 +248,10 @@ def _native_batch_norm_legit(
     if len(given) in (3, 5):
         check_kind("_native_batch_norm_legit", "training", given[-3])
     if len(given) == 5:
+        for word, each in zip(
+            ("running_mean", "running_var", "momentum", "eps"), (*given[:2], *given[3:]), strict=True
+        ):
+            check_kind("_native_batch_norm_legit", word, each)
         return _with_statistics(_legit, input, weight, bias, *given)
     if len(given) != 3:
         raise TypeError(f"_native_batch_norm_legit() takes 6 or 8 positional arguments but {len(given) + 3} were given")

@@ -52,12 +52,12 @@ def _recurrence(x: Array, degree: Array, first: First, step: Step) -> Array:
 
 
 def _evaluate(x: Array, n: Array, compute: Callable[[Array, Array], Array]) -> Array:
-    """`compute` for the valid degrees; a negative degree gives 0, an infinite one NaN."""
+    """`compute` for the valid degrees; a negative degree gives 0, one beyond 64 bits NaN."""
     x, n = np.broadcast_arrays(x, n)
-    infinite = np.isposinf(n)
-    degree = np.trunc(np.where(infinite | np.isnan(n), n.dtype.type(0), n))
+    beyond = n >= 2.0**63
+    degree = np.trunc(np.where(beyond | np.isnan(n), n.dtype.type(0), n))
     result = compute(x, degree)
-    return np.where(infinite, result.dtype.type(np.nan), np.where(degree < 0, result.dtype.type(0), result))
+    return np.where(beyond, result.dtype.type(np.nan), np.where(degree < 0, result.dtype.type(0), result))
 
 
 def _publish(name: str, body: Callable[[Array, Array], Array], doc: str) -> None:

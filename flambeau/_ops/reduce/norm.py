@@ -149,6 +149,10 @@ def norm(
     >>> flambeau.tensor([3.0, 4.0]).norm()
     tensor(5.)
     """
+    if keepdim is not True and keepdim is not False:
+        raise TypeError(
+            f"linalg_vector_norm(): argument 'keepdim' (position 4) must be bool, not {type(keepdim).__name__}"
+        )
     if p is None or p == "fro":
         if isinstance(dim, (tuple, list)) and len(dim) > 2:
             raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, dim))}: try p=2")

@@ -195,6 +195,8 @@ def roll(input: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
     if axes and not input._array.ndim:
         raise IndexError(f"Dimension specified as {axes[0]} but tensor has no dimensions")
     if not input._array.size:  # nothing moves, whatever the dimensions are
+        if not all(-(2**63) <= each < 2**63 for each in axes):
+            raise ValueError("Overflow when unpacking long long: roll() was given dims beyond 64 bits")
         axes = axes[:0]
     return _roll(input, steps, tuple([wrap_dim(each, input._array.ndim) for each in axes]))
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.dtype import BOOL
+from ..._core.dtype import BOOL, FLOAT, bfloat16, float64
+from ..._core.kind import kind_of_array
 from ..._core.tensor import DIRECT_TYPES, PLAIN_TYPES, Tensor
 from ..._dispatch.arguments.promotion import is_number
 from ..._dispatch.changes.inplace import run_inplace
@@ -45,12 +46,19 @@ def _operand(value: Any) -> bool:
     return isinstance(value, (Tensor, np.ndarray)) or is_number(value)
 
 
-def _as_operand(value: Any) -> Any:
-    if not isinstance(value, np.ndarray):
-        return value
+def _beside_array(input: Tensor, array: Any, divides: bool) -> tuple[Tensor, Tensor]:
+    """Both operands where the second is an array of NumPy's: in PyTorch NumPy computes then, and its rules find the
+    type of the result, for which an array without dimensions counts like any other.
+    """
     from ..create.constants import from_numpy
 
-    return from_numpy(value)
+    other = from_numpy(array)
+    if input._kind.dtype is bfloat16:  # which NumPy does not know
+        return input, other
+    common = kind_of_array(np.result_type(input._kind.dtype.numpy, array.dtype), input._kind.device).dtype
+    if divides and common.category < FLOAT:
+        common = float64
+    return input.to(common), other.to(common)
 
 
 def operator(function: Callable[..., Any], name: str, backwards: bool = False, reflected: bool = False) -> Operator:
@@ -78,7 +86,8 @@ def operator(function: Callable[..., Any], name: str, backwards: bool = False, r
             return run_override(run, (input, other), (input, other), {})
         if not _operand(other) or not (isinstance(input, Tensor) or (backwards and is_number(input))):
             return NotImplemented
-        other = _as_operand(other)
+        if isinstance(other, np.ndarray) and isinstance(input, Tensor):
+            input, other = _beside_array(input, other, name == "__truediv__")
         return function(other, input) if backwards else function(input, other)
 
     run = rarely if backwards else reflection if reflected else forwards

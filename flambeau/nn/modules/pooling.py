@@ -255,9 +255,7 @@ class _FractionalMaxPoolNd(Module):
         self.register_buffer("_random_samples", _random_samples)
         self.output_size = each(output_size) if output_size is not None else None
         self.output_ratio = each(output_ratio) if output_ratio is not None else None
-        if self.output_ratio is not None and len(self.output_ratio) < self._dims:
-            raise IndexError(f"tuple index out of range: output_ratio has {len(self.output_ratio)} elements")
-        if self.output_ratio is not None and not all(0 < ratio < 1 for ratio in self.output_ratio):
+        if self.output_ratio is not None and not all(0 < self.output_ratio[dim] < 1 for dim in range(self._dims)):
             raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
 
     def _check_kernel(self, kernel_size: Any) -> None:

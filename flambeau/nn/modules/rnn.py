@@ -571,6 +571,11 @@ class LSTMCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, 4, device, dtype)
 
     def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
+        if hx is not None:
+            for number in (0, 1):
+                if not isinstance(hx[number], Tensor):
+                    raise TypeError(f"LSTMCell: Expected hx[{number}] to be Tensor, not {type(hx[number]).__name__}")
+            hx = hx[0], hx[1]
         state: tuple[Tensor, Tensor] = self._step("lstm_cell", input, hx)
         return state
 

@@ -275,7 +275,8 @@ def _request(
             _check_count("output", "output size", "o", size, spatial)
     else:
         if isinstance(scale_factor, Tensor) and scale_factor.dim():
-            raise TypeError("interpolate(): argument 'scale_factor' must be a number or a tuple of them, not Tensor")
+            kind = ValueError if mode == "area" else TypeError
+            raise kind("interpolate(): argument 'scale_factor' must be a number or a tuple of them, not Tensor")
         _check_count("scale_factor", "scale_factor", "s", scale_factor, spatial)
         factors = tuple(scale_factor) if isinstance(scale_factor, (tuple, list)) else (scale_factor,) * rank
     if recompute_scale_factor and size is not None:

@@ -121,10 +121,12 @@ def _counts(name: str, rank: int, shape: Sizes, output_size: Any, output_ratio: 
     ratios = tuple(output_ratio)
     if len(ratios) > rank == 2:
         raise ValueError(f"{name} requires output_ratio to either be a single Int or tuple of Ints.")
-    if len(ratios) < rank:
-        raise IndexError(f"{name}: tuple index out of range: output_ratio has {len(ratios)} of {rank} elements")
     try:
-        return tuple([int(size * ratio) for size, ratio in zip(shape[-rank:], ratios, strict=False)])
+        return tuple([int(shape[dim - rank] * ratios[dim]) for dim in range(rank)])
+    except IndexError:
+        raise IndexError(
+            f"{name}: tuple index out of range: output_ratio has {len(ratios)} of {rank} elements"
+        ) from None
     except ValueError:
         raise ValueError(f"{name}: output_ratio must be numbers, but is {output_ratio}") from None
 

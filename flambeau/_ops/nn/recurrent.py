@@ -220,14 +220,16 @@ def _size(matrix: Any, dim: int) -> int:
 def _check_step(input: Any, states: Sequence[Any], w_ih: Any, w_hh: Any) -> tuple[int, ...]:
     """The sizes of a sequence of one step."""
     hidden_size = w_hh._array.shape[1]
-    batch, width = _size(input, 0), _size(input, 1)
+    shape = input._array.shape
+    batch, width = shape if len(shape) == 2 else (_size(input, 0), _size(input, 1))
     if width != w_ih._array.shape[1]:
         raise RuntimeError(f"input has inconsistent input_size: got {width} expected {w_ih._array.shape[1]}")
     for number, state in enumerate(states):
-        rows = _size(state, 0)
+        shape = state._array.shape
+        rows = shape[0] if len(shape) == 2 else _size(state, 0)
         if batch != rows:
             raise RuntimeError(f"Input batch size {batch} doesn't match hidden{number} batch size {rows}")
-        columns = _size(state, 1)
+        columns = shape[1] if len(shape) == 2 else _size(state, 1)
         if columns != hidden_size:
             raise RuntimeError(f"hidden{number} has inconsistent hidden_size: got {columns}, expected {hidden_size}")
     for each in (input, *states):

@@ -108,7 +108,10 @@ def scattered(target: Array, dim: int, index: Array, values: Array, how: str) ->
 
 
 def add_slices(target: Array, dim: int, positions: Array, values: Array) -> bool:
-    """Add the slices of `values` to those of `target` at `positions`, a vector, along `dim`; positions are in range."""
+    """Add the slices of `values` to those of `target` at `positions`, a vector, along `dim`.
+
+    Nothing is done if some are out of range.
+    """
     kernels = _kernels("gather", target)
     return kernels is not None and kernels.add_slices(target, dim, positions, values)
 

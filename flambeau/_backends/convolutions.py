@@ -63,7 +63,7 @@ def correlate(
     products = input.shape[0] * weight.size * math.prod(output)
     if _FEW < products < _WORTHWHILE and is_of_host(type(input)):
         return None
-    small = products <= _SMALL_PRODUCT and _is_small_image(input, weight, geometry.groups)
+    small = _FEW < products <= _SMALL_PRODUCT and _is_small_image(input, weight, geometry.groups)
     return _first("correlate", products, input, weight, bias, output, geometry, last, generated_first=small)
 
 

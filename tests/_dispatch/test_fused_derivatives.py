@@ -21,6 +21,7 @@ FUNCTIONS: dict[str, Any] = {
     "div": lambda x, y: x / (y.abs() + 1),
     "times number": lambda x, y: x * 2.5,
     "number over": lambda x, y: 2 / (x.abs() + 1),
+    "clone": lambda x, y: x.clone(),
     "exp": lambda x, y: x.exp(),
     "log": lambda x, y: (x.abs() + 1).log(),
     "sqrt": lambda x, y: (x.abs() + 1).sqrt(),

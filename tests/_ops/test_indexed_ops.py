@@ -73,6 +73,25 @@ def test_values_and_derivatives(T: Any, name: str) -> Any:
 
 @differential
 @pytest.mark.parametrize(
+    "expression",
+    [
+        "x.gather(0, i)", "x.gather(0, i.int())", "x.gather(1, i[:, :1].expand(3, 4))", "x.scatter_add(0, i, x)",
+        "x.scatter_reduce(0, i, x, 'amax')", "x.scatter(0, i, x)", "x.index_select(0, i[0])",
+        "x.index_add(0, i[:, 1], x)", "x.index_put((i[:, 1],), x[0], accumulate=True)", "x.masked_scatter(x > 0, x)",
+        "x.masked_scatter(x[:1] > 0, x)", "x.flip(0)", "x.flip((0, 1))", "x.repeat_interleave(2, 1)",
+        "x.repeat_interleave(2)",
+    ],
+)  # fmt: skip
+def test_layouts(T: Any, expression: str) -> Any:
+    x = T.arange(12.0).reshape(3, 4) - 5
+    i = T.arange(12).reshape(3, 4) % 3
+    turned = {"x": x.t().contiguous().t(), "i": i.t().contiguous().t()}
+    apart = {"x": x.repeat(1, 2)[:, ::2], "i": i.repeat(1, 2)[:, ::2]}
+    return [eval(expression, {"T": T, **each}).contiguous() for each in ({"x": x, "i": i}, turned, apart)]
+
+
+@differential
+@pytest.mark.parametrize(
     "change",
     [
         "index_put_((T.tensor([0, 0]),), y[:2], accumulate=True)", "index_add_(0, T.tensor([0, 0, 1]), y, alpha=3)",

@@ -13,7 +13,7 @@ import numpy as np
 from ..._codegen.images.conv_few import correlate_few, spread_few, weigh_few
 from ..._core.geometry.moving_windows import Geometry, Shape, strides_for
 from .bench import DIRECT, Bench
-from .dtypes import float_name
+from .dtypes import float_name, name_of_type
 
 Array = Any
 
@@ -45,14 +45,20 @@ def _multiplied(
     bench: Bench,
 ) -> Array | None:  # fmt: skip
     """What one of the two kernels makes of an array and the weight; `shape` is that of one sample of the result."""
-    name = float_name(source)
-    if name is None or weight.dtype is not source.dtype:
+    dtype = source.dtype
+    run = _of_type(kernel, dtype, len(shape) - 1, bias is not None)
+    if run is None or weight.dtype is not dtype:
         return None
     sizes = source.shape[0], *shape
-    result = bench.arranged(sizes, strides_for(sizes, last), source.dtype) if last else bench.empty(sizes, source.dtype)
+    result = bench.arranged(sizes, strides_for(sizes, last), dtype) if last else bench.empty(sizes, dtype)
     more = () if bias is None else (bias,)
-    run = kernel(name, len(shape) - 1, bias is not None)
     return bench.run(run, result, source, weight, _table(geometry), weight.shape[0] // geometry.groups, *more)
+
+
+@functools.cache
+def _of_type(kernel: Any, dtype: np.dtype[Any], rank: int, has_bias: bool) -> Any:
+    name = name_of_type(dtype)
+    return None if name is None else kernel(name, rank, has_bias)
 
 
 def weight_gradient(

@@ -136,7 +136,7 @@ def _scatter_plan(
 
 def _strides_along(positions: Array, dim: int, ndim: int) -> Sizes:
     """The strides of a vector of positions along `dim` that are the same everywhere else."""
-    strides: Sizes = (*(0,) * dim, *positions.strides, *(0,) * (ndim - dim - 1))
+    strides: Sizes = (0,) * dim + positions.strides + (0,) * (ndim - dim - 1)
     return strides
 
 
@@ -205,7 +205,7 @@ def scattered(target: Array, dim: int, index: Array, values: Array, how: str) ->
 
 def add_slices(target: Array, dim: int, positions: Array, values: Array) -> bool:
     """Add the slices of `values` to those of `target` at `positions`, a vector, along `dim`; whether it was done."""
-    if values.ndim != target.ndim or not values.size:
+    if values.ndim != target.ndim or not values.size or not within(positions, target.shape[dim]):
         return False
     return _scatter(target, dim, positions, _strides_along(positions, dim, target.ndim), values, "add")
 

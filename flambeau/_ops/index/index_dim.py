@@ -47,19 +47,19 @@ def _index_add_source(grad: Tensor, dim: int, index: Tensor, source_sym_sizes: t
 
 @writing("IndexAddBackward0", self=lambda grad: grad, source=_index_add_source)
 def _index_add(self: Array, dim: int, index: Array, source: Array, alpha: Any) -> None:
-    target, values = _one_dim(self), _one_dim(source)
-    if target.ndim == 1:
-        positions = _in_range(index, target.shape[dim], dim, IndexError, "index out of range in self: ")
-    else:
-        positions = _in_range(index, target.shape[dim], dim, RuntimeError)
+    target, values, positions = _one_dim(self), _one_dim(source), index.reshape(-1)
     if alpha != 1:
         values = values * as_array(alpha).astype(values.dtype)
+    if target.dtype.kind != "b" and add_slices(target, dim, positions, values):
+        return
+    if target.ndim == 1:
+        _in_range(index, target.shape[dim], dim, IndexError, "index out of range in self: ")
+    else:
+        _in_range(index, target.shape[dim], dim, RuntimeError)
     if positions.size == 0 or values.size == 0:
         return
     if target.dtype.kind == "b":
         np.logical_or.at(target, _rows(dim, positions), values)
-        return
-    if add_slices(target, dim, positions, values):
         return
     advanced = tuple([positions if i == dim else None for i in range(target.ndim)])
     advanced_put(target, advanced, values, accumulate=True)

@@ -522,9 +522,9 @@ def _added_to_slices(view: Array, advanced: Advanced, values: Any) -> bool:
             if found is not None or entry.ndim != 1:
                 return False
             found, dim = entry, number
-    shape = view.shape
-    if found is None or not within(found, shape[dim]):
+    if found is None:
         return False
+    shape = view.shape
     selection = (*shape[:dim], found.size, *shape[dim + 1 :])
     return add_slices(view, dim, found, _broadcast_values(values, view, selection))
 

@@ -556,9 +556,7 @@ def _usual_positions(indices: Any, ndim: int) -> list[Any] | None:
         if type(each) not in PLAIN_TYPES or each._kind.dtype is not int64 or each._kind.indirect:
             return None
         positions.append(each._array)
-    while len(positions) < ndim:
-        positions.append(None)
-    return positions
+    return positions + [None] * (ndim - len(positions))
 
 
 def _advanced_of(indices: Indices, shape: tuple[int, ...]) -> tuple[Any, ...]:

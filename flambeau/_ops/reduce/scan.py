@@ -48,7 +48,10 @@ def _running(ufunc: Any, array: Any, dim: int, dtype: Any) -> Any:
         if done is not None:
             return done
     wide = _wide(array.dtype)
-    result = ufunc.accumulate(array.astype(wide, copy=False), dim, wide).astype(array.dtype, copy=False)
+    if wide is array.dtype:
+        result = ufunc.accumulate(array, dim, wide)
+    else:
+        result = ufunc.accumulate(array.astype(wide), dim).astype(array.dtype)
     return result if array.flags.c_contiguous else np.array(result, order="C", like=array)
 
 

@@ -120,7 +120,7 @@ def _source(
     name: str,
     label: str,
     parameters: list[Any],
-    synonyms: Mapping[str, str],
+    synonyms: dict[str, str],
     takes_out: bool,
     has_older: bool,
     inplace_of: str | None,

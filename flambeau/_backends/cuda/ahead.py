@@ -5,8 +5,8 @@ are written down, and everything after them too, with the addresses that it is a
 the device itself: to read elements, for another queue, for a library that knows nothing of this. Memory is taken and
 given back meanwhile as ever, since what uses it again comes later in the same order.
 
-This is done where it is known when it ends: in the first call of a compiled function, which needs all its kernels, where
-its program is written, and in the first run of that.
+This is done where it is known when it ends: in the first call of a compiled function, which needs all its kernels, and
+where its program is written.
 """
 
 from __future__ import annotations

@@ -16,7 +16,6 @@ Random numbers are those of a list of launches: a replay takes as many words of 
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import ref
@@ -25,7 +24,6 @@ import numpy as np
 
 from ..._core.generator import default_generator
 from ..._core.process.locks import new_lock
-from .ahead import AHEAD
 from .array import DeviceArray, empty, is_dense, over, window
 from .driver import driver
 from .graph import Graph
@@ -100,9 +98,8 @@ class Stretch:
             if not self._watched:
                 driver().pool.give_back()  # what plain calls were in is of other sizes, and may be too small by little
             self._look(given)
-            with AHEAD.going_ahead() if not self._watched else contextlib.nullcontext():
-                results = self.listed(*given)
             self._watched += 1
+            results = self.listed(*given)
             self._places = [each.pointer for each in given]
             self._results = [ref(each if each.base is None else each.base) for each in results]
             return results

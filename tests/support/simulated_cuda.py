@@ -100,6 +100,9 @@ class _Adopted:
         self.array = array
         self.ptr: int = _address(array)
 
+    def __del__(self) -> None:
+        AHEAD.catch_up()  # as where memory is given back to a device: what is to be started may be about it
+
 
 class _Anywhere:
     """Stands for memory that others keep alive."""

@@ -168,6 +168,7 @@ class CupyDriver:
         return self._library
 
     def _allocate_for_library(self, nbytes: int) -> Any:
+        AHEAD.catch_up()  # the library writes at once, and what is to be started may be about this memory
         memory = self.allocate(nbytes)
         return self._library.MemoryPointer(self._library.UnownedMemory(memory.ptr, nbytes, memory, 0), 0)
 

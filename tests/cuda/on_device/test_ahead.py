@@ -215,3 +215,16 @@ def test_an_error_of_the_compiler_is_raised(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(RuntimeError, match="cannot be compiled"), AHEAD.going_ahead():
         _plus(1.0)(given)
     assert AHEAD.steps is None
+
+
+def test_memory_of_a_library_is_not_written_before_it_is_read(ready: threading.Event) -> None:
+    """What a library gave is let go while the kernel that reads it is compiled, and others take its place."""
+    x = drawn(4, 64)
+    expected = [torch.fft.rfft(x).real.tolist(), torch.arange(640, device=x.device).tolist()]
+    _soon(ready)
+    with AHEAD.going_ahead():
+        found = torch.fft.rfft(x).real * 1
+        others = [np.full(132, np.nan, np.complex64) for _ in range(8)]
+        found_beside = torch.arange(640, device=x.device)
+    assert len(others) == 8
+    assert [found.tolist(), found_beside.tolist()] == expected

@@ -131,7 +131,7 @@ def test_reading_and_deleting_attributes(T: Any) -> Any:
         groups(module),
         module._non_persistent_buffers_set,
         outcome(lambda: module.nope, "object has no attribute 'nope'"),
-        outcome(lambda: delattr(module, "nope"), "object has no attribute 'nope'"),
+        outcome(lambda: delattr(module, "nope"), "nope"),  # Python 3.10 says no more
         outcome(lambda: T.nn.Module()(1), 'Module [Module] is missing the required "forward" function'),
         hasattr(module, "w"),
     )

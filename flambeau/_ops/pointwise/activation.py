@@ -156,7 +156,10 @@ def _leaky_relu(self: Array, negative_slope: float) -> Array:
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """`input` where it is positive, elsewhere `negative_slope * input`."""
     refuse("leaky_relu", input, *_FLOATS_ONLY)
-    return _in_place_or_new(_leaky_relu, "leaky_relu", input, inplace, negative_slope)
+    slope: Any = negative_slope
+    if isinstance(slope, Tensor):  # a number: its type does not decide on that of the result
+        slope = slope.item()
+    return _in_place_or_new(_leaky_relu, "leaky_relu", input, inplace, slope)
 
 
 @primitive(

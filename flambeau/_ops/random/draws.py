@@ -198,7 +198,11 @@ def _bounds(name: str, given: list[Any], low: int | None, high: int | None) -> t
 def _whole(caller: str, name: str, value: Any) -> int:
     if type(value) is int and -(2**63) <= value < 2**63:
         return value
-    if isinstance(value, Tensor) and not value.dim():
+    if isinstance(value, Tensor) and caller == "randint_like":  # alone in taking fractions, if in tensors
+        if value.dim() or value.device.type != "cpu":
+            raise RuntimeError(f"{name} must be a scalar tensor and on CPU")
+        value = int(value.item())
+    elif isinstance(value, Tensor) and not value.dim():
         value = value.item()
     number = whole(value, caller, name, 1 if name == "low" else 2)
     if not -(2**63) <= number < 2**63:

@@ -127,7 +127,7 @@ def test_linear(T: Any) -> Any:
         layer(T.ones(4)),
         nn.Linear(2, 3, device="meta").weight,
         outcome(lambda: layer(T.ones(1, 5)), "mat1 and mat2 shapes cannot be multiplied (1x5 and 4x3)"),
-        outcome(lambda: layer(T.ones(1, 4, dtype=T.float64)), "the same dtype, but got"),
+        outcome(lambda: layer(T.ones(1, 4, dtype=T.float64)), "mat1 and mat2 must have the same dtype, but got Double"),
         outcome(lambda: nn.Linear(-1, 3), "negative dimension -1"),
         warned(lambda: repr(nn.Linear(0, 3)), "Initializing zero-element tensors is a no-op"),
         repr(nn.modules.linear.NonDynamicallyQuantizableLinear(2, 2)),

@@ -27,8 +27,8 @@ _LANES = {_SINGLE: 16, _DOUBLE: 8}
 _AS_DOUBLE = _REAL_TYPES[_DOUBLE]
 _FEW_ROWS = 4
 """Fewer rows are transformed one by one."""
-_MOST_POINTS, _MOST_POINTS_OF_ONE = 1 << 16, 4096
-"""Of more points the passes would leave the cache; of single rows NumPy's are quicker before that."""
+_MOST_POINTS, _MOST_POINTS_OF_ONE = 1 << 16, 1 << 14
+"""Of more points the passes would leave the cache; of single rows NumPy's are as quick before that."""
 _CACHE = 1 << 20
 """Bytes that the passes may go through; of many points fewer rows lie side by side."""
 
@@ -80,25 +80,32 @@ def _transformed(
     into: Array | None = None,
 ) -> Array | None:
     """`kept` numbers of the transform of each row: real ones of half a spectrum, else complex ones."""
-    if name is None or not x.flags.c_contiguous:
+    if name is None or not x.flags.c_contiguous or not x.size:
         return None
     read = x.shape[-1]
-    rows = x.size // read if read else 0
-    most = _MOST_POINTS if rows >= _FEW_ROWS else _MOST_POINTS_OF_ONE
+    rows = x.size // read
+    ready = _ready(name, given, points, rows < _FEW_ROWS, normalization)
+    if ready is None:
+        return None
+    kernel, arrays, together, passes, scale = ready
+    dtype = (_REAL_TYPES if given == HALF else _COMPLEX_TYPES)[name]
+    out = np.empty((*x.shape[:-1], kept), dtype) if into is None else into
+    read, written = read * (1 if given == REAL else 2), kept * (1 if given == HALF else 2)
+    return kernel(out, x, *arrays, rows, together, passes, read, written, int(backward), scale)
+
+
+@functools.lru_cache(1024)
+def _ready(name: str, given: str, points: int, are_few: bool, normalization: int) -> tuple[Any, ...] | None:
+    """The kernel for so many points, its arrays, how many points it takes for one, its passes, and the scale."""
     in_pairs = given != COMPLEX and points % 2 == 0
     together = points // 2 if in_pairs else points
-    plan = _plan(together, name) if 0 < points <= most and x.size else None
+    plan = _plan(together, name) if 0 < points <= (_MOST_POINTS_OF_ONE if are_few else _MOST_POINTS) else None
     if plan is None:
         return None
     factors, turns = plan
     halves = _halves(points, name) if in_pairs else turns
-    dtype = (_REAL_TYPES if given == HALF else _COMPLEX_TYPES)[name]
-    out = np.empty((*x.shape[:-1], kept), dtype) if into is None else into
-    scale = _scale(points, normalization)
-    kernel = fourier_rows(name, given, in_pairs, _lanes(name, together, rows))
-    read, written = read * (1 if given == REAL else 2), kept * (1 if given == HALF else 2)
-    numbers = rows, together, len(factors), read, written, int(backward)
-    return kernel(out, x, factors, turns, halves, *numbers, scale)
+    kernel = fourier_rows(name, given, in_pairs, _lanes(name, together, 1 if are_few else _FEW_ROWS))
+    return kernel, (factors, turns, halves), together, len(factors), _scale(points, normalization)
 
 
 def _are_last(x: Array, dim: Dim) -> bool:
@@ -193,8 +200,11 @@ def _turned(matrices: Array, into: Array | None = None) -> Array:
 
 
 def complex_to_complex(x: Array, dim: Dim, normalization: int, forward: bool) -> Array | None:
-    if len(dim) == 1 and dim[0] != x.ndim - 1 and x.flags.c_contiguous:
-        return _along_another(x, dim[0], normalization, not forward)
+    if len(dim) == 1 and x.flags.c_contiguous:
+        if dim[0] != x.ndim - 1:
+            return _along_another(x, dim[0], normalization, not forward)
+        points = x.shape[-1]
+        return _transformed(x, _COMPLEX.get(x.dtype), COMPLEX, points, points, normalization, not forward)
     if not dim or not _are_last(x, dim):
         return None
 
@@ -206,10 +216,14 @@ def complex_to_complex(x: Array, dim: Dim, normalization: int, forward: bool) ->
 
 def real_to_complex(x: Array, dim: Dim, normalization: int, onesided: bool) -> Array | None:
     name = _REAL.get(x.dtype)
-    if name is None or dim[-1] != x.ndim - 1 or not _are_last(x, dim):
+    if name is None or dim[-1] != x.ndim - 1:
         return None
     points = x.shape[-1]
     kept = points // 2 + 1 if onesided else points
+    if len(dim) == 1:
+        return _transformed(x, name, REAL, points, kept, normalization, False)
+    if not _are_last(x, dim):
+        return None
 
     def transform(part: Array, into: Array | None) -> Array | None:
         others = _from_the_end(part, x, dim[:-1])
@@ -221,7 +235,11 @@ def real_to_complex(x: Array, dim: Dim, normalization: int, onesided: bool) -> A
 
 def complex_to_real(x: Array, dim: Dim, normalization: int, last_dim_size: int) -> Array | None:
     name, points = _COMPLEX.get(x.dtype), last_dim_size
-    if name is None or dim[-1] != x.ndim - 1 or not _are_last(x, dim):
+    if name is None or dim[-1] != x.ndim - 1:
+        return None
+    if len(dim) == 1:
+        return _transformed(x, name, HALF, points, points, normalization, True)
+    if not _are_last(x, dim):
         return None
 
     def transform(part: Array, into: Array | None) -> Array | None:

@@ -22,6 +22,7 @@ from .matmul import (
     _is_column_major,
     _mm,
     _size,
+    advice,
     bmm,
     check_bmm,
     check_mm,
@@ -129,8 +130,13 @@ def _check_addmm(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:
             f"self and mat2 must have the same dtype, but got {LEGACY_NAMES[input.dtype]} and "
             f"{LEGACY_NAMES[mat2.dtype]}"
         )
-    if mat1._kind is not mat2._kind or mat1._array.shape[1] != mat2._array.shape[0]:
+    if mat1._array.shape[1] != mat2._array.shape[0]:
         check_mm(mat1, mat2)
+    if mat1._kind.dtype is not mat2._kind.dtype:
+        raise RuntimeError(
+            f"mat1 and mat2 must have the same dtype, but got {LEGACY_NAMES[mat1.dtype]} and "
+            f"{LEGACY_NAMES[mat2.dtype]}. {advice(mat1, mat2)}"
+        )
     shape = (mat1._array.shape[0], mat2._array.shape[1])
     if input._array.shape not in (shape, shape[1:]):
         expand_error(input._array.shape, shape)

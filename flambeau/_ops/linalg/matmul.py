@@ -11,7 +11,7 @@ import numpy as np
 from ..._backends.arrays import library_product
 from ..._core.arrays.quick import joint_shape
 from ..._core.backend import as_array
-from ..._core.dtype import BOOL, C_NAMES, INTEGER, LEGACY_NAMES
+from ..._core.dtype import BOOL, C_NAMES, INTEGER, LEGACY_NAMES, promote_types
 from ..._core.geometry.layout import contiguous_array
 from ..._core.tensor import DIRECT_TYPES, Tensor
 from ..._dispatch.changes.exact_out import store_exactly
@@ -102,10 +102,13 @@ def check_mm(left: Tensor, right: Tensor) -> None:
             "must be as many as the rows of the second"
         )
     if left._kind.dtype is not right._kind.dtype:
-        raise RuntimeError(
-            f"expected m1 and m2 to have the same dtype, but got: {element_name(left)} != {element_name(right)}. "
-            f"Convert one of them, as in .to({left.dtype})"
-        )
+        found = f"{element_name(left)} != {element_name(right)}"
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {found}. {advice(left, right)}")
+
+
+def advice(left: Tensor, right: Tensor) -> str:
+    """How two tensors come to have one dtype: that which holds the numbers of both."""
+    return f"Convert one of them, as in .to({promote_types(left.dtype, right.dtype)})"
 
 
 def checked_mm(left: Tensor, right: Tensor) -> Tensor:

@@ -27,8 +27,8 @@ _LANES = {_SINGLE: 16, _DOUBLE: 8}
 _AS_DOUBLE = _REAL_TYPES[_DOUBLE]
 _FEW_ROWS = 4
 """Fewer rows are transformed one by one."""
-_MOST_POINTS, _MOST_POINTS_OF_ONE = 1 << 16, 1 << 14
-"""Of more points the passes would leave the cache; of single rows NumPy's are as quick before that."""
+_MOST_POINTS, _MOST_BYTES_OF_ONE = 1 << 16, 1 << 16
+"""Of more points the passes would leave the cache; of single rows with more bytes NumPy's are as quick."""
 _CACHE = 1 << 20
 """Bytes that the passes may go through; of many points fewer rows lie side by side."""
 
@@ -99,7 +99,8 @@ def _ready(name: str, given: str, points: int, are_few: bool, normalization: int
     """The kernel for so many points, its arrays, how many points it takes for one, its passes, and the scale."""
     in_pairs = given != COMPLEX and points % 2 == 0
     together = points // 2 if in_pairs else points
-    plan = _plan(together, name) if 0 < points <= (_MOST_POINTS_OF_ONE if are_few else _MOST_POINTS) else None
+    most = _MOST_BYTES_OF_ONE // _COMPLEX_TYPES[name].itemsize if are_few else _MOST_POINTS
+    plan = _plan(together, name) if 0 < together <= most else None
     if plan is None:
         return None
     factors, turns = plan

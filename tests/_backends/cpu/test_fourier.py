@@ -92,7 +92,7 @@ def test_several_dimensions(dim: tuple[int, ...], dtype: str) -> None:
         check(fourier.complex_to_real(half, dim, scale, 8), real, dtype)
 
 
-@pytest.mark.parametrize("shape", [(3, 7), (2, 8192), (0, 4), (4, 0)])
+@pytest.mark.parametrize("shape", [(3, 7), (2, 32768), (0, 4), (4, 0)])
 def test_what_numpy_has_to_do(shape: tuple[int, int]) -> None:
     assert fourier.real_to_complex(np.ones(shape), (1,), 0, True) is None
 

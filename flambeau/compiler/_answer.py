@@ -7,9 +7,9 @@ from typing import Any
 
 from .._core.tensor import Tensor, View
 from ._emit import Source
+from ._kinds import is_named_tuple
 from ._program import Call, Value, values_in
 from ._record import Recorder
-from ._state import is_named_tuple
 from ._watch import Uncompilable
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import builtins
 import functools
 import sys
-from collections import OrderedDict, defaultdict, deque
 from collections.abc import Iterable
 from contextvars import ContextVar
 from io import TextIOWrapper
@@ -35,15 +34,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._core.device import device, layout
-from .._core.dtype import dtype
 from .._core.generator import Generator
 from .._core.kind import Kind
-from .._core.size import Size
 from .._core.tensor import PLAIN_TYPES, Tensor
 from .._dispatch.interpreter import RUN_OUTSIDE
 from ._facts import Facts
 from ._gradients import Gradients
+from ._kinds import CONTAINERS, SINGLETONS, VALUES, is_named_tuple, mark
 from ._layout import Layout, has_hooks
 from ._program import is_usable
 from ._watch import Uncompilable, Watch, reads_all_modules
@@ -54,9 +51,6 @@ class _Pair(NamedTuple):
 
 
 _FieldOfTuple = type(vars(_Pair)["first"])
-_SINGLETONS = (type(None), bool, type(Ellipsis), type(NotImplemented))
-_VALUES = (int, float, complex, str, bytes, range, slice, dtype, device, layout, np.dtype)
-_CONTAINERS = (list, tuple, dict, set, frozenset, OrderedDict, defaultdict, deque, Size)
 _OPAQUE = (
     BuiltinFunctionType, MethodWrapperType, MethodDescriptorType, WrapperDescriptorType, GetSetDescriptorType,
     MemberDescriptorType, _FieldOfTuple, functools._lru_cache_wrapper, CodeType, np.ufunc, type(np.mean), Generator,
@@ -72,8 +66,10 @@ _MODULE_STATE = (
 """What calling a module looks at, whatever names its code has."""
 
 _MISSING = object()
-_LONGEST = 40_000
-"""More lines than this would take longer to check than the program to run."""
+_MOST_IN_PYTHON = 40_000
+"""Checks for which no fact stands: Python makes each of them in some 0.2 microseconds, at every call."""
+_MOST = 100_000
+"""Checks in all: facts stand for one in some 20 nanoseconds, but all are written, and run where one does not hold."""
 
 
 class State:
@@ -139,7 +135,7 @@ class State:
         if known:
             self.facts.lines.add(len(self.lines))
         self.lines.append(f"if {condition}: return MISS")
-        if len(self.lines) > _LONGEST:
+        if len(self.lines) > min(_MOST, _MOST_IN_PYTHON + len(self.facts.lines)):
             raise Uncompilable("it depends on too much Python state")
 
     def _place(self, expression: str, known: bool = False) -> str:
@@ -161,10 +157,10 @@ class State:
     def _visit(self, value: Any, expression: str, fixed: bool) -> None:
         """Check that `expression` is still `value`; `fixed`: it is found from an object known by its identity."""
         kind = type(value)
-        self._trail.append(_mark(value, kind))
-        if kind in _SINGLETONS:
+        self._trail.append(mark(value))
+        if kind in SINGLETONS:
             self._check(f"{expression} is not {value!r}", self.facts.is_object(expression, value))
-        elif kind in _VALUES:
+        elif kind in VALUES:
             known = self.facts.is_object(expression, value)
             place = self._place(expression, known)
             if kind is int and not fixed and not self._at_gradients:
@@ -174,7 +170,7 @@ class State:
         elif isinstance(value, Tensor):
             known = self._is_constant(value, fixed) and self.facts.is_object(expression, value)
             self._tensor(value, self._place(expression, known), fixed, known)
-        elif kind in _CONTAINERS or is_named_tuple(kind):
+        elif kind in CONTAINERS or is_named_tuple(kind):
             known = self.facts.is_container(expression, value)
             self._container(value, self._place(expression, known), fixed, known)
         elif kind is MethodType:
@@ -206,12 +202,12 @@ class State:
             self._check(f"{place} or type({place}) is not {self._constant(kind)}", known)
             return
         self._check(f"type({place}) is not {self._constant(kind)} or len({place}) != {len(value)}", known)
-        if kind in (set, frozenset) and all(type(each) in (*_SINGLETONS, *_VALUES) for each in value):
+        if kind in (set, frozenset) and all(type(each) in (*SINGLETONS, *VALUES) for each in value):
             self._check(f"{place} != {self._constant(kind(value))}")
             return
         items: Iterable[Any] = value  # those of a set have an order too: it may be looked at
         if isinstance(value, dict):
-            if all(type(each) in (*_SINGLETONS, *_VALUES) for each in value):
+            if all(type(each) in (*SINGLETONS, *VALUES) for each in value):
                 self._check(f"[*{place}] != {self._constant(list(value))}", known)
             else:
                 self.kept.extend(value)
@@ -475,25 +471,6 @@ _HEAP_TYPE = 1 << 9
 
 def _is_parameter(value: Tensor, fixed: bool) -> bool:
     return fixed and value._requires_grad and value._grad_fn is None
-
-
-def is_named_tuple(kind: type) -> bool:
-    """Whether a class is a tuple whose items have names."""
-    return issubclass(kind, tuple) and kind is not tuple and hasattr(kind, "_fields")
-
-
-def _mark(value: Any, kind: type) -> Any:
-    """What tells a value from others that might take its place."""
-    if kind in _VALUES:
-        return kind, repr(value)
-    if kind in _CONTAINERS or is_named_tuple(kind):
-        return kind, [repr(each) if type(each) in _VALUES else id(each) for each in value]
-    if issubclass(kind, Tensor):
-        history = id(value._grad_fn) if value._view is None else None  # a view's is made anew when it is asked for
-        return id(value), id(value._array), value.requires_grad, history, value._array.shape, value._array.strides
-    if kind is MethodType:
-        return kind
-    return id(value)
 
 
 MISS: Any = object()

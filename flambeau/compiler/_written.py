@@ -66,13 +66,13 @@ def in_pieces(
     made_by = [assigned(each) for each in pieces]
     variables = set().union(*made_by)
     named = [_names(each, variables) for each in (*pieces, lines[checks:])]
+    last = {name: number for number, names in enumerate(named) for name in names}
     made: list[Written] = []
     calls: list[str] = []
     before: set[str] = set()
     for number, piece in enumerate(pieces):
         given = ", ".join([parameters, *sorted(before & named[number])])
-        later = set().union(*named[number + 1 :])
-        wanted = "".join([f"{name}, " for name in sorted(made_by[number] & later)])
+        wanted = "".join([f"{name}, " for name in sorted(made_by[number]) if last[name] > number])
         before |= made_by[number]
         made.append(Written(f"checks{len(made) + 1}", given, [*piece, f"return ({wanted})"]))
         calls += [f"found = {made[-1].name}({given})", "if found is MISS: return MISS"]

@@ -9,6 +9,7 @@ import pytest
 
 import flambeau as torch
 from flambeau._backends.tiers import generated
+from flambeau.compiler import _state
 from flambeau.compiler._compiled import Compiled
 from flambeau.compiler._facts import Facts
 
@@ -138,3 +139,21 @@ def test_dictionaries_of_attributes_that_are_exchanged() -> None:
     made = compiled(lambda x: x * holder.number, torch.ones(2))
     holder.__dict__ = {**vars(holder), "number": 3.0}
     assert made(torch.ones(2)).tolist() == [3.0, 3.0]
+
+
+def reasons_of(function: Any) -> set[str]:
+    made = Compiled(function)
+    for _ in range(4):
+        made(torch.zeros(2))
+    return set(made.reasons)
+
+
+def test_how_much_a_call_may_depend_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Checks that facts stand for, which Python does not make one by one, count for less."""
+    named, listed = Holder({f"n{number}": float(number) for number in range(200)}), Holder([*map(float, range(200))])
+    too_much = {"it depends on too much Python state"}
+    monkeypatch.setattr(_state, "_MOST_IN_PYTHON", 100)
+    assert reasons_of(lambda x: x + named.value["n199"]) == set()
+    assert reasons_of(lambda x: x + listed.value[199]) == too_much
+    monkeypatch.setattr(_state, "_MOST", 100)
+    assert reasons_of(lambda x: x + named.value["n199"]) == too_much

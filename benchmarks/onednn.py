@@ -40,6 +40,10 @@ class Bench:
     def __init__(self, torch: Any, onednn: Any) -> None:
         self.torch, self.onednn = torch, onednn
 
+    def family(self, name: str) -> Any:
+        """A file of the backend that it does not import by itself."""
+        return importlib.import_module(f"{self.onednn.__name__}.{name}")
+
     def operand(self, dtype: str, *shape: int, last: bool = False, scale: float = 1.0) -> tuple[Any, Any]:
         """The same random numbers as an array and as a tensor."""
         torch = self.torch
@@ -195,7 +199,7 @@ def pooling(kind: str, part: str, shape: tuple[int, ...], last: bool) -> Any:
     """Windows of 3x3 that move by 2: maxima with or without indices, means, or their gradients."""
 
     def prepare(bench: Bench, dtype: str) -> tuple[Run, Run]:
-        torch, onednn = bench.torch, bench.onednn
+        torch, onednn = bench.torch, bench.family("pooling")
         window = onednn.Window((3, 3), (2, 2), (1, 1), (1, 1))
         x, x_tensor = bench.operand(dtype, *shape, last=last)
         sizes = tuple((size - 1) // 2 + 1 for size in shape[2:])
@@ -242,7 +246,7 @@ def recurrent(kind: str, part: str, steps: int, batch: int, inputs: int, width: 
     """A layer of an LSTM or a GRU, forward or forward and backward."""
 
     def prepare(bench: Bench, dtype: str) -> tuple[Run, Run]:
-        torch, onednn = bench.torch, bench.onednn
+        torch, onednn = bench.torch, bench.family("rnn")
         layer = getattr(torch.nn, kind.upper())(inputs, width, bidirectional=both).to(getattr(torch, dtype))
         count = 2 if kind == "lstm" else 1
         directions = 2 if both else 1

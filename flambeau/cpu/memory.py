@@ -1,6 +1,6 @@
 """The memory of large tensors: how much is in use, how much is kept for the next ones, and the limits of both.
 
-Tensors of a megabyte or more come from a pool, as soon as generated kernels are in use; see `docs/memory.md`. The names
+Tensors of 128 KB or more come from a pool, as soon as generated kernels are in use; see `docs/memory.md`. The names
 are those of device packages. Without a pool, which needs generated code, everything here is 0.
 """
 

@@ -18,7 +18,7 @@ from flambeau._backends.tiers import generated
 from flambeau.compiler._compiled import Compiled
 from flambeau.compiler.plan import proof
 from flambeau.compiler.plan.memory import arranged, lodged
-from flambeau.compiler.plan.sheet import Launch, Sheet
+from flambeau.compiler.plan.sheet import Launch, Sheet, header_of
 
 Function = Callable[..., Any]
 
@@ -272,6 +272,30 @@ def test_elementwise_steps_are_one_kernel() -> None:
     program: Any = made.programs[0]
     (tape,) = program.__globals__["tapes"]
     assert len(tape.calls) == 1
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.empty((2, 3, 4), np.float32),
+        np.empty((2, 3, 4), np.int64).transpose(2, 0, 1),
+        np.empty((3, 0, 2), np.float16),
+        np.empty((), np.bool_),
+        np.broadcast_to(np.empty(3), (5, 3)),
+        np.empty((4, 6))[::-1, ::-2],
+        np.broadcast_to(np.empty(1), (1 << 10, 1 << 10)).T,
+        np.empty((3, 1 << 18), np.float32),
+    ],
+    ids=["plain", "turned", "empty", "number", "repeated", "backwards", "repeated-often", "large"],
+)
+def test_a_header_has_a_geometry_and_may_be_written_to(array: Any) -> None:
+    header = header_of(array.shape, array.dtype, array.strides)
+    assert (header.shape, header.dtype, header.strides) == (array.shape, array.dtype, array.strides)
+    assert header.flags.writeable
+    assert not header.flags.owndata
+    plain = header_of(array.shape, array.dtype, None)
+    assert (plain.shape, plain.dtype) == (array.shape, array.dtype)
+    assert plain.flags.c_contiguous
 
 
 def test_buffers_that_live_at_the_same_time_do_not_overlap() -> None:

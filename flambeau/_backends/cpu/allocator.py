@@ -1,4 +1,4 @@
-"""The caching allocator at work: NumPy's arrays of a megabyte or more come from it, in every thread that uses tensors.
+"""The caching allocator at work: NumPy's arrays of 128 KB or more come from it, in every thread that uses tensors.
 
 NumPy lets each thread (each context, in Python's terms) choose the functions that get and release the memory of arrays,
 and an array remembers the ones that made it. So arrays from before and after, and those of other threads, live side by

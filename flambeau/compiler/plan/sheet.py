@@ -6,6 +6,7 @@ arrays of fixed shapes at fixed places: nothing in it depends on elements.
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..._codegen.expr import Program
+from ..._core.size import contiguous_byte_strides
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -100,11 +102,16 @@ class Sheet:
         self.launches.append(Launch(((function, args, None),), reads, writes))
 
 
+_UNTOUCHED = mmap.mmap(-1, 1 << 21)
+"""Addresses for the headers of most arrays. To NumPy they may be written, but nobody writes or reads there: the system
+finds no memory for them."""
+
+
 def header_of(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ...] | None) -> Array:
     """An array of this geometry that points to no memory of its own."""
     if strides is None:
-        steps = [dtype.itemsize] * len(shape)
-        for dim in range(len(shape) - 2, -1, -1):
-            steps[dim] = steps[dim + 1] * max(shape[dim + 1], 1)
-        strides = tuple(steps)
-    return np.lib.stride_tricks.as_strided(np.empty(1, dtype), shape, strides)
+        strides = contiguous_byte_strides(shape, dtype.itemsize)
+    try:
+        return np.ndarray(shape, dtype, _UNTOUCHED, 0, strides)
+    except ValueError:  # It is larger, or goes backwards. This does for all, and takes ten times as long.
+        return np.lib.stride_tricks.as_strided(np.empty(1, dtype), shape, strides)

@@ -22,14 +22,14 @@ place (negative or overlapping strides) are copied first.
 | `transposed_convolution(input, weight, bias, geometry, output_padding, last, packed)` | | the result |
 | `transposed_input_gradient(grad, weight, input_shape, geometry, last, packed)` | | the gradient |
 | `transposed_weight_gradient(grad, input, weight_shape, geometry, last)` | | the gradient |
-| `max_pool(input, window, sizes, indices, last)` | | maxima, workspace or None |
-| `max_pool_backward(grad, workspace, input_shape, window, last)` | | the gradient |
-| `window_indices(workspace, input_shape, window)` | | PyTorch's indices, int64 |
-| `average_pool(input, window, sizes, include_padding, last)` | | means |
-| `average_pool_backward(grad, input_shape, window, include_padding, last)` | | the gradient |
-| `lstm(input, hidden, cell, parameters, reverse, training)` | | `Result` |
-| `lstm_backward(grads, input, hidden, cell, parameters, result, reverse)` | | `Gradients` |
-| `gru(input, hidden, parameters, reverse, training)`, `gru_backward(...)` | | the same without cells |
+| `pooling.max_pool(input, window, sizes, indices, last)` | | maxima, workspace or None |
+| `pooling.max_pool_backward(grad, workspace, input_shape, window, last)` | | the gradient |
+| `pooling.window_indices(workspace, input_shape, window)` | | PyTorch's indices, int64 |
+| `pooling.average_pool(input, window, sizes, include_padding, last)` | | means |
+| `pooling.average_pool_backward(grad, input_shape, window, include_padding, last)` | | the gradient |
+| `rnn.lstm(input, hidden, cell, parameters, reverse, training)` | | `rnn.Result` |
+| `rnn.lstm_backward(grads, input, hidden, cell, parameters, result, reverse)` | | `rnn.Gradients` |
+| `rnn.gru(input, hidden, parameters, reverse, training)`, `rnn.gru_backward(...)` | | the same without cells |
 | `clear()` | | nothing; forgets primitives and buffers |
 
 `geometry` is (stride, padding, dilation, groups), `window` (kernel, stride, padding, dilation), each a tuple with a
@@ -39,6 +39,7 @@ number for each spatial dimension; `sizes` are the spatial sizes of the result: 
 
 The files: `constants.py` (numbers of the C interface), `library.py` (finding, loading, errors, streams), `memory.py`
 (descriptors, addresses, buffers), `primitives.py` (making, keeping and running primitives), and one for each family.
+Pooling and recurrent layers have generated kernels: `pooling.py` and `rnn.py` are imported by those who want them.
 """
 
 from .convolution import (
@@ -53,34 +54,20 @@ from .convolution import (
 from .gemm import gemm, suits
 from .library import Unsupported, available, reason, set_num_threads, version
 from .matmul import Multiplier, matmul
-from .pooling import Window, average_pool, average_pool_backward, max_pool, max_pool_backward, window_indices
 from .primitives import PackedWeights, clear
-from .rnn import Gradients, Parameters, Result, gru, gru_backward, lstm, lstm_backward
 
 __all__ = [
     "Geometry",
-    "Gradients",
     "Multiplier",
     "PackedWeights",
-    "Parameters",
-    "Result",
     "Unsupported",
-    "Window",
     "available",
-    "average_pool",
-    "average_pool_backward",
     "clear",
     "convolution",
     "convolution_input_gradient",
     "convolution_weight_gradient",
     "gemm",
-    "gru",
-    "gru_backward",
-    "lstm",
-    "lstm_backward",
     "matmul",
-    "max_pool",
-    "max_pool_backward",
     "reason",
     "set_num_threads",
     "suits",
@@ -88,5 +75,4 @@ __all__ = [
     "transposed_input_gradient",
     "transposed_weight_gradient",
     "version",
-    "window_indices",
 ]

@@ -166,8 +166,9 @@ def test_import_neither_loads_nor_searches() -> None:
     program = (
         "import ctypes, sys\n"
         "ctypes.CDLL = None\n"
-        "import flambeau._backends.cpu.onednn\n"
-        "print(*[name for name in ('importlib.metadata', 'ml_dtypes', 'torch') if name in sys.modules])"
+        "import flambeau._backends.cpu.onednn as package\n"
+        "unused = [f'{package.__name__}.{name}' for name in ('pooling', 'rnn')]\n"
+        "print(*[name for name in ('importlib.metadata', 'ml_dtypes', 'torch', *unused) if name in sys.modules])"
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == ""

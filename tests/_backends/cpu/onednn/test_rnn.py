@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from flambeau._backends.cpu import onednn
+from flambeau._backends.cpu.onednn import rnn
 from flambeau._backends.cpu.onednn.constants import F32, LEFT_TO_RIGHT
 from flambeau._backends.cpu.onednn.library import Unsupported
 from flambeau._backends.cpu.onednn.rnn import Parameters
@@ -75,30 +76,30 @@ def test_shapes_that_do_not_fit(stand_in: StandIn) -> None:
     input, state = np.zeros((4, 3, 2), np.float32), np.zeros((1, 3, 5), np.float32)
     good = Parameters(gate_rows(4, 2), gate_rows(4, 5), None, None)
     bias = np.zeros(20, np.float32)
-    calls = [
-        lambda: onednn.lstm(input[0], state, state, [good]),
-        lambda: onednn.lstm(input[:, :2], state, state, [good]),
-        lambda: onednn.lstm(input, state, state[:, :1], [good]),
-        lambda: onednn.lstm(input, state, state, [good, good]),
-        lambda: onednn.lstm(input, state, state, [good._replace(w_ih=gate_rows(4, 3))]),
-        lambda: onednn.lstm(input, state, state, [good._replace(b_ih=bias)]),
-        lambda: onednn.lstm(input, state, state, [good._replace(b_ih=bias, b_hh=bias[1:])]),
-        lambda: onednn.gru(input, state, [good]),
-        lambda: onednn.lstm(input, np.repeat(state, 2, 0), np.repeat(state, 2, 0), [good, good], reverse=True),
+    calls: list[Callable[[], object]] = [
+        lambda: rnn.lstm(input[0], state, state, [good]),
+        lambda: rnn.lstm(input[:, :2], state, state, [good]),
+        lambda: rnn.lstm(input, state, state[:, :1], [good]),
+        lambda: rnn.lstm(input, state, state, [good, good]),
+        lambda: rnn.lstm(input, state, state, [good._replace(w_ih=gate_rows(4, 3))]),
+        lambda: rnn.lstm(input, state, state, [good._replace(b_ih=bias)]),
+        lambda: rnn.lstm(input, state, state, [good._replace(b_ih=bias, b_hh=bias[1:])]),
+        lambda: rnn.gru(input, state, [good]),
+        lambda: rnn.lstm(input, np.repeat(state, 2, 0), np.repeat(state, 2, 0), [good, good], reverse=True),
     ]
     for call in calls:
         with pytest.raises(ValueError, match=r"do not fit|3 dimensions"):
             call()
     inference = module.Result(input, state, state, None)
     with pytest.raises(ValueError, match="in training"):
-        onednn.lstm_backward((None, None, None), input, state, state, [good], inference)
+        rnn.lstm_backward((None, None, None), input, state, state, [good], inference)
     assert stand_in.executed == []
 
 
 def test_empty_sequences_are_left_to_other_kernels(stand_in: StandIn) -> None:
     parameters = Parameters(gate_rows(3, 2), gate_rows(3, 5), None, None)
     with pytest.raises(Unsupported, match="empty"):
-        onednn.gru(np.zeros((0, 3, 2), np.float32), np.zeros((1, 3, 5), np.float32), [parameters])
+        rnn.gru(np.zeros((0, 3, 2), np.float32), np.zeros((1, 3, 5), np.float32), [parameters])
 
 
 # ----- results ------------------------------------------------------------------------------------------------------
@@ -139,13 +140,13 @@ def compare(dnn: Any, layer: Any, with_bias: bool, dtype: Any, sizes: tuple[int,
     grads = [torch.randn_like(each).to(dtype).float() for each in outputs]
     expected = torch.autograd.grad(outputs, [*leaves, *layer.parameters()], grads)
     arrays = [numpy(each.to(dtype)) for each in leaves]
-    result = getattr(dnn, kind)(*arrays, parameters, training=True)
+    result = getattr(dnn.rnn, kind)(*arrays, parameters, training=True)
     assert_close(result.output, output, tolerance)
     assert_close(result.hidden, outputs[1], tolerance)
-    inference = getattr(dnn, kind)(*arrays, parameters)
+    inference = getattr(dnn.rnn, kind)(*arrays, parameters)
     assert_close(inference.output, output, tolerance)
     assert inference.reserve is None
-    backward = getattr(dnn, f"{kind}_backward")
+    backward = getattr(dnn.rnn, f"{kind}_backward")
     for _ in range(2):  # gradients replace what an earlier call left in the buffers
         found = backward(tuple(numpy(each.to(dtype)) for each in grads), *arrays, parameters, result)
         states = [found.hidden]
@@ -185,7 +186,7 @@ def test_reverse_direction_and_strided_input(dnn: Any) -> None:
     layer = torch.nn.GRU(4, 5)
     input, state = torch.randn(3, 6, 4).transpose(0, 1), torch.randn(1, 3, 5)
     expected, last = layer(input.flip(0), state)
-    found = dnn.gru(input.numpy(), state.numpy(), parameters_of(layer, True), reverse=True)
+    found = dnn.rnn.gru(input.numpy(), state.numpy(), parameters_of(layer, True), reverse=True)
     assert_close(found.output, expected.flip(0))
     assert_close(found.hidden, last)
 
@@ -198,6 +199,6 @@ def test_missing_gradients_are_zero(dnn: Any) -> None:
     grad = torch.randn_like(output)
     (expected,) = torch.autograd.grad(output, input, grad)
     arrays = [numpy(each) for each in (input, state, state)]
-    result = dnn.lstm(*arrays, parameters_of(layer, True), training=True)
-    found = dnn.lstm_backward((grad.numpy(), None, None), *arrays, parameters_of(layer, True), result)
+    result = dnn.rnn.lstm(*arrays, parameters_of(layer, True), training=True)
+    found = dnn.rnn.lstm_backward((grad.numpy(), None, None), *arrays, parameters_of(layer, True), result)
     assert_close(found.input, expected)

@@ -38,7 +38,7 @@ def run_fresh(case: str, compiled: bool, cache: Path, loaded: bool = False) -> F
 
 
 def large_arrays() -> tuple[float, float]:
-    """The megabytes that arrays of a megabyte or more take now, and took at most since this was last asked."""
+    """The megabytes that arrays of 128 KB or more take now, and took at most since this was last asked."""
     from flambeau._backends.cpu.allocator import allocator
 
     pool = allocator()

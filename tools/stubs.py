@@ -162,6 +162,7 @@ _OPERATORS = {
         "sub",
         "mul",
         "truediv",
+        "div",
         "floordiv",
         "mod",
         "pow",
@@ -207,8 +208,9 @@ def stub_function(name: str, function: Any, *, method: bool = False, indent: str
     if method:
         listed.append("self")
         parameters = parameters[1:]
-        if name in _OPERATORS:  # Python gives operators no more than their operands
-            parameters = [each for each in parameters if each.name != "out"]
+    if name in _OPERATORS or not getattr(getattr(function, "op", None), "takes_out", True):
+        # Python gives operators no more than their operands; a short path that others share has `out` all the same.
+        parameters = [each for each in parameters if each.name != "out"]
     keyword_only = False
     for parameter in parameters:
         if parameter.kind is inspect.Parameter.VAR_POSITIONAL:

@@ -91,6 +91,8 @@ class Elementwise(Op):
     """Whether half precision is not computed in float32: the distance of neighbouring numbers matters."""
     truth_only = False
     """Whether `out=` must be of dtype bool."""
+    takes_out = True
+    """Whether there is an `out=` at all."""
     tensors_only = False
     """Whether neither of them may be a number."""
     numbers_alone = False
@@ -281,6 +283,8 @@ def unary(
 
     def called(shown: str) -> Callable[..., Tensor]:
         def slow(input: Tensor, out: Tensor | None) -> Tensor:
+            if out is not None and not op.takes_out:
+                raise TypeError(f"{shown}() got an unexpected keyword argument 'out'")
             if type(input) not in DIRECT_TYPES and has_override((input,)):
                 asked: Any = function
                 answer: Tensor = run_override(asked, (input,), (input,), {} if out is None else {"out": out})

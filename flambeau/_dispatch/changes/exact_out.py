@@ -73,3 +73,16 @@ def store_truth(result: Result, out: Any, operands: tuple[Any, ...] = ()) -> Res
 def write_packed(result: Tensor, out: Any, operands: tuple[Any, ...] = ()) -> Tensor:
     """Store a result that PyTorch copies into `out`, whose layout it does not have therefore."""
     return write_out(result.contiguous(), out, operands)
+
+
+def refuse_out(name: str, out: Any) -> None:
+    """Refuse an `out=` given to a form of a function that has none, though others of its forms have."""
+    if out is not None:
+        raise TypeError(f"{name}() received an invalid combination of arguments: out= is taken along a dim only")
+
+
+def store_resized(result: Tensor, out: Any, operands: tuple[Any, ...] = ()) -> Tensor:
+    """`store_exactly` for ops that give `out` another size without a warning."""
+    if isinstance(out, Tensor) and out._kind is result._kind and out._array.shape != result._array.shape:
+        out.resize_(result._array.shape)
+    return store_exactly(result, out, operands)

@@ -113,12 +113,25 @@ def _same(value: Any, default: Any) -> bool:
 def _called(function: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call the function behind an operator; where its parameters do not take the arguments, a RuntimeError says so."""
     try:
-        return function(*args, **kwargs)
+        return _stored(function, args, kwargs)
     except (AttributeError, IndexError, TypeError, ValueError):
         from .explain import check_schema
 
         check_schema(name, args, kwargs)
         raise
+
+
+def _stored(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What a function gives, in `out` where that is asked for: operators have it more often than functions."""
+    try:
+        return function(*args, **kwargs)
+    except TypeError:
+        if not isinstance(kwargs.get("out"), Tensor):
+            raise
+        from ..changes.exact_out import store_exactly
+
+        others = {name: value for name, value in kwargs.items() if name != "out"}
+        return store_exactly(function(*args, **others), kwargs["out"])
 
 
 class OpOverload:

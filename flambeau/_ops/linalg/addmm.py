@@ -10,6 +10,7 @@ import numpy as np
 from ..._core.backend import as_array
 from ..._core.dtype import LEGACY_NAMES
 from ..._core.tensor import Tensor
+from ..._dispatch.changes.exact_out import store_resized
 from ..._dispatch.dispatch import Array, fresh, primitive
 from ..._dispatch.gradients.array_derivatives import unrecorded
 from ..._dispatch.public.protocol import write_out
@@ -281,7 +282,7 @@ def _sum_of_products(batch1: Any, batch2: Any) -> Any:
     )
 
 
-@public(inplace=True, out=True, older=older_orders("batch1 batch2"))
+@public(inplace=True, out=store_resized, older=older_orders("batch1 batch2"))
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`beta * input + alpha *` the sum of the products of a batch."""
     _check_result_has_sizes(batch1, batch2)

@@ -417,8 +417,8 @@ def _folded(left: Tensor, right: Tensor) -> Tensor:
     return turned if turned._array.flags.c_contiguous else _contiguous_clone(turned)
 
 
-def _matmul_operator(self: Any, other: Any) -> Any:
-    if type(self) in DIRECT_TYPES and type(other) in DIRECT_TYPES:
+def _matmul_operator(self: Any, other: Any, *, out: Any = None) -> Any:
+    if type(self) in DIRECT_TYPES and type(other) in DIRECT_TYPES and out is None:
         left, right = self._array, other._array
         if left.ndim == 2 and right.ndim == 2 and self._kind is other._kind and left.shape[1] == right.shape[0]:
             try:
@@ -427,6 +427,8 @@ def _matmul_operator(self: Any, other: Any) -> Any:
                 explain(error, "matmul", {})
                 raise
         return (_matmul_by_rule if CASTING else matmul)(self, other)
+    if out is not None:
+        return NotImplemented  # operators have no `out=`
     if has_override((self, other)):
         return run_override(_matmul_operator, (self, other), (self, other), {})
     if not isinstance(self, Tensor) or not isinstance(other, Tensor):
@@ -434,7 +436,9 @@ def _matmul_operator(self: Any, other: Any) -> Any:
     return (_matmul_by_rule if CASTING else matmul)(self, other)
 
 
-def _reversed_matmul_operator(self: Any, other: Any) -> Any:
+def _reversed_matmul_operator(self: Any, other: Any, *, out: Any = None) -> Any:
+    if out is not None:
+        return NotImplemented
     if type(other) not in DIRECT_TYPES and has_override((self, other)):
         return run_override(_reversed_matmul_operator, (self, other), (self, other), {})
     if not isinstance(self, Tensor) or not isinstance(other, Tensor):

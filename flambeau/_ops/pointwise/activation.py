@@ -13,6 +13,7 @@ from ..._core.dtype import BOOL, COMPLEX, INTEGER, LEGACY_NAMES, bool_
 from ..._core.process.processor import ON_X86_64
 from ..._core.tensor import DIRECT_TYPES, Tensor
 from ..._dispatch.arguments.precision import in_single, no_gradient, only_where, refuse
+from ..._dispatch.changes.exact_out import store_resized
 from ..._dispatch.changes.inplace import run_inplace
 from ..._dispatch.compiled_body import pointwise, pointwise_at_any_size
 from ..._dispatch.composite import composite
@@ -64,6 +65,7 @@ relu = unary(
     derivative=lambda grad, result: _threshold_backward(grad, result, 0),
     doc="The larger of `input` and 0.",
 )
+relu.op.takes_out = False
 relu.op.complaints = {
     BOOL: (RuntimeError, "Boolean inputs not supported for relu"),
     COMPLEX: (NotImplementedError, "clamp is not supported for complex types"),
@@ -477,7 +479,7 @@ def _log_sigmoid(self: Array) -> Array:
     return np.minimum(self, 0) - np.log1p(np.exp(-np.abs(self)))
 
 
-@public("nn.functional.logsigmoid", function=False, method=False, out=True)
+@public("nn.functional.logsigmoid", function=False, method=False, out=store_resized)
 def logsigmoid(input: Tensor) -> Tensor:
     """The logarithm of `sigmoid(input)`."""
     refuse("log_sigmoid", input, *_FLOATS_ONLY)

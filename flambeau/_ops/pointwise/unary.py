@@ -490,6 +490,8 @@ isreal = unary(
     inplace=False,
     doc="Whether each element has no imaginary part.",
 )
+for _test in (isnan, isinf, isfinite, isreal):
+    _test.op.takes_out = False
 logical_not = unary("logical_not", np.logical_not, rule=TO_BOOL, doc="Whether each element is zero.")
 bitwise_not = unary("bitwise_not", np.invert, refuses=(FLOAT, COMPLEX), doc="Bits inverted; of bool the logical not.")
 

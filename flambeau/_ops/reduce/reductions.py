@@ -16,7 +16,7 @@ from ..._core.dtype import FLOAT, INTEGER, LEGACY_NAMES, float32, int64, uint8
 from ..._core.dtype import dtype as DType
 from ..._core.geometry.layout import contiguous_array
 from ..._core.tensor import Tensor
-from ..._dispatch.changes.exact_out import store_exactly, store_truth
+from ..._dispatch.changes.exact_out import refuse_out, store_exactly, store_truth
 from ..._dispatch.compiled_body import pointwise_at_any_size
 from ..._dispatch.dispatch import Array, Primitive, Results, fresh, primitive, several
 from ..._dispatch.gradients.array_derivatives import unrecorded
@@ -226,7 +226,8 @@ def _without_nan(array: Any) -> Any:
 
 
 def _store_nansum(result: Tensor, out: Any, operands: tuple[Any, ...]) -> Tensor:
-    if isinstance(out, Tensor) and out._kind.dtype.category < FLOAT <= operands[0]._kind.dtype.category:
+    has_nan = operands[0]._kind.dtype.category == FLOAT
+    if has_nan and isinstance(out, Tensor) and out._kind.dtype.category != FLOAT:
         raise no_kernel("nansum_cpu", out)
     return write_out(result, out, operands)
 
@@ -359,11 +360,13 @@ def _prod_dim(self: Array, dim: int, keepdim: bool, dtype: Any) -> Array:
 @public()
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
     """Product of the elements, of all or along `dim`."""
+    if dim is None:
+        refuse_out("prod", out)
     result = sum_dtype("prod", input, dtype, out)
     if input._kind.dtype is not result and result.category >= FLOAT:
         input = input.to(result)
     if dim is None:
-        return store_exactly(_prod_all(input, result), out)
+        return _prod_all(input, result)
     return store_exactly(_prod_dim(input, wrap_dim(dim, input._array.ndim), keepdim, result), out)
 
 
@@ -504,20 +507,38 @@ def _spread(
     return op(input, dims, free, keepdim)
 
 
-@public(out=write_out)
+@public()
 def var(
-    input: Tensor, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
+    input: Tensor,
+    dim: Dims = None,
+    unbiased: Any = None,
+    keepdim: bool = False,
+    *,
+    correction: Any = None,
+    out: Any = None,
 ) -> Tensor:
     """Variance; `correction` is subtracted from the number of elements (1 unless told)."""
-    return _spread(_var, "var", "std and var", input, dim, unbiased, keepdim, correction)
+    if isinstance(dim, bool):
+        refuse_out("var", out)
+    result = _spread(_var, "var", "std and var", input, dim, unbiased, keepdim, correction)
+    return result if out is None else write_out(result, out, (input,))
 
 
-@public(out=write_out)
+@public()
 def std(
-    input: Tensor, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
+    input: Tensor,
+    dim: Dims = None,
+    unbiased: Any = None,
+    keepdim: bool = False,
+    *,
+    correction: Any = None,
+    out: Any = None,
 ) -> Tensor:
     """Standard deviation; `correction` as in `var`."""
-    return _spread(_std, "std", "std and var", input, dim, unbiased, keepdim, correction)
+    if isinstance(dim, bool):
+        refuse_out("std", out)
+    result = _spread(_std, "std", "std and var", input, dim, unbiased, keepdim, correction)
+    return result if out is None else write_out(result, out, (input,))
 
 
 @public(method=False)

@@ -248,11 +248,26 @@ def logcumsumexp(input: Tensor, dim: int, *, out: Any = None) -> Tensor:
     return store_exactly(_logcumsumexp(input, wrap_dim(dim, input._array.ndim)), out)
 
 
-@public(out=write_out)
+@public()
 def diff(
-    input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+    input: Tensor,
+    n: int = 1,
+    dim: int = -1,
+    prepend: Tensor | None = None,
+    append: Tensor | None = None,
+    *,
+    out: Any = None,
 ) -> Tensor:
     """Differences of neighbours along `dim`, `n` times over."""
+    result = _differences(input, n, dim, prepend, append)
+    if out is None:
+        return result
+    if n == 0:  # a mere copy, which is not converted
+        return store_exactly(result, out, (input,))
+    return write_out(result, out, (input, prepend, append))
+
+
+def _differences(input: Tensor, n: int, dim: int, prepend: Tensor | None, append: Tensor | None) -> Tensor:
     ndim = input._array.ndim
     if ndim == 0:
         raise RuntimeError("diff expects input to be at least one-dimensional")

@@ -15,7 +15,7 @@ from ..._core.modes import THREAD
 from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._dispatch.abstract.meta import shape_in_elements
 from ..._dispatch.arguments.promotion import is_number
-from ..._dispatch.changes.exact_out import store_apart, store_exactly
+from ..._dispatch.changes.exact_out import refuse_out, store_apart, store_exactly
 from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.public.registry import public
 from ..._dispatch.public.return_types import named, return_type
@@ -291,10 +291,12 @@ def _nanmedian_all(self: Array) -> Array:
 def _median(
     name: str, whole: Any, along: Any, kind: Any, input: Tensor, dim: int | None, keepdim: bool, out: Any
 ) -> Any:
+    if dim is None:
+        refuse_out(name, out)
     if input._kind.dtype.category in (BOOL, COMPLEX):
         raise no_kernel("median_cpu" if dim is None else "median_out", input)
     if dim is None:
-        return store_exactly(whole(input), out)
+        return whole(input)
     dim = wrap_dim(dim, input._array.ndim)
     check_nonempty(name, input, dim)
     return store_exactly(named(kind, along(input, dim, keepdim)), out)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._core.tensor import Tensor
-from ..._dispatch.changes.exact_out import store_exactly
+from ..._dispatch.changes.exact_out import store_exactly, store_resized
 from ..._dispatch.dispatch import Array, Primitive, Results, primitive
 from ..._dispatch.gradients.variants import variant
 from ..._dispatch.public.registry import public
@@ -104,7 +104,7 @@ def _narrow_copy(self: Array, dim: int, start: int, length: int) -> Array:
     return self[view._ALL[dim] + (slice(start, start + length),)].copy()
 
 
-@public(out=True)
+@public(out=store_resized)
 def narrow_copy(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """`narrow` with memory of its own."""
     if dim >= input._array.ndim:

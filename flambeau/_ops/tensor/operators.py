@@ -70,18 +70,20 @@ def operator(function: Callable[..., Any], name: str, backwards: bool = False, r
     op = getattr(function, "op", None)
     asks = op is not None and shown_as_function(name)  # it looks for overrides itself, under the name they expect
 
-    def reflection(input: Any, other: Any) -> Any:
+    def reflection(input: Any, other: Any, *, out: Any = None) -> Any:
         if not isinstance(input, Tensor):
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-        return forwards(input, other)
+        return forwards(input, other, out)
 
-    def forwards(input: Any, other: Any, out: None = None) -> Any:
+    def forwards(input: Any, other: Any, out: Any = None) -> Any:
         kind = type(other)
-        if (kind in PLAIN_TYPES or kind in _NUMBERS) and (asks or type(input) in DIRECT_TYPES):
+        if (kind in PLAIN_TYPES or kind in _NUMBERS) and (asks or type(input) in DIRECT_TYPES) and out is None:
             return function(input, other)
-        return rarely(input, other)
+        return rarely(input, other, out=out)
 
-    def rarely(input: Any, other: Any) -> Any:
+    def rarely(input: Any, other: Any, *, out: Any = None) -> Any:
+        if out is not None:
+            return NotImplemented  # operators have no `out=`: as with an operand that they do not take
         if has_override((input, other)):
             return run_override(run, (input, other), (input, other), {})
         if not _operand(other) or not (isinstance(input, Tensor) or (backwards and is_number(input))):

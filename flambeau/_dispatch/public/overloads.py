@@ -113,7 +113,7 @@ def _same(value: Any, default: Any) -> bool:
 def _called(function: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call the function behind an operator; where its parameters do not take the arguments, a RuntimeError says so."""
     try:
-        return _stored(function, args, kwargs)
+        return function(*args, **kwargs)
     except (AttributeError, IndexError, TypeError, ValueError):
         from .explain import check_schema
 
@@ -121,8 +121,8 @@ def _called(function: Callable[..., Any], name: str, args: tuple[Any, ...], kwar
         raise
 
 
-def _stored(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What a function gives, in `out` where that is asked for: operators have it more often than functions."""
+def _stored(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """What a function gives, stored in `out`: operators have such an overload where functions take none."""
     try:
         return function(*args, **kwargs)
     except TypeError:
@@ -181,7 +181,10 @@ class OpOverload:
                 if taken is not None:
                     result = form.op(*taken)
                     return args[0] if result is None and self._name.endswith("_") else result
-        return _called(public_function(self._name), self._name, args, kwargs)
+        function = public_function(self._name)
+        if self._overloadname.endswith("out"):
+            function = functools.partial(_stored, function)
+        return _called(function, self._name, args, kwargs)
 
     def __repr__(self) -> str:
         return f"<OpOverload(op='{self.namespace}.{self._name}', overload='{self._overloadname}')>"
@@ -238,7 +241,7 @@ class OpOverloadPacket:
             return self.default(*args, **kwargs)
         function = public_function(self.__name__, None)
         if function is not None:
-            return _called(function, self.__name__, args, kwargs)
+            return _called(functools.partial(_stored, function), self.__name__, args, kwargs)
         for overload in self.overloads():
             found = getattr(self, overload)
             if any(form.bound(args, kwargs) is not None for form in found.forms):

@@ -40,10 +40,6 @@ class Bench:
     def __init__(self, torch: Any, onednn: Any) -> None:
         self.torch, self.onednn = torch, onednn
 
-    def family(self, name: str) -> Any:
-        """A file of the backend that it does not import by itself."""
-        return importlib.import_module(f"{self.onednn.__name__}.{name}")
-
     def operand(self, dtype: str, *shape: int, last: bool = False, scale: float = 1.0) -> tuple[Any, Any]:
         """The same random numbers as an array and as a tensor."""
         torch = self.torch
@@ -192,106 +188,6 @@ def convolution(
     return prepare
 
 
-# ----- pooling ------------------------------------------------------------------------------------------------------
-
-
-def pooling(kind: str, part: str, shape: tuple[int, ...], last: bool) -> Any:
-    """Windows of 3x3 that move by 2: maxima with or without indices, means, or their gradients."""
-
-    def prepare(bench: Bench, dtype: str) -> tuple[Run, Run]:
-        torch, onednn = bench.torch, bench.family("pooling")
-        window = onednn.Window((3, 3), (2, 2), (1, 1), (1, 1))
-        x, x_tensor = bench.operand(dtype, *shape, last=last)
-        sizes = tuple((size - 1) // 2 + 1 for size in shape[2:])
-        g, g_tensor = bench.operand(dtype, *shape[:2], *sizes, last=last)
-        args = ([3, 3], [2, 2], [1, 1])
-        if kind == "mean":
-            if part == "backward":
-                return (
-                    lambda: onednn.average_pool_backward(g, x.shape, window, True, last),
-                    lambda: torch.ops.aten.avg_pool2d_backward(g_tensor, x_tensor, *args, False, True, None),
-                )
-            return (
-                lambda: onednn.average_pool(x, window, sizes, True, last),
-                lambda: torch.ops.aten.avg_pool2d(x_tensor, *args),
-            )
-        indices = torch.ops.aten.max_pool2d_with_indices(x_tensor, *args)[1]
-        if part == "backward":
-            workspace = onednn.max_pool(x, window, sizes, True, last)[1]
-            return (
-                lambda: onednn.max_pool_backward(g, workspace, x.shape, window, last),
-                lambda: torch.ops.aten.max_pool2d_with_indices_backward(
-                    g_tensor, x_tensor, *args, [1, 1], False, indices
-                ),
-            )
-        if part == "indices":
-
-            def ours() -> object:
-                found, workspace = onednn.max_pool(x, window, sizes, True, last)
-                return found, onednn.window_indices(workspace, x.shape, window)
-
-            return ours, lambda: torch.ops.aten.max_pool2d_with_indices(x_tensor, *args)
-        return (
-            lambda: onednn.max_pool(x, window, sizes, False, last)[0],
-            lambda: torch.ops.aten.max_pool2d_with_indices(x_tensor, *args)[0],
-        )
-
-    return prepare
-
-
-# ----- recurrent layers ---------------------------------------------------------------------------------------------
-
-
-def recurrent(kind: str, part: str, steps: int, batch: int, inputs: int, width: int, both: bool = False) -> Any:
-    """A layer of an LSTM or a GRU, forward or forward and backward."""
-
-    def prepare(bench: Bench, dtype: str) -> tuple[Run, Run]:
-        torch, onednn = bench.torch, bench.family("rnn")
-        layer = getattr(torch.nn, kind.upper())(inputs, width, bidirectional=both).to(getattr(torch, dtype))
-        count = 2 if kind == "lstm" else 1
-        directions = 2 if both else 1
-        x, x_tensor = bench.operand(dtype, steps, batch, inputs)
-        states = [bench.operand(dtype, directions, batch, width) for _ in range(count)]
-        grads = [bench.operand(dtype, steps, batch, directions * width)]
-        grads += [bench.operand(dtype, directions, batch, width) for _ in range(count)]
-        flat = [bench.array(each) for each in layer.parameters()]
-        parameters = [onednn.Parameters(*flat[at : at + 4]) for at in range(0, len(flat), 4)]
-        arrays = [each for each, _ in states]
-        tensors = [each for _, each in states]
-        forward, backward = getattr(onednn, kind), getattr(onednn, f"{kind}_backward")
-
-        def shown(result: Any) -> list[Any]:
-            return [result.output, result.hidden, *([result.cell] if count == 2 else [])]
-
-        def theirs_shown(x_tensor: Any, tensors: list[Any]) -> list[Any]:
-            output, state = layer(x_tensor, tuple(tensors) if count == 2 else tensors[0])
-            return [output, *(state if count == 2 else [state])]
-
-        if part == "forward":
-
-            def theirs() -> object:
-                with torch.no_grad():
-                    return theirs_shown(x_tensor, tensors)
-
-            return lambda: shown(forward(x, *arrays, parameters)), theirs
-
-        def ours_both() -> object:
-            result = forward(x, *arrays, parameters, training=True)
-            found = backward(tuple(each for each, _ in grads), x, *arrays, parameters, result)
-            of_states = [found.hidden, *([found.cell] if count == 2 else [])]
-            return [found.input, *of_states, *found.parameters]
-
-        leaves = [each.clone().requires_grad_() for each in (x_tensor, *tensors)]
-
-        def theirs_both() -> object:
-            outputs = theirs_shown(leaves[0], leaves[1:])
-            return torch.autograd.grad(outputs, [*leaves, *layer.parameters()], [each for _, each in grads])
-
-        return ours_both, theirs_both
-
-    return prepare
-
-
 # ----- the cases ----------------------------------------------------------------------------------------------------
 
 
@@ -338,20 +234,6 @@ def cases() -> Iterator[Case]:
     yield Case("attention 8x12x512x64", product((8, 12, 512, 64), (8, 12, 512, 64), transposed=True))
     yield Case("integers 512x512", integer_product(512, 512, 512), ("int8",))
     yield from convolution_cases()
-    for last in (False, True):
-        layout = "channels_last" if last else "plain"
-        for kind, part in (
-            ("max", "values"),
-            ("max", "indices"),
-            ("max", "backward"),
-            ("mean", "values"),
-            ("mean", "backward"),
-        ):
-            yield Case(f"{kind} pool 16x64x112x112 {layout} {part}", pooling(kind, part, (16, 64, 112, 112), last))
-    for kind in ("lstm", "gru"):
-        for part in ("forward", "both"):
-            yield Case(f"{kind} 50x32x256 to 256 {part}", recurrent(kind, part, 50, 32, 256, 256))
-        yield Case(f"{kind} bidirectional 20x8x64 to 128 both", recurrent(kind, "both", 20, 8, 64, 128, True))
 
 
 # ----- running ------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""oneDNN through ctypes: matrix products, convolutions, pooling and recurrent layers on NumPy arrays.
+"""oneDNN through ctypes: matrix products and convolutions on NumPy arrays.
 
 The library comes with the package `onednn-cpu-gomp`, which exists for Linux on x86-64; where it is missing, everything
 here says so and nothing fails. It is looked for and loaded at the first call, not at the import.
@@ -22,24 +22,15 @@ place (negative or overlapping strides) are copied first.
 | `transposed_convolution(input, weight, bias, geometry, output_padding, last, packed)` | | the result |
 | `transposed_input_gradient(grad, weight, input_shape, geometry, last, packed)` | | the gradient |
 | `transposed_weight_gradient(grad, input, weight_shape, geometry, last)` | | the gradient |
-| `pooling.max_pool(input, window, sizes, indices, last)` | | maxima, workspace or None |
-| `pooling.max_pool_backward(grad, workspace, input_shape, window, last)` | | the gradient |
-| `pooling.window_indices(workspace, input_shape, window)` | | PyTorch's indices, int64 |
-| `pooling.average_pool(input, window, sizes, include_padding, last)` | | means |
-| `pooling.average_pool_backward(grad, input_shape, window, include_padding, last)` | | the gradient |
-| `rnn.lstm(input, hidden, cell, parameters, reverse, training)` | | `rnn.Result` |
-| `rnn.lstm_backward(grads, input, hidden, cell, parameters, result, reverse)` | | `rnn.Gradients` |
-| `rnn.gru(input, hidden, parameters, reverse, training)`, `rnn.gru_backward(...)` | | the same without cells |
 | `clear()` | | nothing; forgets primitives and buffers |
 
-`geometry` is (stride, padding, dilation, groups), `window` (kernel, stride, padding, dilation), each a tuple with a
-number for each spatial dimension; `sizes` are the spatial sizes of the result: the caller knows about `ceil_mode`.
-`last` says that the result's channels lie innermost. `packed` is a `PackedWeights` that the parameter's owner keeps:
+`geometry` is (stride, padding, dilation, groups), each a tuple with a number for each spatial dimension. `last` says
+that the result's channels lie innermost. `packed` is a `PackedWeights` that the parameter's owner keeps:
 `packed.at(version)`, with a number that changes whenever the weights do, saves reordering them at every call.
 
 The files: `constants.py` (numbers of the C interface), `library.py` (finding, loading, errors, streams), `memory.py`
 (descriptors, addresses, buffers), `primitives.py` (making, keeping and running primitives), and one for each family.
-Pooling and recurrent layers have generated kernels: `pooling.py` and `rnn.py` are imported by those who want them.
+Pooling and recurrent layers have generated kernels.
 """
 
 from .convolution import (

@@ -62,38 +62,25 @@ ISA_VNNI = 0x8 | 0x40
 
 # dnnl_prop_kind_t
 FORWARD_TRAINING = 64
-FORWARD_INFERENCE = 96
 BACKWARD = 128
 
 # dnnl_alg_kind_t
 CONVOLUTION_DIRECT = 0x1
 DECONVOLUTION_DIRECT = 0xA
-POOLING_MAX = 0x1FF
-POOLING_AVERAGE_INCLUDE_PADDING = 0x2FF
-POOLING_AVERAGE_EXCLUDE_PADDING = 0x3FF
-
-# dnnl_rnn_direction_t
-LEFT_TO_RIGHT = 1
-RIGHT_TO_LEFT = 2
-BIDIRECTIONAL_CONCAT = 3
-
-# dnnl_rnn_flags_t: gradients of weights replace what was in their memory, instead of being added to it
-RNN_OVERWRITE = 1
 
 # dnnl_query_t
 QUERY_IMPLEMENTATION = 8
 QUERY_ARGUMENT = 255
 
 # arguments of dnnl_primitive_execute
-SRC, SRC_ITER, SRC_ITER_C = 1, 2, 3
-DST, DST_ITER, DST_ITER_C = 17, 18, 19
-WEIGHTS, WEIGHTS_ITER = 33, 34
+SRC = 1
+DST = 17
+WEIGHTS = 33
 BIAS = 41
-WORKSPACE = 64
 SCRATCHPAD = 80
-DIFF_SRC, DIFF_SRC_ITER, DIFF_SRC_ITER_C = 129, 130, 131
-DIFF_DST, DIFF_DST_ITER, DIFF_DST_ITER_C = 145, 146, 147
-DIFF_WEIGHTS, DIFF_WEIGHTS_ITER = 161, 162
+DIFF_SRC = 129
+DIFF_DST = 145
+DIFF_WEIGHTS = 161
 DIFF_BIAS = 169
 
 # The functions that are used: the type of the result, then those of the parameters.
@@ -130,10 +117,4 @@ SIGNATURES = {
     "dnnl_convolution_backward_data_primitive_desc_create": "i:ppippppppppp",
     "dnnl_convolution_backward_weights_primitive_desc_create": "i:ppipppppppppp",
     "dnnl_deconvolution_forward_primitive_desc_create": "i:ppiippppppppp",
-    "dnnl_pooling_forward_primitive_desc_create": "i:ppiipppppppp",
-    "dnnl_pooling_backward_primitive_desc_create": "i:ppippppppppp",
-    "dnnl_lstm_forward_primitive_desc_create": "i:ppii" + "p" * 11 + "up",
-    "dnnl_lstm_backward_primitive_desc_create": "i:ppii" + "p" * 22 + "upp",
-    "dnnl_lbr_gru_forward_primitive_desc_create": "i:ppii" + "p" * 7 + "up",
-    "dnnl_lbr_gru_backward_primitive_desc_create": "i:ppii" + "p" * 14 + "upp",
 }

@@ -100,8 +100,9 @@ class _Adopted:
         self.array = array
         self.ptr: int = _address(array)
 
-    def __del__(self) -> None:
-        AHEAD.catch_up()  # as where memory is given back to a device: what is to be started may be about it
+    # As where memory is given back to a device: what is to be started may be about it. No function of this file's, as
+    # compiled functions would have to know where that came from.
+    __del__ = staticmethod(AHEAD.catch_up)
 
 
 class _Anywhere:

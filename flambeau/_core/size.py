@@ -8,6 +8,11 @@ from collections.abc import Iterable
 from typing import Any, SupportsIndex
 
 
+def fits_int64(number: int) -> bool:
+    """Whether a 64-bit integer holds a number: sizes, positions and steps are such."""
+    return -(2**63) <= number < 2**63
+
+
 class Size(tuple[int, ...]):
     """A tensor's shape. It is a tuple: index it, unpack it, compare it with tuples."""
 

@@ -20,6 +20,7 @@ import numpy as np
 from ..dtype import WIDE_TYPES, from_numpy_dtype, promote_types
 from ..modes import beside_the_ops
 from ..process.processor import ON_X86_64
+from ..size import fits_int64
 from .narrow import as_type, widened
 
 Array = np.ndarray[Any, Any]
@@ -403,7 +404,7 @@ def _wrapped_integer(value: Any, dtype: DType, position: int, shape: tuple[int, 
     if dtype == UINT64:
         phrase = "can't convert negative int to unsigned" if number < 0 else "int too big to convert"
         raise OverflowError(f"{phrase}: {number}{_at(position, shape)}; {holds}")
-    if not -(2**63) <= number < 2**63:
+    if not fits_int64(number):
         raise ValueError(
             f"Overflow when unpacking long long: {number}{_at(position, shape)}; int64 holds -2**63 to 2**63-1"
         )

@@ -21,6 +21,7 @@ from ..._core.device import device, layout, memory_format
 from ..._core.dtype import LEGACY_NAMES, dtype, is_packed
 from ..._core.names.error_classes import OutOfMemoryError
 from ..._core.process.caller import GENERATED, PACKAGE
+from ..._core.size import fits_int64
 from ..._core.tensor import Tensor
 from ..._core.text.memory_errors import out_of_memory
 from .overrides import has_override
@@ -198,7 +199,7 @@ def _beyond(form: Form, values: Mapping[str, Any]) -> Iterator[tuple[_Parameter,
 
 
 def _is_huge(value: Any) -> bool:
-    return isinstance(value, int) and not -(2**63) <= value < 2**63
+    return isinstance(value, int) and not fits_int64(value)
 
 
 def _overflow(function: str, parameter: str) -> ValueError:

@@ -24,7 +24,7 @@ from ..._core.modes import THREAD
 from ..._core.process.caller import warn_of_complex_half, warn_user_once
 from ..._core.process.defaults import default_device, device_for
 from ..._core.process.determinism import DETERMINISM, fill_unwritten
-from ..._core.size import contiguous_strides
+from ..._core.size import contiguous_strides, fits_int64
 from ..._core.storage import adopt_array
 from ..._core.tensor import DIRECT_TYPES, Tensor, new
 from ..._dispatch.arguments.promotion import default_of_category, is_number, scalar_category
@@ -180,7 +180,7 @@ def check_shape(shape: tuple[int, ...], caller: str) -> tuple[int, ...]:
 def check_integers(shape: tuple[int, ...], caller: str) -> None:
     """Refuse sizes that are no 64-bit integers."""
     for position, size in enumerate(shape, 1):
-        if not -(2**63) <= size < 2**63:
+        if not fits_int64(size):
             raise TypeError(
                 f"{caller}(): argument 'size' failed to unpack the object at pos {position} with error "
                 '"Overflow when unpacking long long"'

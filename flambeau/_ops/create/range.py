@@ -15,6 +15,7 @@ from ..._core.dtype import BOOL, COMPLEX, DEFAULTS, FLOAT, INTEGER, LEGACY_NAMES
 from ..._core.dtype import dtype as DType
 from ..._core.kind import Kind
 from ..._core.random.fused_multiply_add import fused
+from ..._core.size import fits_int64
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.promotion import is_number, scalar_category
 from ..._dispatch.one_by_one import one_by_one
@@ -89,7 +90,7 @@ def arange(
         dtype = dtype_of_out(out)
     whole = isinstance(start, int) and isinstance(end, int) and isinstance(step, int)
     kind = chosen_kind(dtype, device, int64 if whole else None, "arange")
-    if whole and kind.dtype is int64 and not (_fits(start) and _fits(end) and _fits(step)):
+    if whole and kind.dtype is int64 and not (fits_int64(start) and fits_int64(end) and fits_int64(step)):
         raise RuntimeError("value cannot be converted to type int64_t without overflow: arange() of int64")
     if whole and kind.dtype is int64 and kind.is_cpu and step > 0 and end >= start:
         return delivered(made(np.arange(start, end, step, dtype=np.int64), kind, requires_grad), out, warns=True)
@@ -102,13 +103,9 @@ def arange(
         length = max(-((start - end) // step), 0)
     else:
         length = math.ceil((end - start) / step)
-    if not _fits(length):
+    if not fits_int64(length):
         raise RuntimeError(f"arange(): invalid size, possible overflow? It would have {length} elements")
     return computed((length,), kind, lambda: _stepped(start, step, length, kind.dtype), requires_grad, out, warns=True)
-
-
-def _fits(number: int) -> bool:
-    return -(2**63) <= number < 2**63
 
 
 def range(
@@ -233,7 +230,7 @@ def _triangle(
     caller: str, upper: bool, row: int, col: int, offset: int, dtype: Any, device: Any, requires_grad: bool
 ) -> Tensor:
     for word, number in (("row", row), ("col", col), ("offset", offset)):
-        if not -(2**63) <= number < 2**63:
+        if not fits_int64(number):
             raise ValueError(f"Overflow when unpacking long long: {caller}() was given {word}={number}")
     for word, size in (("row", row), ("col", col)):
         if size < 0:

@@ -25,6 +25,7 @@ from ..._core.arrays.quick import joint_shape, spread
 from ..._core.backend import LARGE, all_within, as_array, beside, is_array, read
 from ..._core.geometry.layout import contiguous_array
 from ..._core.modes import beside_the_ops
+from ..._core.size import fits_int64
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
@@ -242,7 +243,7 @@ def _array_from_sequence(sequence: Any) -> Array:
 
 
 def _checked_int64(position: int) -> int:
-    if not -(2**63) <= position < 2**63:
+    if not fits_int64(position):
         raise ValueError(f"Overflow when unpacking long long: the index {position} does not fit in 64 bits")
     return position
 

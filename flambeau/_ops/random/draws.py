@@ -24,6 +24,7 @@ from ..._core.kind import Kind
 from ..._core.modes import THREAD
 from ..._core.random import permutation, sampling
 from ..._core.random.philox import cuda_generator
+from ..._core.size import fits_int64
 from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._core.version import note_change
 from ..._dispatch.arguments.scalar import whole
@@ -196,7 +197,7 @@ def _bounds(name: str, given: list[Any], low: int | None, high: int | None) -> t
 
 
 def _whole(caller: str, name: str, value: Any) -> int:
-    if type(value) is int and -(2**63) <= value < 2**63:
+    if type(value) is int and -(2**63) <= value < 2**63:  # the usual case, without a call
         return value
     if isinstance(value, Tensor) and caller == "randint_like":  # alone in taking fractions, if in tensors
         if value.dim() or value.device.type != "cpu":
@@ -205,7 +206,7 @@ def _whole(caller: str, name: str, value: Any) -> int:
     elif isinstance(value, Tensor) and not value.dim():
         value = value.item()
     number = whole(value, caller, name, 1 if name == "low" else 2)
-    if not -(2**63) <= number < 2**63:
+    if not fits_int64(number):
         raise ValueError(f"Overflow when unpacking long long: '{name}' of {caller}() is {number}")
     return number
 

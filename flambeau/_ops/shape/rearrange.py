@@ -12,6 +12,7 @@ from ..._core.backend import LARGE, backend_of_array
 from ..._core.dtype import BOOL, FLOAT, INTEGER, LEGACY_NAMES, int32, int64
 from ..._core.geometry.layout import element_strides, empty_array, empty_like, is_plain, strides_like
 from ..._core.geometry.strided_windows import overlaps, positions, window
+from ..._core.size import fits_int64
 from ..._core.storage import address_of, owner_of
 from ..._core.tensor import Tensor
 from ..._dispatch.composite import composite
@@ -20,7 +21,7 @@ from ..._dispatch.factory import constant_beside
 from ..._dispatch.on_host import on_host
 from ..._dispatch.public.registry import public
 from .parts import _diagonal_backward, _diagonal_of, diagonal_dims, selected_index, slice_bounds
-from .strided import _restride, strided_arguments
+from .strided import _restride, own_and_part, strided_arguments
 from .view import _ALL, _contiguous_clone, _expand, _unsqueeze, as_shape, distinct_dims, reshaped, wrap_dim
 
 # ----- repetition ---------------------------------------------------------------------------------------------------
@@ -195,7 +196,7 @@ def roll(input: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
     if axes and not input._array.ndim:
         raise IndexError(f"Dimension specified as {axes[0]} but tensor has no dimensions")
     if not input._array.size:  # nothing moves, whatever the dimensions are
-        if not all(-(2**63) <= each < 2**63 for each in axes):
+        if not all(map(fits_int64, axes)):
             raise ValueError("Overflow when unpacking long long: roll() was given dims beyond 64 bits")
         axes = axes[:0]
     return _roll(input, steps, tuple([wrap_dim(each, input._array.ndim) for each in axes]))
@@ -508,10 +509,6 @@ def fill_diagonal_(input: Tensor, fill_value: Any, wrap: bool = False) -> Tensor
     return input
 
 
-def _own_and_part(sizes: Any, strides: Any, offset: int, size: Any, stride: Any, start: int | None) -> Any:
-    return (sizes, strides, offset), (size, stride, offset if start is None else start)
-
-
 def _outside_gradient(
     grad: Tensor,
     self_sym_sizes: Any,
@@ -521,7 +518,7 @@ def _outside_gradient(
     stride: Any,
     storage_offset: Any,
 ) -> Tensor:
-    own, part = _own_and_part(self_sym_sizes, self_sym_strides, self_offset, size, stride, storage_offset)
+    own, part = own_and_part(self_sym_sizes, self_sym_strides, self_offset, size, stride, storage_offset)
     kept = ~np.isin(positions(own), positions(part))
     return grad * constant_beside(kept.astype(grad._array.dtype), grad)
 
@@ -535,7 +532,7 @@ def _inside_gradient(
     stride: Any,
     storage_offset: Any,
 ) -> Tensor:
-    own, part = _own_and_part(self_sym_sizes, self_sym_strides, self_offset, size, stride, storage_offset)
+    own, part = own_and_part(self_sym_sizes, self_sym_strides, self_offset, size, stride, storage_offset)
     return _restride(grad, own, part, None)
 
 

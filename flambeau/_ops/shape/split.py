@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.arrays.quick import dim_moved
+from ..._core.size import fits_int64
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, several
 from ..._dispatch.gradients.variants import variant
@@ -137,7 +138,7 @@ def _whole(name: str, value: Any) -> int:
             f"Tensor, not {type(value).__name__}"
         )
     number = operator.index(value)
-    if not -(2**63) <= number < 2**63:
+    if not fits_int64(number):
         raise ValueError(f"Overflow when unpacking long long: {name}() was given sections beyond 64 bits")
     return number
 

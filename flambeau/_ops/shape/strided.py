@@ -25,6 +25,11 @@ def _restride(self: Array, source: Geometry, target: Geometry, shared: Geometry 
     return move_between(self, source, target, shared)
 
 
+def own_and_part(sizes: Any, strides: Any, offset: int, size: Any, stride: Any, start: int | None) -> Any:
+    """The geometries of a tensor and of a strided window of it, which begins where that does unless told."""
+    return (sizes, strides, offset), (size, stride, offset if start is None else start)
+
+
 def _as_strided_gradient(
     grad: Tensor,
     self_sym_sizes: Any,
@@ -35,9 +40,8 @@ def _as_strided_gradient(
     storage_offset: Any,
 ) -> Tensor:
     """The gradient of a strided window in the geometry of its base."""
-    own = (self_sym_sizes, self_sym_strides, self_offset)
-    start = self_offset if storage_offset is None else storage_offset
-    return _restride(grad, (size, stride, start), own, own)
+    own, part = own_and_part(self_sym_sizes, self_sym_strides, self_offset, size, stride, storage_offset)
+    return _restride(grad, part, own, own)
 
 
 @primitive("AsStridedBackward0", view=True, self=_as_strided_gradient)

@@ -8,6 +8,7 @@ from typing import Any
 from ...._core.dtype import INTEGER, LEGACY_NAMES
 from ...._core.geometry.layout import contiguous_array
 from ...._core.geometry.moving_windows import Geometry, Shape, correlated_sizes
+from ...._core.size import fits_int64
 from ...._core.tensor import Tensor
 from ...._dispatch.arguments.precision import in_single
 from ...._dispatch.dispatch import Array, primitive
@@ -56,7 +57,7 @@ def _col2im(
 
 
 def _pair(function: str, argument: str, position: int, value: Any) -> Shape:
-    if type(value) is int and -(2**63) <= value < 2**63:
+    if type(value) is int and -(2**63) <= value < 2**63:  # the usual case, without a call
         return value, value
     entries = tuple(value) if isinstance(value, (tuple, list, dict, bytes)) else (value, value)
     for place, each in enumerate(entries):
@@ -65,7 +66,7 @@ def _pair(function: str, argument: str, position: int, value: Any) -> Shape:
                 f"{function}(): argument '{argument}' (position {position}) must be tuple of ints, but found element "
                 f"of type {type(each).__name__} at pos {place}"
             )
-        if not -(2**63) <= operator.index(each) < 2**63:
+        if not fits_int64(operator.index(each)):
             raise TypeError(
                 f"{function}(): argument '{argument}' failed to unpack the object at pos {place + 1} with error "
                 '"Overflow when unpacking long long"'

@@ -15,6 +15,7 @@ from ...._core.arrays.room import ensure_room
 from ...._core.dtype import FLOAT, float32, float64, uint8
 from ...._core.dtype import dtype as DType
 from ...._core.geometry.moving_windows import channel_last
+from ...._core.size import fits_int64
 from ...._core.tensor import Tensor
 from ...._dispatch.dispatch import Array, Primitive, primitive
 from ...._dispatch.public.registry import public
@@ -220,7 +221,7 @@ def _sizes(spatial: Sizes, size: Any, factors: Any) -> Sizes:
             f"with types {[type(each) for each in numbers]}"
         )
     for position, each in enumerate(numbers, 1):
-        if not -(2**63) <= int(each) < 2**63:
+        if not fits_int64(int(each)):
             raise TypeError(
                 f"argument 'output_size' failed to unpack the object at pos {position} with error "
                 '"Overflow when unpacking long long"'

@@ -14,6 +14,7 @@ from ...._core.arrays.room import ensure_room_like
 from ...._core.backend import beside
 from ...._core.dtype import FLOAT
 from ...._core.geometry.moving_windows import channel_last
+from ...._core.size import fits_int64
 from ...._core.tensor import Tensor
 from ...._dispatch.arguments.precision import in_single
 from ...._dispatch.dispatch import Array, primitive
@@ -222,12 +223,12 @@ def _completed(name: str, input: Tensor, output_size: Any, rank: int) -> Sizes:
 
 def _whole(name: str, counts: tuple[Any, ...]) -> Sizes:
     """The output size, if it is made of integers."""
-    if all(type(each) is int and -(2**63) <= each < 2**63 for each in counts):
+    if all(type(each) is int and -(2**63) <= each < 2**63 for each in counts):  # the usual case, without calls
         return counts
     if not all(map(is_integer, counts)) or isinstance(counts[0], bool):
         kinds = ", ".join(type(each).__name__ for each in counts)
         raise TypeError(f"{name}(): argument 'output_size' (position 2) must be tuple of ints, not ({kinds})")
-    if not all(-(2**63) <= int(each) < 2**63 for each in counts):
+    if not all(fits_int64(int(each)) for each in counts):
         raise ValueError(f"Overflow when unpacking long long: {name}() was given an output_size beyond 64 bits")
     return tuple([int(each) for each in counts])
 

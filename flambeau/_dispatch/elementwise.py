@@ -56,6 +56,7 @@ from .dispatch import after, formula_names, leading, node_class
 from .gradients.recorder import Recorder, elementwise_recorder, nothing
 from .interpreter import at_level, interpret, watched
 from .op import Formula, Op
+from .public.documentation import of_elementwise
 from .public.overrides import has_override, run_override
 from .public.protocol import Function, explain, write_out
 from .public.registry import FUNCTIONS, METHODS, at_home, publish, resolved, shown_name
@@ -687,7 +688,7 @@ def _changing(op: Elementwise, function: Callable[..., Tensor], name: str) -> Ca
 
     inplace: Callable[..., Tensor] = change_one if len(op.parameters) == 1 else change_first
     inplace.__name__ = name
-    inplace.__doc__ = f"In-place form of `{op.title}`."
+    inplace.__doc__ = of_elementwise(f"In-place form of `{op.title}`.", name, len(op.parameters), takes_out=False)
     return at_home(inplace, name)
 
 
@@ -813,6 +814,6 @@ def _check_same_dtype(result: dtype, out: dtype) -> None:
 def _described(op: Elementwise, function: Callable[..., Tensor], name: str, doc: str) -> ElementwiseFunction:
     published = cast(ElementwiseFunction, at_home(function, name))
     published.__name__ = shown_name(name)
-    published.__doc__ = doc
+    published.__doc__ = of_elementwise(doc, name, len(op.parameters), takes_out=True)
     published.op = op
     return published

@@ -186,6 +186,7 @@ def with_protocol(
 
     from ..._codegen.machine.bytecode import compiled_sources  # not before a function is called
     from ..changes.exact_out import store_exactly
+    from .documentation import completed
 
     signature = inspect.signature(body)
     parameters = list(signature.parameters.values())
@@ -213,7 +214,8 @@ def with_protocol(
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     wrapped: Function = scope.pop(name)
     scope["this"] = wrapped  # not by its name, which a parameter may have too, or a function that it calls, as `type`
-    wrapped.__doc__ = body.__doc__ if inplace_of is None else f"In-place form of `{inplace_of}`."
+    own = body.__doc__ if inplace_of is None else f"In-place form of `{inplace_of}`."
+    wrapped.__doc__ = completed(own, label, parameters, str(signature.return_annotation))
     wrapped.__module__ = body.__module__
     wrapped.__annotations__ = body.__annotations__
     vars(wrapped).update(__signature__=signature.replace(parameters=parameters), __wrapped__=body)

@@ -14,6 +14,7 @@ from typing import Any
 from ..._core.slots import SLOTS
 from ..._core.tensor import Tensor
 from . import catalogue
+from .documentation import complete
 from .protocol import NO_NAMES, Body, Function, Writer, with_protocol
 
 FUNCTIONS: dict[str, dict[str, Any]] = {"": {}}
@@ -138,9 +139,16 @@ def namespace(name: str, module: str | None = None) -> tuple[Callable[[str], Any
 def export(function: Function | Published, *names: str) -> None:
     """Make `function` public under each of `names`; a dot separates the namespace: "special.expit"."""
     value = function if isinstance(function, Published) else _PUBLISHED.get(function, function)
+    _document(value, *names)
     for full_name in names:
         space, _, name = full_name.rpartition(".")
         FUNCTIONS.setdefault(space, {})[name] = value
+
+
+def _document(value: Any, *names: str) -> None:
+    """Complete the docstring of a function that has not been made by `with_protocol`, which completes its own."""
+    if isinstance(value, FunctionType) and names and "\nReturns:\n" not in (value.__doc__ or ""):
+        complete(value, names[0])
 
 
 def export_method(function: Function | Published | property, *names: str) -> None:
@@ -152,6 +160,7 @@ def export_method(function: Function | Published | property, *names: str) -> Non
     if isinstance(function, FunctionType) and not known and len(names) == 1 and names[0].startswith("__"):
         function.__name__ = names[0]
     value: Any = function if isinstance(function, (property, Published)) else _PUBLISHED.get(function, function)
+    _document(value, *names)
     for name in names:
         METHODS[name] = value
         setattr(Tensor, name, _LazyMethod(value, name) if isinstance(value, Published) else value)

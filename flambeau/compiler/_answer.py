@@ -1,46 +1,110 @@
-"""Writing what a call returns: containers as they were, with new tensors over the values of a program."""
+"""Writing what a call returns: containers and objects as they were, with new tensors over the values of a program."""
 
 from __future__ import annotations
 
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from .._core.size import Size
 from .._core.tensor import Tensor, View
 from ._emit import Source
-from ._kinds import is_named_tuple
+from ._made import attributes_of, base_of, fill_attributes, filler, is_remade, slots_of
 from ._program import Call, Value, values_in
-from ._record import Recorder
 from ._watch import Uncompilable
+
+if TYPE_CHECKING:
+    from ._compiled import Recording
 
 
 class Answer:
     """Writes what a call returns."""
 
-    def __init__(self, source: Source, recorder: Recorder, tensors: dict[int, str], wanted: list[Value]) -> None:
+    def __init__(self, source: Source, recording: Recording, tensors: dict[int, str], wanted: list[Value]) -> None:
         self.lines: list[str] = []
-        self._source, self._recorder, self._tensors, self._wanted = source, recorder, tensors, wanted
+        self._source, self._recorder, self._state = source, recording.recorder, recording.state
+        self._tensors, self._wanted = tensors, wanted
         self._made: dict[int, str] = {}
         self._owners: set[int] = set()
+        self._objects: dict[int, str | None] = {}
+        """The names of new objects and containers; None: of one that is being written."""
 
     def expression(self, tree: Any) -> str:
         """Source for a part of the result."""
         if isinstance(tree, Tensor):
             return self._tensors.get(id(tree)) or self._made.get(id(tree)) or self._new(tree)
-        if type(tree) is list:
-            return f"[{', '.join([self.expression(each) for each in tree])}]"
-        if type(tree) is tuple:
-            return f"({''.join([f'{self.expression(each)}, ' for each in tree])})"
-        if isinstance(tree, tuple) and (is_named_tuple(type(tree)) or hasattr(type(tree), "n_sequence_fields")):
-            make = getattr(type(tree), "_make", type(tree))
-            return f"{self._source.constant(make)}(({''.join([f'{self.expression(each)}, ' for each in tree])}))"
-        if type(tree) is dict:
-            parts = [f"{self._source.constant(key)}: {self.expression(each)}" for key, each in tree.items()]
-            return f"{{{', '.join(parts)}}}"
-        if type(tree) in (int, float):
+        known = self._state.place_of(tree)
+        if known is not None:
+            return known
+        kind = type(tree)
+        if kind in (int, float, Size):
             return self._source.number(tree)
-        if tree is None or type(tree) in (bool, str):
+        if self._recorder.made.is_constant(tree):
             return self._source.constant(tree)
-        raise Uncompilable(f"it returns a {type(tree).__name__}")
+        if kind is tuple:
+            return f"({''.join([f'{self.expression(each)}, ' for each in tree])})"
+        if id(tree) in self._objects:
+            name = self._objects[id(tree)]
+            if name is None:
+                raise Uncompilable(f"it returns a {kind.__name__} that holds itself")
+            return name
+        if id(tree) not in self._recorder.made.parts and not isinstance(tree, tuple):
+            raise Uncompilable(f"it returns a {kind.__name__} that was there before, found in a way that is not known")
+        self._objects[id(tree)] = None
+        name = self._object(tree) if is_remade(kind) else self._variable(self._container(tree))
+        self._objects[id(tree)] = name
+        return name
+
+    def _variable(self, text: str) -> str:
+        name = f"o{len(self._objects)}"
+        self.lines.append(f"{name} = {text}")
+        return name
+
+    def _container(self, tree: Any) -> str:
+        """Source for a container of one of Python's own classes."""
+        kind = type(tree)
+        if kind is dict:
+            return self._items(tree)
+        if kind is OrderedDict:
+            return f"{self._source.constant(kind)}({self._items(tree)})"
+        if kind is defaultdict:
+            return f"{self._source.constant(kind)}({self.expression(tree.default_factory)}, {self._items(tree)})"
+        listed = ", ".join([self.expression(each) for each in tree])
+        if kind is list:
+            return f"[{listed}]"
+        if kind is deque:
+            return f"{self._source.constant(kind)}([{listed}], {tree.maxlen})"
+        if kind in (set, frozenset) and all(map(self._recorder.made.is_constant, tree)):
+            return f"{self._source.constant(kind)}([{listed}])"
+        if isinstance(tree, tuple) and hasattr(kind, "n_sequence_fields"):
+            return f"{self._source.constant(kind)}([{listed}])"
+        raise Uncompilable(f"it returns a {kind.__name__}")
+
+    def _items(self, tree: dict[Any, Any]) -> str:
+        parts = []
+        for key, each in dict.items(tree):
+            if not self._recorder.made.is_constant(key) and type(key) is not tuple:
+                raise Uncompilable(f"it returns a dictionary with a {type(key).__name__} as a key")
+            parts.append(f"{self.expression(key)}: {self.expression(each)}")
+        return f"{{{', '.join(parts)}}}"
+
+    def _object(self, tree: Any) -> str:
+        """Write a new object of a class, as it was when the call returned; what it holds may hold it."""
+        kind, base = type(tree), base_of(type(tree))
+        given = self._source.constant(kind)
+        if base is tuple:
+            given += f", ({''.join([f'{self.expression(each)}, ' for each in tuple.__iter__(tree)])})"
+        name = self._objects[id(tree)] = self._variable(f"{self._source.constant(base.__new__)}({given})")
+        if issubclass(base, dict) and tree:
+            self.lines.append(f"{self._source.constant(filler(kind))}({name}, {self._items(tree)})")
+        elif base is list and tree:
+            items = ", ".join([self.expression(each) for each in list.__iter__(tree)])
+            self.lines.append(f"{self._source.constant(filler(kind))}({name}, [{items}])")
+        if attributes := attributes_of(tree):
+            self.lines.append(f"{self._source.constant(fill_attributes)}({name}, {self._items(attributes)})")
+        for slot, content in slots_of(tree):
+            self.lines.append(f"{self._source.constant(slot.__set__)}({name}, {self.expression(content)})")
+        return name
 
     def reading(self, read: Call, result: Any) -> str:
         """Source for a Python value that the last op reads."""

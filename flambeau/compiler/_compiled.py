@@ -22,7 +22,6 @@ from .._core.process import defaults
 from .._core.process.collector import collector_paused
 from .._core.process.determinism import DETERMINISM
 from .._core.process.threads import num_threads
-from .._core.tensor import Tensor
 from .._dispatch.public.protocol import CASTING
 from ._answer import Answer
 from ._emit import Source
@@ -298,8 +297,8 @@ def settings() -> tuple[Any, ...]:
 def _joint(state: State, recorder: Recorder, result: Any) -> Joint | None:
     """The backward pass of a call, if its results have a history."""
     before = {id(tensor) for tensor, _ in state.tensors.values()}
-    leaves = {id(each): each for each in _leaves(result) if isinstance(each, Tensor) and each.requires_grad}
-    outputs = [each for key, each in leaves.items() if key not in before and recorder.value_of(each) is not None]
+    leaves = [each for each in recorder.made.tensors(result) if each.requires_grad]
+    outputs = [each for each in leaves if id(each) not in before and recorder.value_of(each) is not None]
     if not outputs or recorder.reason is not None:
         return None
     joint = Joint(recorder, outputs)
@@ -360,7 +359,7 @@ def outlined(source: Source, checks: Sequence[str], recording: Recording) -> Out
     tensors = source.tensors
     write_checks(source, checks, recording)
     wanted: list[Value] = []
-    answer = Answer(source, recorder, tensors, wanted)
+    answer = Answer(source, recording, tensors, wanted)
     text = answer.expression(result) if recorder.read is None else answer.reading(recorder.read, result)
     items = program.items
     if joint is not None and not joint.freed:

@@ -19,6 +19,7 @@ from .._dispatch.composite import Composite
 from .._dispatch.host_read import sizes
 from .._dispatch.interpreter import Interpreter
 from .._dispatch.op import Op
+from ._made import Made
 from ._parts import code_behind
 from ._program import Call, Outside, Read, SetGrad, Value, is_usable
 from ._pure import is_pure
@@ -57,6 +58,7 @@ class Recorder(Capture):
         self._shadows = Shadows([tensor._array for tensor, _ in state.tensors.values()])
         self._alive: dict[int, Any] = {}
         """What tells, for the arrays that are known by their identity, when they are gone."""
+        self.made = Made()
         self._changed_outside = False
         """Whether Python that runs outside has changed tensors that were there before."""
 
@@ -130,6 +132,7 @@ class Recorder(Capture):
             kind = type(result)
             if kind not in (bool, int, float, complex) or differs(kind(self.read.made), result):
                 self._goes_on()
+        self.made.end(result)
 
     def _watched_frame(self) -> FrameType:
         """Whose code runs."""

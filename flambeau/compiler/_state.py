@@ -98,6 +98,8 @@ class State:
         self._accounted: set[CodeType] = set()
         self.kept: list[Any] = []
         """Objects that are known by their addresses, which no others may get while the checks are in use."""
+        self._containers: dict[int, tuple[Any, str]] = {}
+        """Lists, dictionaries and sets, and the expressions that find them."""
         self._names_of_sys: set[str] = set()
         """The names under which modules have `sys`."""
         self._variables = 0
@@ -118,6 +120,11 @@ class State:
     def has_seen(self, value: Any) -> bool:
         """Whether what an object holds is part of the checks."""
         return id(value) in self._seen
+
+    def place_of(self, value: Any) -> str | None:
+        """The expression that finds an object or a container that was there before; None: the walk did not meet it."""
+        container = self._containers.get(id(value))
+        return self._seen.get(id(value)) if container is None else container[1]
 
     def fingerprint(self) -> list[Any]:
         """Equal before and after a call that changed nothing but the elements of tensors."""
@@ -198,6 +205,8 @@ class State:
 
     def _container(self, value: Any, place: str, fixed: bool, known: bool) -> None:
         kind = type(value)
+        if not isinstance(value, (tuple, frozenset)):
+            self._containers.setdefault(id(value), (value, place))
         if not value:
             self._check(f"{place} or type({place}) is not {self._constant(kind)}", known)
             return

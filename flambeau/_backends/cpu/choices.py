@@ -52,11 +52,8 @@ def quickest(what: str, facts: Any, ways: Mapping[str, Way]) -> str:
     digest = cache.digest((engine().fingerprint, "quickest", what, repr(facts), *ways))
     found = _known.get(digest)
     if found is None:
-        found = (cache.load(digest) or b"").decode()
-        if found not in ways:
-            found = _timed(ways)
-            cache.store(digest, found.encode())
-        _known[digest] = found
+        known = {name.encode(): name for name in ways}
+        found = _known[digest] = cache.made_once(digest, lambda: _timed(ways).encode(), known.__getitem__)
     return found
 
 

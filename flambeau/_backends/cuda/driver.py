@@ -21,7 +21,7 @@ from ..._codegen.machine.device_calls import device_launch
 from .ahead import AHEAD
 from .blas import Blas, Product
 from .faults import PLACES, Faults
-from .kept import load, name_for, store
+from .kept import made_once, name_for
 from .memory.block import PooledMemory
 from .memory.host import HostPool, pinned_memory
 from .memory.pool import Pool, exhausted
@@ -243,13 +243,17 @@ class CupyDriver:
         """What a launch of the function `kernel` of a source needs to know, and what keeps it on the device."""
         self._runtime.setDevice(0)  # a thread that only compiles has no context either
         name = name_for("kernel", self.identity(), _OPTIONS, source)
-        code = load(name)
-        if code is None:
-            code, _ = self._library.compiler.compile_using_nvrtc(source, _OPTIONS, cache_in_memory=True)
-            store(name, code)
-        module = self._library.function.Module()
-        module.load(code)
-        handle: int = module.get_function("kernel").ptr
+
+        def compiled() -> bytes:
+            code: bytes = self._library.compiler.compile_using_nvrtc(source, _OPTIONS, cache_in_memory=True)[0]
+            return code
+
+        def loaded(code: bytes) -> tuple[Any, int]:
+            module = self._library.function.Module()
+            module.load(code)
+            return module, module.get_function("kernel").ptr
+
+        module, handle = made_once(name, compiled, loaded)
         return np.array((self._launcher, id(self._failure), handle), np.int64), module
 
     def product(self, result: Any, left: Any, right: Any, added: bool = False) -> Product:

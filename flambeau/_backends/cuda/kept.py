@@ -6,9 +6,9 @@ not there, and nobody else's. Who reads one and cannot use it makes it anew.
 
 from __future__ import annotations
 
-from ..._codegen.machine.cache import digest, load, store
+from ..._codegen.machine.cache import digest, load, made_once, store
 
-__all__ = ["load", "name_for", "store"]
+__all__ = ["load", "made_once", "name_for", "store"]
 
 
 def name_for(kind: str, identity: str, *parts: object) -> str:

@@ -22,13 +22,14 @@ def compiled_sources(sources: Sequence[tuple[str, str]]) -> Sequence[CodeType]:
     if sum([len(text) for _, text in sources]) < _LEAST:
         return _compiled(sources)
     name = cache.digest(("sources", importlib.util.MAGIC_NUMBER.hex(), *[part for each in sources for part in each]))
-    found = cache.load(name)
-    if found is not None:
-        kept: tuple[CodeType, ...] = marshal.loads(found)
-        return kept
-    codes = _compiled(sources)
-    cache.store(name, marshal.dumps(codes))
-    return codes
+
+    def codes_in(content: bytes) -> tuple[CodeType, ...]:
+        codes: tuple[CodeType, ...] = marshal.loads(content)
+        if [type(each) for each in codes] != [CodeType] * len(sources):
+            raise TypeError("these are not the codes of the sources")
+        return codes
+
+    return cache.made_once(name, lambda: marshal.dumps(_compiled(sources)), codes_in)
 
 
 def _compiled(sources: Sequence[tuple[str, str]]) -> tuple[CodeType, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -34,6 +35,8 @@ class Engine:
         self._machine = self._new_machine()
         self._linker = llvm.create_lljit_compiler(self._new_machine())
         self._linked: list[Any] = []
+        self._numbers = itertools.count()
+        """Also of what could not be linked: the linker takes a name once."""
         self._lock = new_lock()
         self.symbols: dict[str, int] = {}
         """Addresses that every module may refer to."""
@@ -102,21 +105,23 @@ class Engine:
     def load(
         self, name: str, parameters: Sequence[Any], write: Callable[[], ir.Module], exports: Sequence[str]
     ) -> Mapping[str, int]:
-        """The addresses of a module's functions: from the cache, or written, compiled and kept there."""
-        return self.link(name, self.code_of(name, parameters, write), exports)
+        """The addresses of a module's functions: handed over, from the cache, or written, compiled and kept there."""
+        digest = self.digest_of(name, parameters)
+        if (given := self.handed_over.get(digest)) is not None:
+            try:
+                return self.link(name, given, exports)
+            except RuntimeError:
+                del self.handed_over[digest]
+        return cache.made_once(digest, lambda: self.compile(write()), lambda code: self.link(name, code, exports))
+
+    def code_of(self, name: str, parameters: Sequence[Any], write: Callable[[], ir.Module]) -> bytes:
+        """The machine code of a module that is loaded."""
+        digest = self.digest_of(name, parameters)
+        return self.handed_over.get(digest) or cache.made_once(digest, lambda: self.compile(write()), bytes)
 
     def digest_of(self, name: str, parameters: Sequence[Any]) -> str:
         """The name of a module's machine code among all that there is."""
         return cache.digest((self.fingerprint, name, *map(repr, parameters)))
-
-    def code_of(self, name: str, parameters: Sequence[Any], write: Callable[[], ir.Module]) -> bytes:
-        """A module's machine code: handed over, from the cache, or written, compiled and kept there."""
-        digest = self.digest_of(name, parameters)
-        code = self.handed_over.get(digest) or cache.load(digest)
-        if code is None:
-            code = self.compile(write())
-            cache.store(digest, code)
-        return code
 
     def link(self, name: str, code: bytes, exports: Sequence[str]) -> Mapping[str, int]:
         """Load machine code; the addresses of its functions."""
@@ -126,7 +131,7 @@ class Engine:
         for export in exports:
             builder.export_symbol(export)
         with self._lock:
-            library = builder.link(self._linker, f"{name}.{len(self._linked)}")
+            library = builder.link(self._linker, f"{name}.{next(self._numbers)}")
             self._linked.append(library)  # the code lives as long as this object
         return {export: library[export] for export in exports}
 

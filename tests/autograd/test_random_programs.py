@@ -6,9 +6,14 @@ from typing import Any
 
 import pytest
 
+from tests.fuzz.program import Program, shrink
+from tests.fuzz.statement_writer import write_program
+from tests.fuzz.statements import difference, judge
+from tests.fuzz.suite import examine
 from tests.support.differential import differential, outcome
-from tests.support.program_writer import write_program
-from tests.support.programs import Program, difference, report, shrink
+from tests.support.oracle import needs_pytorch
+
+pytestmark = needs_pytorch
 
 _SEEDS = range(300)
 _BATCH = 20
@@ -17,13 +22,8 @@ _BATCH = 20
 @pytest.mark.parametrize("first", range(_SEEDS.start, _SEEDS.stop, _BATCH))
 def test_random_programs(first: int) -> None:
     for seed in range(first, first + _BATCH):
-        program = write_program(seed)
-        every_step = seed % 3 != 0
-        if difference(program, every_step) is not None:
-            shorter = shrink(program, every_step)
-            found = difference(shorter, every_step)
-            assert found is not None
-            pytest.fail(f"seed {seed}:\n{report(shorter, found)}")
+        found = examine("statements", seed)
+        assert found.failure is None, f"seed {seed}: {found.failure}\n{found.script}"
 
 
 def test_same_seed_same_program() -> None:
@@ -37,11 +37,11 @@ def test_a_difference_is_found_and_shrunk() -> None:
         "v2 = v0 + (1 if T.__name__ == 'torch' else 2)",
         "v3 = v2.sum()",
     )
-    found = difference(program)
+    found = judge(program)
     assert found is not None
-    assert (found.step, found.about) == (2, "v2.value")
-    assert shrink(program) == (program[0], program[2])
-    assert "-> v2 = v0 + (1" in report(program, found)
+    assert found.about == "value"
+    assert 'after "v2 = v0 + (1' in found.detail
+    assert shrink(program, judge, found.kind) == (program[0], program[2])
 
 
 _ONCE_DIFFERENT: dict[str, Program] = {
@@ -209,8 +209,7 @@ _ONCE_DIFFERENT: dict[str, Program] = {
 @pytest.mark.parametrize("every_step", [True, False])
 @pytest.mark.parametrize("program", _ONCE_DIFFERENT.values(), ids=_ONCE_DIFFERENT.keys())
 def test_once_different(program: Program, every_step: bool) -> None:
-    found = difference(program, every_step)
-    assert found is None, report(program, found)
+    assert difference(program, every_step) is None
 
 
 @pytest.mark.parametrize(

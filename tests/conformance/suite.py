@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 import fnmatch
+import functools
 import json
-import multiprocessing
-import multiprocessing.connection
 import os
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+
+from tests.support.workers import Broken, Work, Workers
 
 from . import pages
 from .run import Report
@@ -21,8 +20,8 @@ _PATIENCE = 600
 """Seconds after which an entry counts as hanging."""
 
 
-def _worker(channel: multiprocessing.connection.Connection, limit: int | None, only: str) -> None:
-    """Examines entries by number until told to stop; each process has one thread, the others are the parallelism."""
+def _prepare(limit: int | None, only: str) -> Work:
+    """What examines entries by number; each process has one thread, the others are the parallelism."""
     import torch as pytorch
 
     from .entries import entries
@@ -30,76 +29,7 @@ def _worker(channel: multiprocessing.connection.Connection, limit: int | None, o
 
     pytorch.set_num_threads(1)
     everything = entries()
-    channel.send(None)
-    while (number := channel.recv()) is not None:
-        channel.send(examine(everything[number], limit, only))
-
-
-class _Pool:
-    """Processes that examine entries; one that crashes or hangs is replaced, and its entry reported.
-
-    A pool of one works in this process, which a debugger can step through.
-    """
-
-    def __init__(self, jobs: int, limit: int | None, only: str) -> None:
-        self._context = multiprocessing.get_context("spawn")
-        self._settings = (limit, only)
-        self._jobs = jobs
-
-    def _start(self) -> tuple[Any, multiprocessing.connection.Connection]:
-        ours, theirs = self._context.Pipe()
-        process = self._context.Process(target=_worker, args=(theirs, *self._settings), daemon=True)
-        process.start()
-        theirs.close()
-        ours.recv()
-        return process, ours
-
-    def examine(self, numbers: list[int]) -> Iterator[tuple[int, Report]]:
-        """The report of each entry, as they become ready."""
-        if self._jobs == 1:
-            from .entries import entries
-            from .run import examine
-
-            everything = entries()
-            for number in numbers:
-                yield number, examine(everything[number], *self._settings)
-            return
-        waiting = list(reversed(numbers))
-        busy: dict[Any, tuple[Any, int, float]] = {}
-        for _ in range(min(self._jobs, len(numbers))):
-            process, channel = self._start()
-            self._give(channel, process, waiting, busy)
-        while busy:
-            ready = multiprocessing.connection.wait(list(busy), timeout=5)
-            now = time.monotonic()
-            for channel, (process, number, began) in list(busy.items()):
-                if channel in ready:
-                    try:
-                        report = channel.recv()
-                    except EOFError:
-                        report = _broken("the process crashed")
-                        process, channel = self._replaced(process, channel, busy)
-                elif now - began > _PATIENCE:
-                    report = _broken(f"no answer in {_PATIENCE} s")
-                    process, channel = self._replaced(process, channel, busy)
-                else:
-                    continue
-                busy.pop(channel, None)
-                yield number, report
-                self._give(channel, process, waiting, busy)
-
-    def _replaced(self, process: Any, channel: Any, busy: dict[Any, Any]) -> tuple[Any, Any]:
-        busy.pop(channel)
-        process.kill()
-        return self._start()
-
-    def _give(self, channel: Any, process: Any, waiting: list[int], busy: dict[Any, Any]) -> None:
-        if waiting:
-            number = waiting.pop()
-            channel.send(number)
-            busy[channel] = (process, number, time.monotonic())
-        else:
-            channel.send(None)
+    return lambda number: examine(everything[number], limit, only)
 
 
 def _broken(reason: str) -> Report:
@@ -145,8 +75,10 @@ def main() -> int:
     ]
     began = time.monotonic()
     reports: dict[str, Report] = {}
-    for number, report in _Pool(options.jobs, options.limit, options.aspect).examine(chosen):
+    prepare = functools.partial(_prepare, options.limit, options.aspect)
+    for number, result in Workers(options.jobs, prepare, _PATIENCE).results(chosen):
         name = everything[number].name
+        report: Report = _broken(result.reason) if isinstance(result, Broken) else result
         reports[name] = report
         if options.only:
             _print(name, report)

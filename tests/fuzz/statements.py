@@ -2,7 +2,7 @@
 
 A program is a list of Python statements over the name `T` (the module) and the variables that earlier statements
 made. A statement may fail: it must then fail under both, and the program goes on. `difference` runs a program
-under both and says where they first disagree; `shrink` drops what a disagreement does not need.
+under both and says where they first disagree.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
-import torch as pytorch
-
 import flambeau
+from tests.support.oracle import pytorch
 
-Program = tuple[str, ...]
+from .program import Failure, Program
+
 Namespace = dict[str, Any]
 
 _TOLERANCE = 1e-8
@@ -169,31 +169,16 @@ def _same(expected: Any, actual: Any) -> bool:
     return bool(expected == actual)
 
 
-def shrink(program: Sequence[str], every_step: bool = True) -> Program:
-    """The same disagreement with as few statements as dropping one after the other leaves."""
-    found = difference(program, every_step)
-    assert found is not None
-    topic = (
-        found.about.split(".")[-1],
-        found.about.startswith("grad."),
-        found.about == "error" and found.expected is None,
-    )
-    shorter = list(program[: found.step + 1])
-    position = len(shorter) - 1
-    while position >= 0:
-        attempt = shorter[:position] + shorter[position + 1 :]
-        again = difference(attempt, every_step)
-        if again is not None and topic == (
-            again.about.split(".")[-1],
-            again.about.startswith("grad."),
-            again.about == "error" and again.expected is None,
-        ):
-            shorter = attempt[: again.step + 1]
-        position = min(position, len(shorter)) - 1
-    return tuple(shorter)
-
-
-def report(program: Sequence[str], found: Difference) -> str:
-    """The program as a script, with the disagreement below."""
-    lines = [f"    {'->' if step == found.step else '  '} {statement}" for step, statement in enumerate(program)]
-    return "\n".join([*lines, f"{found.about}: {found.expected!r} in PyTorch, {found.actual!r} in Flambeau"])
+def judge(program: Program) -> Failure | None:
+    """The first disagreement, as the fuzzers name it; without PyTorch there is nobody to disagree with."""
+    if pytorch is None:
+        return None
+    for every_step in (True, False):
+        found = difference(program, every_step)
+        if found is not None:
+            topic = ["grad"] * found.about.startswith("grad.") + [found.about.split(".")[-1]]
+            topic += ["that PyTorch does not raise"] * (found.about == "error" and found.expected is None)
+            detail = f"{found.about}: {found.expected!r} in PyTorch, {found.actual!r} in Flambeau"
+            place = program[found.step] if found.step < len(program) else "the end"
+            return Failure("PyTorch and Flambeau", " ".join(topic), f"after {place!r}, {detail}")
+    return None

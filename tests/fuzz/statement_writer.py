@@ -1,6 +1,6 @@
-"""Writes random programs for `tests.support.programs`.
+"""Writes random statements for `tests.fuzz.statements` and `tests.fuzz.tensors`.
 
-The writer runs each statement under PyTorch while it writes, because only that tells which shapes the next one may use.
+The writer runs each statement while it writes, because only that tells which shapes the next one may use.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import torch as pytorch
+import flambeau
+from tests.support.oracle import pytorch
 
-from tests.support.programs import Program, namespace, perform
+from .statements import Program, namespace, perform
+
+_MODULE: Any = flambeau if pytorch is None else pytorch
 
 _SHAPES: Sequence[tuple[int, ...]] = (
     (),
@@ -85,8 +88,9 @@ class _Author:
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
-        self.names = namespace(pytorch)
+        self.names = namespace(_MODULE)
         self.program: list[str] = []
+        self.failed: list[int] = []  # the statements that raised an error
         self.count = 0
         self.doubled: list[Any] = []  # tensors with a hook that changes their gradient
         self.hooked: list[Any] = []
@@ -109,7 +113,8 @@ class _Author:
         if statement[0] == "v" and self.chance(0.06):
             statement = self.pick(_WRAPPERS[:3]) + statement
         self.program.append(statement)
-        perform(statement, self.names)
+        if perform(statement, self.names) is not None:
+            self.failed.append(len(self.program) - 1)
 
     # Small choices
 
@@ -130,7 +135,7 @@ class _Author:
         return [
             name
             for name, value in self.names.items()
-            if name[0] == "v" and isinstance(value, pytorch.Tensor) and value.dtype is pytorch.float64 and suits(value)
+            if name[0] == "v" and isinstance(value, _MODULE.Tensor) and value.dtype is _MODULE.float64 and suits(value)
         ]
 
     def any(self, suits: Callable[[Any], bool] = lambda tensor: True) -> str:
@@ -457,3 +462,10 @@ def _broadcasts(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
 def write_program(seed: int) -> Program:
     """The program of this seed, always the same."""
     return _Author(seed).write()
+
+
+def write_valid_statements(seed: int) -> Program:
+    """Those statements of a program that raise no error."""
+    author = _Author(seed)
+    author.write()
+    return tuple(each for number, each in enumerate(author.program) if number not in author.failed)

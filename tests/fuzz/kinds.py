@@ -1,0 +1,25 @@
+"""The kinds of random programs: what writes them, and what judges them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from . import around, statements, tensors, training
+from .program import Judge, Program, judge
+from .statement_writer import write_program
+
+
+class Kind(NamedTuple):
+    """Writes the program of a seed, and says of a program where its runs disagree."""
+
+    write: Callable[[int], Program]
+    judge: Judge = judge
+
+
+KINDS = {
+    "training": Kind(training.write),
+    "tensors": Kind(tensors.write),
+    "around": Kind(around.write),
+    "statements": Kind(write_program, statements.judge),
+}

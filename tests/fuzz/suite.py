@@ -1,0 +1,126 @@
+"""Runs random programs of a kind, for so many seconds or seeds, and prints the shortest form of each that fails.
+
+    python -m tests.fuzz training --seconds 600 --jobs 16
+    python -m tests.fuzz training --seed 1234 --count 1        the program of one seed again
+
+A failure is printed as a script that runs by itself. Failures of the same kind (the same error at the same line) are
+printed in full `--each` times, and counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import itertools
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from tests.support.workers import Broken, Work, Workers
+
+from .kinds import KINDS
+from .program import Failure, script, shrink
+
+_PATIENCE = 300
+"""Seconds after which a program counts as hanging; most of them go to shrinking one that fails."""
+
+
+class Found(NamedTuple):
+    """What became of a seed: nothing, or a failure and the script that shows it."""
+
+    failure: Failure | None = None
+    script: str = ""
+
+
+def examine(kind: str, seed: int, shorten: bool = True) -> Found:
+    """Write the program of a seed, run it, and make it short if it fails."""
+    writer = KINDS[kind]
+    program = writer.write(seed)
+    failure = writer.judge(program)
+    if failure is None:
+        return Found()
+    if shorten:
+        program = shrink(program, writer.judge, failure.kind)
+        failure = writer.judge(program) or failure
+    return Found(failure, script(program))
+
+
+def _prepare(kind: str) -> Work:
+    from tests.support.oracle import pytorch
+
+    if pytorch is not None:
+        pytorch.set_num_threads(1)
+    return functools.partial(examine, kind)
+
+
+def _seeds(first: int, seconds: float, count: int | None) -> Iterator[int]:
+    end = time.monotonic() + seconds
+    for seed in itertools.islice(itertools.count(first), count):
+        if count is None and time.monotonic() > end:
+            return
+        yield seed
+
+
+class _Tally:
+    """Counts programs and failures, and prints both."""
+
+    def __init__(self, kind: str, each: int) -> None:
+        self._kind, self._each = kind, each
+        self._began = self._told = time.monotonic()
+        self.programs = 0
+        self.failures: Counter[tuple[str, str]] = Counter()
+
+    def add(self, seed: int, found: Found | Broken) -> None:
+        self.programs += 1
+        if isinstance(found, Broken):
+            found = Found(
+                Failure("this process", found.reason, f"python -m tests.fuzz {self._kind} --seed {seed} --count 1")
+            )
+        if found.failure is not None:
+            self.failures[found.failure.kind] += 1
+            if self.failures[found.failure.kind] <= self._each:
+                print(f"\n# seed {seed}: {found.failure.runs}: {found.failure.about}\n# {found.failure.detail}")
+                print(found.script, flush=True)
+        if time.monotonic() - self._told > 10:
+            self._told = time.monotonic()
+            print(self.line(), file=sys.stderr, flush=True)
+
+    def line(self) -> str:
+        passed = time.monotonic() - self._began
+        return f"{self._kind}: {self.programs:,} programs, {self.failures.total()} fail, {passed:.0f} s"
+
+    def end(self) -> None:
+        for (runs, about), count in self.failures.most_common():
+            print(f"{count:6} {runs}: {about}")
+        print(self.line(), flush=True)
+
+
+def main() -> int:
+    """The command; 1 if a program failed."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.fuzz", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("kind", choices=(*KINDS, "all"), help="what to write; all: one kind after the other")
+    parser.add_argument("--seconds", type=float, default=60, help="for each kind")
+    parser.add_argument("--count", type=int, help="so many seeds in place of so many seconds")
+    parser.add_argument("--seed", type=int, default=0, help="the first seed")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes; 1: this one")
+    parser.add_argument("--each", type=int, default=2, help="failures of one kind that are printed in full")
+    parser.add_argument("--show", action="store_true", help="print the program of the seed, and run nothing")
+    options = parser.parse_args()
+    if options.show:
+        print(script(KINDS[options.kind].write(options.seed)))
+        return 0
+    failed = False
+    for kind in KINDS if options.kind == "all" else (options.kind,):
+        tally = _Tally(kind, options.each)
+        seeds = _seeds(options.seed, options.seconds, options.count)
+        workers: Any = Workers(options.jobs, functools.partial(_prepare, kind), _PATIENCE)
+        for seed, found in workers.results(seeds):
+            tally.add(seed, found)
+        tally.end()
+        failed |= bool(tally.failures)
+    return int(failed)

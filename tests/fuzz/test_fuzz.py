@@ -1,0 +1,78 @@
+"""Some random programs in every run. More of them: `python -m tests.fuzz KIND --seconds 600`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import flambeau
+
+from .kinds import KINDS
+from .program import Program, judge, script, shrink, source
+from .suite import examine
+
+_SEEDS = {"training": 20, "tensors": 50, "around": 40}
+_BATCH = 10
+_KNOWN: dict[str, dict[str, str]] = json.loads((Path(__file__).parent / "known.json").read_text())
+"""The seeds whose programs fail, with the reason. The list only becomes shorter."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "first"), [(kind, first) for kind, count in _SEEDS.items() for first in range(0, count, _BATCH)]
+)
+def test_random_programs(kind: str, first: int) -> None:
+    known = _KNOWN.get(kind, {})
+    for seed in range(first, first + _BATCH):
+        found = examine(kind, seed, shorten=str(seed) not in known)
+        if str(seed) in known:
+            assert found.failure is not None, f"{kind} {seed} passes now: take it off the list"
+        else:
+            assert found.failure is None, f"seed {seed}: {found.failure}\n{found.script}"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_seed_is_a_program(kind: str) -> None:
+    write = KINDS[kind].write
+    assert write(3) == write(3) != write(4)
+    compile(source(write(3)), "program", "exec")
+
+
+_WRONG: Program = (
+    "values = []",
+    "def function(x):",
+    "    if x.dim() > 0:",
+    "        y = x * 2",
+    "        y = y + 1",
+    "    return torch.nextafter(y, y + 1) if compiled else y",
+    "compiled = compile(1)",
+    "for turn in range(2):",
+    "    values.append(turn)",
+    "    see(function(torch.ones(2)))",
+)
+
+
+def test_a_failure_becomes_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One unit in the last place is found, and only the lines that it needs are left."""
+    monkeypatch.setattr(flambeau, "compile", lambda given: given)
+    monkeypatch.setattr("tests.fuzz.program._plain", lambda given: 0)
+    found = judge(_WRONG)
+    assert found is not None
+    assert found.kind == ("plain and compiled", "value")
+    short = shrink(_WRONG, judge, found.kind)
+    assert [line.strip() for line in short] == [
+        "def function(x):",
+        "y = x * 2",
+        "return torch.nextafter(y, y + 1) if compiled else y",
+        "compiled = compile(1)",
+        "see(function(torch.ones(2)))",
+    ]
+
+
+def test_the_script_runs_by_itself() -> None:
+    seen: list[Any] = []
+    text = script(("see(compile(lambda x: x + 1)(torch.ones(2)).sum().item())",))
+    exec(compile(text.replace("see = print", "see = seen.append"), "script", "exec"), {"seen": seen})
+    assert seen == [4.0]

@@ -16,6 +16,8 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")  # PyTorch on the CPU is compa
 # others (Muon's tests took twice as long). Read when OpenMP's library is loaded.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
+os.environ.setdefault("FLAMBEAU_COMPILE_FAULTS", "raise")  # what fails inside the compiler fails a test
+
 import flambeau
 
 from .support.global_state import allow_settings, left_as_found

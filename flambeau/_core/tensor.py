@@ -208,6 +208,8 @@ class Tensor(TensorMethods):
 
     def storage_offset(self) -> int:
         """Elements between the start of the storage and the first element."""
+        if interpreters := THREAD.modes.interpreters:
+            interpreters[-1].reads_offset(self)
         return offset_of(self._array)
 
     def untyped_storage(self) -> UntypedStorage:

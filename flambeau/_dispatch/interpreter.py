@@ -53,6 +53,9 @@ class Interpreter:
     def misses(self, what: str) -> None:
         """Hear of something that happens beside the ops."""
 
+    def reads_offset(self, tensor: Any) -> None:
+        """Hear that Python asks where in its storage a tensor begins."""
+
     def run(self, op: Op, args: Sequence[Any]) -> Any:
         """The results of `op` on `args`: a tensor or a tuple of them."""
         return op(*args)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from types import MethodType
 from typing import Any
 
@@ -28,18 +28,31 @@ GLOBAL_HOOKS = (
 """The hooks of all modules."""
 
 
+_OWN = ("_orig_mod", "_run", "forward")
+"""What a compiled module may be given beside what every module has."""
+
+
 class OptimizedModule(Module):
     """What `compile` gives for a module: as in PyTorch, a module around it, which its state dict shows."""
 
     def __init__(self, mod: Module, run: Any = None) -> None:
         super().__init__()
-        self._orig_mod = mod
-        self.training = mod.training
-        self.__dict__["_run"] = run or mod
+        vars(self).pop("training", None)  # it is the module's
+        vars(self)["_run"] = run or mod
+        self._modules["_orig_mod"] = mod
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module itself gives."""
-        return self.__dict__["_run"](*args, **kwargs)
+        return vars(self)["_run"](*args, **kwargs)
+
+    @property
+    def training(self) -> bool:
+        """Whether the module is in training mode."""
+        return bool(self._orig_mod.training)
+
+    @training.setter
+    def training(self, value: bool) -> None:
+        self._orig_mod.training = value
 
     def __getattr__(self, name: str) -> Any:
         if name == "_orig_mod":
@@ -47,12 +60,28 @@ class OptimizedModule(Module):
         return getattr(self._orig_mod, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name == "_orig_mod" or name in self.__dict__ or "_modules" not in self.__dict__:
+        if self._has_itself(name):
             super().__setattr__(name, value)
-        elif "_orig_mod" in self._modules and name != "training":
-            setattr(self._orig_mod, name, value)
         else:
-            super().__setattr__(name, value)
+            setattr(self._orig_mod, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        if self._has_itself(name):
+            super().__delattr__(name)
+        else:
+            delattr(self._orig_mod, name)
+
+    def _has_itself(self, name: str) -> bool:
+        """Whether a name is one of every module, or of this one; the others are those of the module inside."""
+        return name in _OWN or name in vars(self) or hasattr(type(self), name)
+
+    def __len__(self) -> int:
+        if not isinstance(self._orig_mod, Sized):
+            raise TypeError(f"{type(self._orig_mod).__name__} does not support len()")
+        return len(self._orig_mod)
+
+    def __bool__(self) -> bool:
+        return bool(self._orig_mod)
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *dir(self._orig_mod)})

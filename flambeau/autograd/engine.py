@@ -31,6 +31,9 @@ from .anomaly_mode import run_watched
 Target = Any
 """Where an edge leads: a node, or a leaf tensor."""
 
+Uses = dict[tuple[Target, int], list[Tensor]]
+"""The gradients of tensors that were used more than once, by their edges."""
+
 _DONE_WITH: list[Any] = []
 
 _accumulation = new_reentrant_lock()  # backward passes of several threads may share leaves
@@ -42,15 +45,19 @@ def run_backward(
     keep_graph: bool,
     create_graph: bool,
     accumulate_grad: bool,
+    uses: Uses | None = None,
 ) -> list[Tensor | None]:
-    """Propagate the gradients of `roots`. With `inputs`, run only what leads to them and return their gradients."""
+    """Propagate the gradients of `roots`. With `inputs`, run only what leads to them and return their gradients.
+
+    `uses` gets the gradients that were added up at one place, in order.
+    """
     modes = THREAD.modes
     outer = modes.grad, modes.backward_pass, modes.functions
     modes.grad = create_graph
     if modes.functions:  # they see what the program calls, not what its derivatives are made of
         modes.functions = ()
         modes.refresh()
-    modes.backward_pass = own = _Pass(roots, inputs, keep_graph, accumulate_grad)
+    modes.backward_pass = own = _Pass(roots, inputs, keep_graph, accumulate_grad, uses)
     try:
         results = own.run()
         for callback in own.callbacks:
@@ -86,6 +93,7 @@ class _Pass:
         "records",
         "roots",
         "summed",
+        "uses",
         "waiting",
         "watched",
     )  # fmt: skip
@@ -96,8 +104,10 @@ class _Pass:
         inputs: Sequence[tuple[Target, int]] | None,
         keep_graph: bool,
         accumulate_grad: bool,
+        uses: Uses | None,
     ) -> None:
         self.roots = roots
+        self.uses = uses
         self.keep_graph = keep_graph
         self.accumulate_grad = accumulate_grad
         self.callbacks: list[Callable[[], None]] = []
@@ -253,6 +263,8 @@ class _Pass:
 
     def sum_of(self, target: Target, number: int, present: Tensor, gradient: Tensor) -> Tensor:
         """Two gradients of one tensor added; what is itself such a sum takes the new one in place."""
+        if self.uses is not None:
+            self.uses.setdefault((target, number), [present]).append(gradient)
         if self.records or present._kind is not gradient._kind or not present._kind.is_cpu:
             return present + gradient
         watcher = THREAD.modes.watcher

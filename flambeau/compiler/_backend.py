@@ -21,6 +21,23 @@ from ._watch import Uncompilable
 Backend = Callable[..., Callable[..., Any]]
 
 
+class CompiledEagerly(Compiled):
+    """A function that runs eagerly: `backend="eager"`. With `fullgraph` a call is recorded, to find out what breaks."""
+
+    _backend = "eager"
+
+    def forget(self) -> None:
+        super().forget()
+        self._is_known = not self.fullgraph
+        self.reasons.append("backend='eager' runs every call eagerly")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return run_inside(self.function, args, kwargs) if self._is_known else super().__call__(*args, **kwargs)
+
+    def _program(self, recording: Recording) -> None:
+        self._is_known = True
+
+
 class CompiledByBackend(Compiled):
     """A function whose graphs somebody else compiles."""
 

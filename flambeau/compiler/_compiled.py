@@ -22,13 +22,15 @@ from .._core.process import defaults
 from .._core.process.collector import collector_paused
 from .._core.process.determinism import DETERMINISM
 from .._core.process.threads import num_threads
+from .._dispatch.host_read import sizes
 from .._dispatch.public.protocol import CASTING
 from ._answer import Answer
 from ._emit import Source
-from ._entry import is_marked_dynamic, run_inside
+from ._entry import compiled_by, is_marked_dynamic, run_inside
 from ._errors import Unsupported
 from ._gradients import letting_go
 from ._later import Later
+from ._looks import Looks, looked
 from ._outline import Outline, describe, places_in
 from ._parts import Parts, code_behind, in_parts
 from ._program import Item, Outside, Read, Value
@@ -78,6 +80,8 @@ class Compiled:
     """A function with the programs of its calls."""
 
     _recorder: type[Recorder] = Recorder
+    _backend: Any = None
+    """What compiles its graphs, as `compile` was told."""
 
     def __init__(
         self,
@@ -96,6 +100,10 @@ class Compiled:
         self._definition = definition
         """The source, if the function is a part of another one."""
         self.forget()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy begins anew: programs are about the objects that calls have found."""
+        return compiled_by, (self.function, self.fullgraph, self.dynamic, self._backend, self.tunes)
 
     def forget(self) -> None:
         """Begin anew."""
@@ -167,24 +175,48 @@ class Compiled:
             self._calls += 1
             if self._calls < _BEFORE_RECORDING:  # what is done once, such as imports, is not what later calls do
                 with going_ahead():
-                    return run_inside(self.function, args, kwargs)
-            self._watch = Watch()
+                    return self._first_call(args, kwargs)
+            self._watch = Watch(code_behind(self.function))
             with self._watch:
-                return run_inside(self.function, args, kwargs)
+                result = run_inside(self.function, args, kwargs)
+            if self._watch.reason is None:
+                return result
+            self._calls -= 1  # the next one is watched again: this may have been a call out of the ordinary
+            return self._refuse(Refused(self._watch.reason, result, True, self._watch.line), args, kwargs)
         try:
             result, program = self._record(args, kwargs)
         except Refused as refused:
-            self._attempts += 1
-            self._calls -= not refused.has_run  # what was watched may have been a call out of the ordinary
-            self.reasons.append(refused.reason)
-            if self.fullgraph:
-                raise _unsupported(refused.reason) from None
-            if refused.breaks and self.reasons[-2:-1] == [refused.reason]:  # it will not get better
-                self.parts = in_parts(self.function, self._definition, refused.line, self._part)
-            return refused.result if refused.has_run else run_inside(self.function, args, kwargs)
+            self._calls -= not refused.has_run
+            return self._refuse(refused, args, kwargs)
         if program is not None:
             self._programs.append(program)
         return result
+
+    def _refuse(self, refused: Refused, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Take note of a call that was not compiled; its result."""
+        self._attempts += 1
+        self.reasons.append(refused.reason)
+        if self.fullgraph:
+            raise self._unsupported(refused.reason) from None
+        if refused.breaks and self.reasons[-2:-1] == [refused.reason]:  # it will not get better
+            self.parts = in_parts(self.function, self._definition, refused.line, self._part)
+        return refused.result if refused.has_run else run_inside(self.function, args, kwargs)
+
+    def _first_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if not self.fullgraph:
+            return run_inside(self.function, args, kwargs)
+        with Looks(self.function) as looks:
+            result = run_inside(self.function, args, kwargs)
+        if looks.reason is not None:
+            self._calls = 0
+            self.reasons.append(looks.reason)
+            raise self._unsupported(looks.reason)
+        return result
+
+    def _unsupported(self, reason: str) -> Exception:
+        code = code_behind(self.function)
+        where = "" if code is None else f"\n  in {code.co_name} ({code.co_filename}:{code.co_firstlineno})"
+        return Unsupported(f"torch.compile(fullgraph=True): {reason}{where}")
 
     def _record(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Callable[..., Any] | None]:
         recording = self._recorded(args, kwargs, self._watch)
@@ -256,6 +288,8 @@ class Compiled:
         """Why reads are no checks after all: they have found something else too often."""
         for item in items:
             if isinstance(item, Read):
+                if self.fullgraph and item.call.op is not sizes:
+                    return looked(item.call.op.name, item.place), item.line
                 found = self._readings.setdefault(item.place, [])
                 if all(differs(each, item.call.made) for each in found):
                     found.append(item.call.made)
@@ -273,10 +307,6 @@ class Refused(Exception):
         self.reason, self.result, self.has_run, self.line = reason, result, has_run, line
         self.breaks = line is not None or reason == CHANGES
         """Whether it is known, or can be found, which statements are to blame."""
-
-
-def _unsupported(reason: str) -> Exception:
-    return Unsupported(f"torch.compile(fullgraph=True): {reason}")
 
 
 def settings() -> tuple[Any, ...]:

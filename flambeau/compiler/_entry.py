@@ -76,7 +76,7 @@ def compile(
         )
     _check_choices(mode, options)
     tunes = mode in _TUNING_MODES or bool((options or {}).get("max_autotune"))
-    run = _compiled(model, fullgraph, dynamic, backend, tunes)
+    run = compiled_by(model, fullgraph, dynamic, backend, tunes)
     if (module := SLOTS.compiled_module(model, run)) is not None:
         return module
 
@@ -122,13 +122,16 @@ def _check_choices(mode: str | None, options: dict[str, Any] | None) -> None:
             )
 
 
-def _compiled(model: Any, fullgraph: bool, dynamic: bool | None, backend: Any, tunes: bool) -> Any:
-    if backend == "eager":
-        return lambda *args, **kwargs: run_inside(model, args, kwargs)
+def compiled_by(model: Any, fullgraph: bool, dynamic: bool | None, backend: Any, tunes: bool) -> Any:
+    """What calls a function or a module by the programs of its calls."""
     from ._compiled import Compiled
 
     made: Any
-    if callable(backend):
+    if backend == "eager":
+        from ._backend import CompiledEagerly
+
+        made = CompiledEagerly(model, fullgraph, dynamic=dynamic)
+    elif callable(backend):
         from ._backend import CompiledByBackend
 
         made = CompiledByBackend(model, fullgraph, dynamic=dynamic, backend=backend)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
+
+from .._core.process.caller import warn_user
 
 
 class TorchDynamoException(RuntimeError):
@@ -24,3 +27,19 @@ class WrongProgram(TorchDynamoException):
 
 class Unsupported(TorchDynamoException):
     """Code that cannot be compiled."""
+
+
+def report_fault(what: str, error: Exception) -> str:
+    """Warn that the compiler failed at something, after which calls run eagerly; the reason, in one sentence.
+
+    With `FLAMBEAU_COMPILE_FAULTS=raise` in the environment the error itself is raised.
+    """
+    if os.environ.get("FLAMBEAU_COMPILE_FAULTS") == "raise":
+        raise error
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    where = "" if place is None else f" ({os.path.basename(place.tb_frame.f_code.co_filename)}:{place.tb_lineno})"
+    reason = f"the compiler failed at {what}: {type(error).__name__}: {error}{where}"
+    warn_user(f"torch.compile: {reason}. Calls run eagerly.")
+    return reason

@@ -6,7 +6,7 @@ import html
 import json
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,14 +68,24 @@ def explain(compiled: Any, *args: Any, **kwargs: Any) -> Explanation:
     >>> flambeau.compiler.explain(double).splitlines()[0]
     '1 program, no call that could not be compiled'
     """
-    run: Any = getattr(compiled, "__dict__", {}).get("_run")
-    if run not in COMPILED:
+    run = _behind(compiled)
+    if run is None:
         raise TypeError(f"explain() takes what torch.compile has given, not {compiled!r}")
     if args or kwargs:
         from ._verify import measure
 
         measure(run, args, kwargs)
     return explanation_of(run)
+
+
+def _behind(compiled: Any) -> Any:
+    """The `Compiled` of what `torch.compile` or `Module.compile` has given; None: it is none of these."""
+    own = getattr(compiled, "__dict__", {})
+    for each in (compiled, own.get("_run"), getattr(own.get("forward"), "run", None), own.get("run")):
+        found = getattr(each, "__dict__", {}).get("_run", each)
+        if isinstance(found, Hashable) and found in COMPILED:
+            return found
+    return None
 
 
 def explanation_of(compiled: Any) -> Explanation:

@@ -14,6 +14,7 @@ import numpy as np
 
 from .._core.backend import is_array
 from .._core.modes import THREAD
+from .._core.storage import owner_of
 from .._core.tensor import Tensor
 from .._dispatch.composite import Composite
 from .._dispatch.host_read import sizes
@@ -105,7 +106,7 @@ class Recorder(Capture):
         noted = self._noted(op, tuple(args))
         read = Call(op, noted, None, self._example(tuple(args)), _kept(found))
         self._note_read(read, frame)
-        if frame.f_code is not self._root or self._watch.calls_out_of(frame) or not _returns_next(frame):
+        if frame.f_code is not self._root or self._watch.calls_out_of(frame) or not returns_next(frame):
             self._goes_on()
         return found
 
@@ -241,9 +242,10 @@ class Recorder(Capture):
         return self._values.get(id(value)) or self._held(value)
 
     def _given(self, op: Op, tensor: Tensor) -> Value:
-        if id(tensor._array) not in self._state.tensors:
+        found = self._state.tensors.get(id(tensor._array))
+        if found is None:
             self.refuse(f"{op.name} uses a tensor that the call does not hold")
-        return self.new_input(tensor)
+        return self.new_input(tensor if found is None else found[0])  # checks know the one that the call holds
 
     def _held(self, array: Any) -> Any:
         """The value of a bare array: that of a tensor, as positions are given; or data of Python's, which stays."""
@@ -252,6 +254,12 @@ class Recorder(Capture):
 
     def misses(self, what: str) -> None:
         self.refuse(f"{what} ({_place(self._watched_frame())})")
+
+    def reads_offset(self, tensor: Tensor) -> None:
+        owner = owner_of(tensor._array)
+        for known, held in self._state.tensors.values():
+            if owner_of(known._array) is owner:
+                self._state.check_offset(known._array, held)
 
     def _new(self, tensor: Tensor) -> Value:
         kind = tensor._kind
@@ -293,7 +301,7 @@ def _kept(found: Any) -> Any:
     return found.copy() if isinstance(found, np.ndarray) else found
 
 
-def _returns_next(frame: FrameType) -> bool:
+def returns_next(frame: FrameType) -> bool:
     """Whether the result of the call that a frame is in is what its function returns."""
     following = next((each for each in dis.get_instructions(frame.f_code) if each.offset > frame.f_lasti), None)
     return following is not None and following.opname == "RETURN_VALUE"

@@ -16,12 +16,15 @@ from .._core.modes import THREAD
 from .._core.node import Node, initialise, save
 from .._core.tensor import Tensor
 from .._core.text.errors import GRAPH_FREED
-from ..autograd import grad as gradients
+from ..autograd import root_gradients
+from ..autograd.engine import Uses, run_backward
 from ._emit import Source
 from ._program import Item, Value, uses, values_in
 from ._record import Recorder
 from ._stages import stages_of
 from .passes import improved
+
+_MOST_USES = 4
 
 
 class Joint:
@@ -33,6 +36,7 @@ class Joint:
         self.outputs = list(outputs)
         inputs = {number: each for number, each in program.inputs.items() if each.requires_grad}
         self.inputs = list(inputs.values())
+        """Where gradients go; a tensor that is used more than once is there for each use."""
         self.arriving: list[Value] = []
         """The gradients of the outputs, as inputs of the backward part."""
         self.results: list[Value | None] = []
@@ -44,8 +48,14 @@ class Joint:
         if not self.inputs:
             self.freed = True
             return
+        if _has_hooks(self.outputs):
+            recorder.refuse("its backward pass has hooks, which run once for each backward")
+            return
+        edges = [each._edge() or (each, 0) for each in self.inputs]
+        uses: Uses = {}
         try:
-            found = gradients(self.outputs, self.inputs, arriving, retain_graph=True, allow_unused=True)
+            roots = root_gradients(tuple(self.outputs), tuple(arriving))
+            found = run_backward(roots, edges, True, False, False, uses)
         except Exception as error:
             if GRAPH_FREED in str(error):
                 self.freed = True
@@ -54,7 +64,12 @@ class Joint:
                 recorder.refuse(f"its backward pass fails: {error}")
             return
         # What the results do not depend on, as what was detached, is not behind them: backward must not go there.
-        reached = [(each, grad) for each, grad in zip(self.inputs, found, strict=True) if grad is not None]
+        reached = [
+            (each, part)
+            for each, edge, grad in zip(self.inputs, edges, found, strict=True)
+            if grad is not None
+            for part in _one_by_one(grad, uses.get(edge, []))
+        ]
         self.inputs = [each for each, _ in reached]
         self.results = [recorder.known(grad) for _, grad in reached]
 
@@ -69,6 +84,28 @@ class Joint:
             made.update([each.number for each in values_in(getattr(item, "results", ()))])
         saved.update(dict.fromkeys([each for each in self.results if each is not None and each.number not in made]))
         return forward, backward, list(saved)
+
+
+def _one_by_one(total: Tensor, uses: Sequence[Tensor]) -> Sequence[Tensor]:
+    """The gradients of a tensor's uses. The engine adds them to those of uses outside in the order of the plain call.
+
+    Of very many, the sum alone is handed on: each of them would take memory of its own.
+    """
+    return uses if 0 < len(uses) <= _MOST_USES else [total]
+
+
+def _has_hooks(outputs: Sequence[Tensor]) -> bool:
+    """Whether a backward pass from here runs hooks: to record it would be one run too many."""
+    waiting: list[Any] = [each.grad_fn for each in outputs]
+    seen: set[int] = set()
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Node) and id(node) not in seen:
+            if node._hooks is not None:
+                return True
+            seen.add(id(node))
+            waiting += [each[0] for each in node.edges if each is not None]
+    return False
 
 
 def _ones_like(tensor: Tensor) -> Tensor:

@@ -36,6 +36,7 @@ import numpy as np
 
 from .._core.generator import Generator
 from .._core.kind import Kind
+from .._core.storage import offset_of
 from .._core.tensor import PLAIN_TYPES, Tensor
 from .._dispatch.interpreter import RUN_OUTSIDE
 from ._facts import Facts
@@ -116,6 +117,10 @@ class State:
         self._sys()
         self._account()
         return self
+
+    def check_offset(self, array: Any, expression: str) -> None:
+        """Check also that an array begins at the same place of its storage: the call has asked for that."""
+        self._check(f"{self._constant(offset_of)}({expression}) != {offset_of(array)}")
 
     def has_seen(self, value: Any) -> bool:
         """Whether what an object holds is part of the checks."""

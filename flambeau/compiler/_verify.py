@@ -295,6 +295,7 @@ class Verified(Compiled):
     """A function whose programs run beside its calls, never in their place."""
 
     _recorder = Witness
+    _backend = "verify"
     verified = 0
     ops = 0
 

@@ -22,6 +22,7 @@ from .._dispatch.abstract.list_rules import are_apart, kernels_for
 from .._dispatch.abstract.tracing import traced_rule
 from .._dispatch.interpreter import Interpreter
 from .._dispatch.op import Op
+from ..compiler._errors import report_fault
 from ._update import advance_steps, update_parameters
 from .adadelta import Adadelta
 from .adagrad import Adagrad
@@ -176,6 +177,8 @@ def _seen(optimizer: Any, group: dict[str, Any], conditions: list[str]) -> tuple
         modes.grad = grad
         for counter, version in zip(counters, versions, strict=True):
             counter[:] = version  # nothing has changed
+    if any(not args[-1][0] for args in seen.updates):
+        raise _Unprepared("a group without gradients")
     if len(seen.updates) != 1 or len(seen.advanced) > 1:
         raise _Unprepared("several updates, or none")
     rule, numbers, lists = seen.updates[0]
@@ -192,12 +195,27 @@ def _counts(value: Any) -> bool:
 
 
 class PreparedStep:
-    """The next steps of an optimizer, without arguments."""
+    """The next steps of an optimizer, without arguments.
+
+    Which parameters a step updates depends on their gradients. Where there are none yet, as in a program that ends with
+    `zero_grad`, the first step that finds some prepares the next ones.
+    """
 
     def __init__(self, optimizer: Any, step: Callable[[Any], Any]) -> None:
         self._optimizer = optimizer
         self._step = step
-        self._groups = [_Group(optimizer, group) for group in optimizer.param_groups]
+        self._groups: list[_Group] | None = None
+        self._is_plain = False
+        """Whether the optimizer's own step has to run every time."""
+        if self._has_gradients():
+            self._prepare()
+
+    def _has_gradients(self) -> bool:
+        return any(each._grad is not None for group in self._optimizer.param_groups for each in group["params"])
+
+    def _prepare(self) -> list[_Group]:
+        optimizer = self._optimizer
+        made = [_Group(optimizer, group) for group in optimizer.param_groups]
         self._attributes = list(vars(optimizer))
         self._state = optimizer.state
         self._states = list(optimizer.state.values())
@@ -205,13 +223,15 @@ class PreparedStep:
             raise _Unprepared("states of a class of its own")
         self._lengths = list(map(len, self._states))
         self._contents = list(chain.from_iterable(map(dict.values, self._states)))
+        self._groups = made
+        return made
 
     def __call__(self) -> Any:
-        gradients: list[Any] = []
-        if not self._holds() or not all(group.holds(gradients) for group in self._groups):
+        found = self._ready()
+        if found is None:
             return self._step(self._optimizer)
-        for group, given in zip(self._groups, gradients, strict=True):
-            if not group.run(given):
+        for group, given in found:
+            if not self._updates(group, given):
                 modes = THREAD.modes
                 grad, modes.grad = modes.grad, False
                 try:
@@ -220,14 +240,43 @@ class PreparedStep:
                     modes.grad = grad
         return None
 
-    def _holds(self) -> bool:
+    def _ready(self) -> list[tuple[_Group, Any]] | None:
+        """The groups with the arrays of their gradients; None: the optimizer's own step has to run."""
+        if self._is_plain:
+            return None
+        try:
+            if self._groups is None:
+                if self._has_gradients():
+                    self._prepare()
+                return None  # this step may still make what the next ones keep
+            gradients: list[Any] = []
+            if not self._holds(self._groups) or not all(group.holds(gradients) for group in self._groups):
+                return None
+            return list(zip(self._groups, gradients, strict=True))
+        except _Unprepared:
+            self._is_plain = True
+        except Exception as error:
+            self._is_plain = True
+            report_fault("a prepared step", error)
+        return None
+
+    def _updates(self, group: _Group, gradients: Any) -> bool:
+        """Whether the kernel of a group has updated its parameters; else nothing was done."""
+        try:
+            return not self._is_plain and group.run(gradients)
+        except Exception as error:
+            self._is_plain = True
+            report_fault("a prepared step", error)
+            return False
+
+    def _holds(self, known: list[_Group]) -> bool:
         """Whether the optimizer has the groups and states that it had, and no hooks."""
         optimizer = self._optimizer
         groups, state = optimizer.param_groups, optimizer.state
         return (
             state is self._state
-            and len(groups) == len(self._groups)
-            and all(map(is_, groups, [each.group for each in self._groups]))
+            and len(groups) == len(known)
+            and all(map(is_, groups, [each.group for each in known]))
             and len(state) == len(self._states)
             and all(map(is_, state.values(), self._states))
             and list(map(len, self._states)) == self._lengths

@@ -1,0 +1,321 @@
+"""Compiled calls do what plain ones do: steps in any order, changed inputs, hooks, several uses of one tensor."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import pytest
+
+import flambeau as torch
+from flambeau import nn
+
+from .orders import Program, difference
+
+SEEDS = [7, 11, 19, 42, 58, 77]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_steps_in_any_order_of_their_statements(seed: int) -> None:
+    assert difference(seed) is None
+
+
+def test_the_orders_are_many() -> None:
+    sources = [Program(seed).source for seed in range(100)]
+    assert len(set(sources)) > 80
+    assert sum(source.splitlines()[-2].strip().endswith("zero_grad()") for source in sources) > 3
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam"])
+def test_a_step_that_ends_with_zero_grad_is_prepared(name: str) -> None:
+    torch.manual_seed(0)
+    model, twin = nn.Linear(3, 2), nn.Linear(3, 2)
+    twin.load_state_dict(model.state_dict())
+    x = torch.ones(4, 3)
+    made: list[Any] = []
+    for each in (model, twin):
+        opt = getattr(torch.optim, name)(each.parameters(), lr=0.1)
+        made.append(opt)
+
+        def step(x: Any, each: Any = each, opt: Any = opt) -> Any:
+            loss = each(x).pow(2).mean()
+            loss.backward()
+            opt.step()
+            opt.zero_grad()
+            return loss
+
+        run = torch.compile(step) if each is model else step
+        for _ in range(8):
+            run(x)
+        if each is model:
+            assert torch.compiler.explain(run).startswith("1 program, no call")
+    assert torch.equal(model.weight, twin.weight)
+    assert all(each.grad is None for each in model.parameters())
+    assert str(made[0].state_dict()) == str(made[1].state_dict())
+
+
+def _trained(model: Any, run: Any, inputs: Any) -> list[Any]:
+    found: list[Any] = []
+    for x in inputs:
+        model.zero_grad()
+        result = run(x)
+        result.sum().backward()
+        found.append([result.tolist(), x.tolist(), None if x.grad is None else x.grad.tolist()])
+        found.append([None if each.grad is None else each.grad.tolist() for each in model.parameters()])
+    return found
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_an_input_that_is_changed_in_place(requires_grad: bool) -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.ReLU(inplace=True), nn.Linear(3, 2))
+    given = torch.randn(6, 4, 3)
+
+    def run(call: Any) -> list[Any]:
+        inputs = [each.clone() for each in given]
+        leaves = [each.requires_grad_() for each in inputs] if requires_grad else inputs
+        return _trained(model, (lambda x: call(x * 1)) if requires_grad else call, leaves)
+
+    compiled = torch.compile(model)
+    assert run(compiled) == run(model)
+    assert torch.compiler.explain(compiled).programs or requires_grad
+
+
+HOOKS = (
+    "register_forward_hook",
+    "register_forward_pre_hook",
+    "register_full_backward_hook",
+    "register_full_backward_pre_hook",
+)
+
+
+@pytest.mark.parametrize("kind", HOOKS)
+@pytest.mark.parametrize("where", ["root", "child", "compiled"])
+def test_hooks_run_once_for_each_call(kind: str, where: str) -> None:
+    model = nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 2))
+    compiled = torch.compile(model)
+    ran: list[str] = []
+
+    def calls(count: int) -> int:
+        ran.clear()
+        for _ in range(count):
+            compiled(torch.ones(4, 3, requires_grad=True)).sum().backward()
+        return len(ran)
+
+    calls(5)
+    target = {"root": model, "child": model[0], "compiled": compiled}[where]
+    handle = getattr(target, kind)(lambda *_: ran.append(kind))
+    assert calls(7) == 7
+    handle.remove()
+    assert calls(5) == 0
+
+
+def test_hooks_of_tensors_run_once_for_each_backward() -> None:
+    ran: list[int] = []
+
+    @torch.compile
+    def f(x: Any) -> Any:
+        y = x * 2
+        y.register_hook(lambda grad: ran.append(1))
+        return y.exp()
+
+    for _ in range(7):
+        f(torch.ones(3, requires_grad=True)).sum().backward()
+    assert len(ran) == 7
+
+
+def _data(torch: Any, x: Any) -> Any:
+    y = x * 2
+    y.data.mul_(2)
+    return y * y
+
+
+def _own_data(torch: Any, x: Any) -> Any:
+    y = torch.sin(x)
+    y.data.add_(1)
+    return y
+
+
+def _data_of_the_input(torch: Any, x: Any) -> Any:
+    x.data.mul_(2)
+    return (x * x).sum()
+
+
+@pytest.mark.parametrize("function", [_data, _own_data, _data_of_the_input])
+def test_changes_of_data(function: Any) -> None:
+    compiled = torch.compile(lambda x: function(torch, x))
+    for turn in range(7):
+        one, other = (torch.linspace(0, 1, 4).add(turn).requires_grad_() for _ in range(2))
+        mine, its = function(torch, one), compiled(other)
+        mine.sum().backward()
+        its.sum().backward()
+        assert mine.tolist() == its.tolist()
+        assert one.tolist() == other.tolist()
+        assert one.grad is not None
+        assert other.grad is not None
+        assert one.grad.tolist() == other.grad.tolist()
+
+
+@pytest.mark.parametrize("uses", [1, 2, 3])
+def test_gradients_of_several_uses_are_added_in_the_plain_order(uses: int) -> None:
+    torch.manual_seed(0)
+    layer = nn.Linear(8, 8)
+
+    def block(x: Any) -> Any:
+        return sum([x, torch.tanh(x), x.sigmoid()][:uses], layer(x))
+
+    compiled = torch.compile(block)
+    for _ in range(8):
+        leaf = torch.randn(5, 8, requires_grad=True)
+        found = []
+        for call in (block, compiled):
+            leaf.grad = layer.weight.grad = None
+            x = leaf * 1.7
+            (x + call(x) + x.cos() + layer.weight.sum()).pow(2).sum().backward()
+            assert leaf.grad is not None
+            assert layer.weight.grad is not None
+            found.append((leaf.grad.tolist(), layer.weight.grad.tolist()))
+        assert found[0] == found[1]
+    assert torch.compiler.explain(compiled).is_whole
+
+
+OFFSETS = {
+    "read": lambda x: x + x.storage_offset(),
+    "of a view": lambda x: x[2:] + x[2:].storage_offset(),
+    "of its own": lambda x: (x * 2)[3:] + (x * 2)[3:].storage_offset(),
+    "as_strided": lambda x: x.as_strided((2, 2), (1, 2)).clone(),
+    "diagonal": lambda x: x.clone().view(3, 3).fill_diagonal_(5.0),
+}
+
+
+@pytest.mark.parametrize("name", sorted(OFFSETS))
+def test_offsets_in_the_storage_are_looked_at(name: str) -> None:
+    function: Any = OFFSETS[name]
+    compiled = torch.compile(function)
+    for turn in range(10):
+        x = torch.arange(40.0)[turn % 3 : turn % 3 + 9]
+        assert compiled(x).tolist() == function(x).tolist()
+
+
+def test_a_copy_of_a_compiled_module_is_compiled_by_itself() -> None:
+    torch.manual_seed(0)
+    compiled = torch.compile(nn.Linear(2, 2))
+    x = torch.ones(2)
+    for _ in range(5):
+        before = compiled(x).tolist()
+    for other in (copy.deepcopy(compiled), pickle.loads(pickle.dumps(compiled))):
+        with torch.no_grad():
+            other.weight.fill_(3.0)
+            other.bias.zero_()
+        assert [other(x).tolist() for _ in range(5)] == [[6.0, 6.0]] * 5
+        assert torch.compiler.explain(other).startswith("1 program")
+    assert compiled(x).tolist() == before
+
+
+def test_names_of_a_compiled_module_are_the_modules() -> None:
+    class Scaled(nn.Module):
+        kind = 7
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(2, 2)
+            self.scale = 2.0
+
+        def forward(self, x: Any) -> Any:
+            return x * self.scale + getattr(self, "extra", 0)
+
+        def __len__(self) -> int:
+            return 5
+
+    model = Scaled()
+    compiled = torch.compile(model, backend="eager")
+    x = torch.ones(2)
+    seen: list[Any] = []
+
+    def note(*values: Any) -> None:
+        seen.append([each.tolist() if isinstance(each, torch.Tensor) else each for each in values])
+
+    compiled.fresh = 1
+    note(model.fresh, compiled.fresh, "fresh" in vars(compiled), "fresh" in dir(compiled))
+    del compiled.fresh
+    note(hasattr(model, "fresh"), hasattr(compiled, "fresh"))
+    with pytest.raises(AttributeError):
+        del compiled.fresh
+    compiled.kind = 8
+    note(model.kind, type(model).kind)
+    note(*[compiled(x) for _ in range(5)])
+    compiled.scale = 3.0
+    note(compiled(x), model(x))
+    compiled.extra = 4.0
+    note(compiled(x), model(x))
+    del compiled.extra
+    note(compiled(x), model(x))
+    compiled.weight = nn.Parameter(torch.ones(1))
+    note([name for name, _ in model.named_parameters()], list(compiled.state_dict()))
+    del compiled.weight
+    note([name for name, _ in compiled.named_parameters()])
+    compiled.more = nn.ReLU()
+    note([name for name, _ in model.named_modules()])
+    note(str(compiled.load_state_dict(compiled.state_dict())))
+    note(isinstance(compiled, nn.Module), type(compiled).__name__, len(compiled))
+    note(compiled.eval().training, model.training, model.train().training, compiled.training)
+    compiled.training = False
+    note(model.training)
+    compiled.forward = lambda x: x * 100
+    note(compiled(x), model(x))
+    note("training" in vars(compiled), compiled._orig_mod is model)
+    names = ["_orig_mod.weight", "_orig_mod.layer.weight", "_orig_mod.layer.bias"]
+    assert (
+        seen
+        == [  # as PyTorch 2.13 has it
+            [1, 1, False, True],
+            [False, False],
+            [8, 7],
+            [[2.0, 2.0]] * 5,
+            [[3.0, 3.0]] * 2,
+            [[7.0, 7.0]] * 2,
+            [[3.0, 3.0]] * 2,
+            [["weight", "layer.weight", "layer.bias"], names],
+            [names[1:]],
+            [["", "layer", "more"]],
+            ["<All keys matched successfully>"],
+            [True, "OptimizedModule", 5],
+            [False, False, True, True],
+            [False],
+            [[100.0, 100.0], [3.0, 3.0]],
+            [False, True],
+        ]
+    )
+
+
+BACKENDS: list[Any] = ["inductor", "eager", "verify", lambda graph, examples: graph.forward]
+
+
+@pytest.mark.parametrize("backend", BACKENDS, ids=["inductor", "eager", "verify", "own"])
+def test_full_graphs_refuse_branches_on_data(backend: Any) -> None:
+    @torch.compile(fullgraph=True, backend=backend)
+    def branches(x: Any) -> Any:
+        return x * 2 if x.sum() > 0 else x * 3
+
+    @torch.compile(fullgraph=True, backend=backend)
+    def prints(x: Any) -> Any:
+        print()
+        return x * 2
+
+    with pytest.raises(torch._dynamo.exc.Unsupported, match=r"(?s)test_same_as_plain.py:\d+\).*in branches"):
+        branches(torch.ones(2))
+    prints(torch.ones(2))
+    with pytest.raises(torch._dynamo.exc.Unsupported, match=r"(?s)print\(\) is called .*test_same_as_plain.py:\d+"):
+        prints(torch.ones(2))
+    good = torch.compile(lambda x: (x * 2).relu(), fullgraph=True, backend=backend)
+    assert [good(torch.ones(2)).tolist() for _ in range(5)] == [[2.0, 2.0]] * 5
+    assert isinstance(torch.compiler.explain(good), str)
+
+
+def test_modules_compiled_in_their_place_are_explained() -> None:
+    model = nn.Linear(2, 2)
+    model.compile()
+    for _ in range(5):
+        model(torch.ones(2))
+    assert torch.compiler.explain(model).startswith("1 program")

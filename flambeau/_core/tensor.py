@@ -502,6 +502,12 @@ class Tensor(TensorMethods):
         prefix = "tensor(" if type(self) in PLAIN_TYPES else f"{type(self).__name__}("
         return tensor_repr(self, default_dtype=DEFAULTS.float, prefix=prefix, contents=tensor_contents)
 
+    def _repr_html_(self) -> str | None:
+        """What notebooks show; a subclass says for itself how it is shown."""
+        from .text.html import tensor_html
+
+        return tensor_html(self) if type(self) in PLAIN_TYPES else None
+
     def __len__(self) -> int:
         if self._array.ndim == 0:
             raise TypeError("len() of a 0-d tensor")

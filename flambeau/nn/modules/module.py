@@ -338,6 +338,12 @@ class Module(Hooks, StateDict, Conversions):
         lines += [f"({name}): {_addindent(repr(module), 2)}" for name, module in self._modules.items()]
         return self._get_name() + ("(\n  " + "\n  ".join(lines) + "\n)" if lines else "()")
 
+    def _repr_html_(self) -> str:
+        """What notebooks show: a tree that can be folded."""
+        from ._html import module_html
+
+        return module_html(self)
+
     def _replicate_for_data_parallel(self) -> Self:
         """A copy for another device: its own dictionaries, without parameters, which the copier supplies."""
         replica = self.__new__(type(self))

@@ -3,11 +3,12 @@ PYTHON ?= python3
 WORKERS ?= 2
 VENV := .venv
 DEMO_VENV := .venv-demo
+DOCS_VENV := .venv-docs
 # To compile every file of every package takes half a minute: what is imported is compiled then.
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
-SOURCES := flambeau tests examples benchmarks tools
+SOURCES := flambeau tests examples benchmarks tools docs
 
-.PHONY: help demo test conformance lint types bench clean
+.PHONY: help demo test conformance lint types bench docs clean
 
 help:
 	@echo "make demo    train a convolutional network on handwritten digits and draw its curves"
@@ -16,6 +17,7 @@ help:
 	@echo "make lint    ruff only"
 	@echo "make types   mypy only"
 	@echo "make bench   the benchmarks, beside PyTorch"
+	@echo "make docs    the documentation's site, in docs/_build/html"
 	@echo "make clean   remove caches, builds, the demo's environment and its output"
 
 # The package is installed in editable form, so an environment is stale only when pyproject.toml changes.
@@ -50,7 +52,17 @@ types: $(VENV)/.installed
 bench: $(VENV)/.installed
 	@set -e; for script in benchmarks/[!_]*.py; do echo "== $$script"; $(VENV)/bin/python $$script; done
 
+$(DOCS_VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(DOCS_VENV)
+	$(DOCS_VENV)/bin/python $(PIP_INSTALL) --editable '.[docs]'
+	@touch $@
+
+# A warning is an error: a broken link, a page that is in no table of contents, code of a tutorial that raises.
+docs: $(DOCS_VENV)/.installed
+	$(DOCS_VENV)/bin/python -m sphinx -b html -j $(WORKERS) --fail-on-warning --keep-going -q docs docs/_build/html
+	@echo "docs/_build/html/index.html; to search, serve it: python -m http.server -d docs/_build/html"
+
 # The test environment stays: its packages take long to download. Remove it by hand with rm -r .venv.
 clean:
-	rm -rf build dist demo-output $(DEMO_VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist demo-output docs/_build docs/reference $(DEMO_VENV) $(DOCS_VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,209 @@
+"""The API reference: a page for each public module, class and function, written before Sphinx reads pages."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from .modules import GROUPS
+from .source_pages import source_link
+
+PACKAGE = "flambeau"
+_SECTION = re.compile(r"^(Args|Returns|Raises|Shape|Note|Example|Examples):$", re.MULTILINE)
+_ENTRY = re.compile(r"^    (\*{0,2}\w+)( \(.*?\))?: ?", re.MULTILINE)
+_TITLES = {"Args": "Parameters", "Example": "Examples"}
+
+
+class Entry(NamedTuple):
+    """A public object: its full name, and the object itself."""
+
+    name: str
+    value: Any
+
+    @property
+    def page(self) -> str:
+        """Its page's name; upper and lower case differ in Python, not on every file system."""
+        return self.name + ("-class" if inspect.isclass(self.value) else "")
+
+    @property
+    def kind(self) -> str:
+        """What Sphinx calls it."""
+        if inspect.isclass(self.value):
+            return "class"
+        return "method" if self.name.startswith(f"{PACKAGE}.Tensor.") else "function"
+
+
+def setup(app: Any) -> dict[str, Any]:
+    """Called by Sphinx."""
+    app.connect("builder-inited", lambda app: write(Path(app.srcdir) / "reference"))
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def write(folder: Path) -> None:
+    """Write all pages below `folder`; files that would not change are left alone, so that Sphinx need not read them."""
+    folder.mkdir(exist_ok=True)
+    pages = {"index.md": _index()}
+    for module in (each for modules in GROUPS.values() for each in modules):
+        entries = list(public_entries(module))
+        pages[f"{_full(module)}.md"] = _module_page(module, entries)
+        pages |= {f"{entry.page}.md": _object_page(entry, module) for entry in entries}
+    for stale in {each.name for each in folder.glob("*.md")} - set(pages):
+        (folder / stale).unlink()
+    for name, text in pages.items():
+        path = folder / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def public_entries(module: str) -> Iterator[Entry]:
+    """The callables that a module, or the class `Tensor`, lists as public."""
+    home = _home(module)
+    names = getattr(home, "__all__", None) or [each for each in dir(home) if not each.startswith("_")]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in sorted(set(names), key=str.lower):
+            value = getattr(home, name, None)
+            if callable(value) and not isinstance(value, ModuleType) and _is_ours(value):
+                yield Entry(f"{_full(module)}.{name}", value)
+
+
+def _full(module: str) -> str:
+    return f"{PACKAGE}.{module}" if module else PACKAGE
+
+
+def _home(module: str) -> Any:
+    return importlib.import_module(PACKAGE).Tensor if module == "Tensor" else importlib.import_module(_full(module))
+
+
+def _is_ours(value: Any) -> bool:
+    """Whether the package defines it: what a module merely imports (`Any`, `dataclass`) is left out."""
+    module = getattr(value, "__module__", None) or PACKAGE
+    return str(module).partition(".")[0] in (PACKAGE, "torch")
+
+
+def _doc(value: Any) -> str:
+    return inspect.getdoc(value) or ""
+
+
+def _summary(value: Any) -> str:
+    """The first paragraph of a docstring, on one line of a table."""
+    return " ".join(_doc(value).split("\n\n")[0].split()).replace("|", "\\|")
+
+
+def _index() -> str:
+    lines = ["# API reference", "", "Every public module, class and function; `import flambeau as torch`.", ""]
+    for group, modules in GROUPS.items():
+        lines += [f"## {group}", "", "| module | content |", "|---|---|"]
+        lines += [f"| [{_full(each)}]({_full(each)}.md) | {_summary(_home(each))} |" for each in modules]
+        lines.append("")
+    lines += ["```{toctree}", ":hidden:", "", *(_full(each) for modules in GROUPS.values() for each in modules), "```"]
+    return "\n".join(lines) + "\n"
+
+
+def _module_page(module: str, entries: list[Entry]) -> str:
+    lines = [f"# {_full(module)}", "", *_markdown(_doc(_home(module))), ""]
+    for title, are_classes in (("Classes", True), ("Methods" if module == "Tensor" else "Functions", False)):
+        chosen = [each for each in entries if inspect.isclass(each.value) is are_classes]
+        if chosen:
+            lines += [f"## {title}", "", "| name | what it does |", "|---|---|"]
+            lines += [
+                f"| [{each.name.rpartition('.')[2]}]({each.page}.md) | {_summary(each.value)} |" for each in chosen
+            ]
+            lines.append("")
+    return "\n".join(lines) + "\n"
+
+
+def _object_page(entry: Entry, module: str) -> str:
+    lines = ["---", "orphan: true", "---", "", f"# {_escaped(entry.name.removeprefix(PACKAGE + '.'))}", ""]
+    lines += [f"[{_full(module)}]({_full(module)}.md) {source_link(entry.value)}", ""]
+    lines += _described(entry.kind, entry.name, entry.value)
+    if inspect.isclass(entry.value):
+        methods = list(_own_methods(entry.value))
+        if methods:
+            lines += ["", "## Methods", ""]
+            for name, value in methods:
+                lines += [*_described("method", f"{entry.name}.{name}", value), ""]
+    return "\n".join(lines) + "\n"
+
+
+def _described(kind: str, name: str, value: Any) -> list[str]:
+    return [f"````{{py:{kind}}} {name}{_signature(value)}", "", *_markdown(_doc(value)), "````"]
+
+
+def _own_methods(cls: type) -> Iterator[tuple[str, Any]]:
+    """The public methods that a class defines itself."""
+    for name, value in sorted(vars(cls).items()):
+        if not name.startswith("_") and inspect.isfunction(value):
+            yield name, value
+
+
+def _signature(value: Any) -> str:
+    """The signature as Sphinx reads it, without annotations that say nothing."""
+    try:
+        signature = inspect.signature(value)
+        shown = [
+            each.replace(
+                annotation=each.empty if str(each.annotation) == "Any" else each.annotation,
+                default=each.default if each.default is each.empty else _Default(each.default),
+            )
+            for each in signature.parameters.values()
+        ]
+        text = str(signature.replace(parameters=shown))
+    except (TypeError, ValueError):
+        return "(*args, **kwargs)"
+    return text.replace("'", "").replace(f"{PACKAGE}.", "").removesuffix(" -> Any")
+
+
+class _Default:
+    """A default as documentation shows it: without addresses or class names in angle brackets."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        text = f'"{self.value}"' if isinstance(self.value, str) else repr(self.value)
+        return getattr(self.value, "__name__", "...") if "<" in text or "\n" in text else text
+
+
+def _markdown(doc: str) -> list[str]:
+    """A docstring as Markdown: sections get headings, parameters a list, examples a fence."""
+    first, *rest = _SECTION.split(doc)
+    lines = _fenced(first.strip("\n"))
+    for title, text in zip(rest[::2], rest[1::2], strict=True):
+        lines += ["", f"**{_TITLES.get(title, title)}**", ""]
+        if title in ("Args", "Raises"):
+            lines += _ENTRY.sub(
+                lambda found: f"- **{_escaped(found[1])}**{_kind(found[2])}: ", text.strip("\n")
+            ).splitlines()
+        else:
+            lines += _fenced(inspect.cleandoc(text.strip("\n")))
+    return lines
+
+
+def _escaped(name: str) -> str:
+    return name.replace("*", "\\*").replace("_", "\\_")
+
+
+def _kind(kind: str | None) -> str:
+    return f" (*{kind[2:-1]}*)" if kind else ""
+
+
+def _fenced(text: str) -> list[str]:
+    """The lines of a text, with a fence around each example that begins with a prompt."""
+    lines: list[str] = []
+    indent = -1
+    for line in text.splitlines():
+        if indent < 0 and line.lstrip().startswith(">>>"):
+            indent = len(line) - len(line.lstrip())
+            lines += ["", "```pycon"]
+        if indent >= 0 and not line.strip():
+            lines.append("```")
+            indent = -1
+        lines.append(line[max(indent, 0) :])
+    return lines if indent < 0 else [*lines, "```"]

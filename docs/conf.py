@@ -1,0 +1,55 @@
+"""Settings of the documentation's site, which `make docs` builds."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+sys.path.insert(0, str(HERE.parent))
+
+project = "Flambeau"
+author = "The Flambeau developers"
+copyright = author
+_settings = (HERE.parent / "pyproject.toml").read_text(encoding="utf-8")
+release = re.findall(r'^version = "(.*)"', _settings, re.MULTILINE)[0]
+version = release.rpartition(".")[0]
+
+extensions = ["myst_nb", "sphinx_copybutton", "sphinx_design", "_site.reference", "_site.source_pages"]
+exclude_patterns = ["_build", "_site"]
+source_suffix = {".md": "myst-nb"}
+
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+nb_execution_mode = "cache"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 180
+nb_merge_streams = True
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+maximum_signature_line_length = 88
+python_use_unqualified_type_names = True
+add_module_names = False
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"Flambeau {release}"
+html_static_path = ["_static"]
+html_css_files = ["flambeau.css"]
+html_logo = "_static/logo.svg"
+html_favicon = "_static/logo.svg"
+html_copy_source = False
+html_show_sourcelink = False
+html_sidebars = {"index": [], "reference/**": ["sidebar-nav-bs"], "reference/flambeau*": []}
+html_theme_options = {
+    "logo": {"text": "Flambeau"},
+    "navbar_end": ["version-switcher", "theme-switcher"],
+    "switcher": {"json_url": "_static/versions.json", "version_match": version},
+    "check_switcher": False,
+    "show_toc_level": 2,
+    "navigation_depth": 2,
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}

@@ -17,6 +17,7 @@ from .._core.modes import THREAD
 from .._core.storage import owner_of
 from .._core.tensor import Tensor
 from .._dispatch.composite import Composite
+from .._dispatch.factory import constant
 from .._dispatch.host_read import sizes
 from .._dispatch.interpreter import Interpreter
 from .._dispatch.op import Op
@@ -239,7 +240,7 @@ class Recorder(Capture):
     def _noted(self, op: Op, value: Any) -> Any:
         if type(value) is Tensor or not is_array(value):
             return super()._noted(op, value)
-        return self._values.get(id(value)) or self._held(value)
+        return self._values.get(id(value)) or self._held(op, value)
 
     def _given(self, op: Op, tensor: Tensor) -> Value:
         found = self._state.tensors.get(id(tensor._array))
@@ -247,10 +248,15 @@ class Recorder(Capture):
             self.refuse(f"{op.name} uses a tensor that the call does not hold")
         return self.new_input(tensor if found is None else found[0])  # checks know the one that the call holds
 
-    def _held(self, array: Any) -> Any:
-        """The value of a bare array: that of a tensor, as positions are given; or data of Python's, which stays."""
+    def _held(self, op: Op, array: Any) -> Any:
+        """The value of a bare array: that of a tensor, as positions are given; or data of Python's, which stays.
+
+        The tensor that `constant` makes lies in the memory of its data, which this call may change in place later.
+        """
         found = self._state.tensors.get(id(array))
-        return array if found is None else self.new_input(found[0])
+        if found is not None:
+            return self.new_input(found[0])
+        return array.copy() if op is constant else array
 
     def misses(self, what: str) -> None:
         self.refuse(f"{what} ({_place(self._watched_frame())})")

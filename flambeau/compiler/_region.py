@@ -45,11 +45,11 @@ class Joint:
         """Whether the call ran backward itself, so that its results have nothing behind them any more."""
         arriving = [_ones_like(each) for each in outputs]
         self.arriving = [recorder.new_input(each) for each in arriving]
+        if (obstacle := _obstacle(recorder, self.outputs)) is not None:
+            recorder.refuse(obstacle)
+            return
         if not self.inputs:
             self.freed = True
-            return
-        if _has_hooks(self.outputs):
-            recorder.refuse("its backward pass has hooks, which run once for each backward")
             return
         edges = [each._edge() or (each, 0) for each in self.inputs]
         uses: Uses = {}
@@ -94,18 +94,22 @@ def _one_by_one(total: Tensor, uses: Sequence[Tensor]) -> Sequence[Tensor]:
     return uses if 0 < len(uses) <= _MOST_USES else [total]
 
 
-def _has_hooks(outputs: Sequence[Tensor]) -> bool:
-    """Whether a backward pass from here runs hooks: to record it would be one run too many."""
-    waiting: list[Any] = [each.grad_fn for each in outputs]
+def _obstacle(recorder: Recorder, outputs: Sequence[Tensor]) -> str | None:
+    """Why a backward pass from here is not recorded, if it has hooks, or ends at a leaf that the call has made."""
+    waiting: list[Any] = [each.grad_fn or each for each in outputs]
     seen: set[int] = set()
     while waiting:
         node = waiting.pop()
-        if isinstance(node, Node) and id(node) not in seen:
+        if isinstance(node, Tensor):
+            value = recorder.value_of(node)
+            if value is not None and value.number not in recorder.program.inputs:
+                return "it makes a leaf that requires gradients, and returns what depends on it"
+        elif node is not None and id(node) not in seen:
             if node._hooks is not None:
-                return True
+                return "its backward pass has hooks, which run once for each backward"
             seen.add(id(node))
             waiting += [each[0] for each in node.edges if each is not None]
-    return False
+    return None
 
 
 def _ones_like(tensor: Tensor) -> Tensor:

@@ -35,17 +35,15 @@ class Found(NamedTuple):
     script: str = ""
 
 
-def examine(kind: str, seed: int, shorten: bool = True) -> Found:
+def examine(kind: str, seed: int) -> Found:
     """Write the program of a seed, run it, and make it short if it fails."""
     writer = KINDS[kind]
     program = writer.write(seed)
     failure = writer.judge(program)
     if failure is None:
         return Found()
-    if shorten:
-        program = shrink(program, writer.judge, failure.kind)
-        failure = writer.judge(program) or failure
-    return Found(failure, script(program))
+    program = shrink(program, writer.judge, failure.kind)
+    return Found(writer.judge(program) or failure, script(program))
 
 
 def _prepare(kind: str) -> Work:

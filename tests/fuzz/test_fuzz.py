@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,21 +14,15 @@ from .suite import examine
 
 _SEEDS = {"training": 20, "tensors": 50, "around": 40}
 _BATCH = 10
-_KNOWN: dict[str, dict[str, str]] = json.loads((Path(__file__).parent / "known.json").read_text())
-"""The seeds whose programs fail, with the reason. The list only becomes shorter."""
 
 
 @pytest.mark.parametrize(
     ("kind", "first"), [(kind, first) for kind, count in _SEEDS.items() for first in range(0, count, _BATCH)]
 )
 def test_random_programs(kind: str, first: int) -> None:
-    known = _KNOWN.get(kind, {})
     for seed in range(first, first + _BATCH):
-        found = examine(kind, seed, shorten=str(seed) not in known)
-        if str(seed) in known:
-            assert found.failure is not None, f"{kind} {seed} passes now: take it off the list"
-        else:
-            assert found.failure is None, f"seed {seed}: {found.failure}\n{found.script}"
+        found = examine(kind, seed)
+        assert found.failure is None, f"seed {seed}: {found.failure}\n{found.script}"
 
 
 @pytest.mark.parametrize("kind", KINDS)

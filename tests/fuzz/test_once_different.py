@@ -1,0 +1,34 @@
+"""Programs that the fuzzers found, each of which failed once: under PyTorch, Flambeau, and Flambeau compiled."""
+
+from __future__ import annotations
+
+import pytest
+
+from .program import judge
+
+_PROGRAMS = {
+    "data that a call makes and changes": """\
+def function():
+    v = torch.tensor([0.5, 1.0, 2.0])
+    v.add_(1)
+    return v
+compiled = compile(function)
+for turn in range(7):
+    see(compiled())
+""",
+    "a leaf that a call makes and returns": """\
+def function(x):
+    leaf = torch.tensor([0.5, 1.0, 2.0], requires_grad=True)
+    return leaf, leaf * x
+compiled = compile(function)
+for turn in range(7):
+    leaf, result = compiled(torch.ones(3))
+    result.sum().backward()
+    see(leaf, leaf.grad, result)
+""",
+}
+
+
+@pytest.mark.parametrize("text", _PROGRAMS.values(), ids=_PROGRAMS.keys())
+def test_once_different(text: str) -> None:
+    assert judge(tuple(text.splitlines())) is None

@@ -16,6 +16,7 @@ _FUNCTIONS = {
     "legacy_tensor": "_ops.create.constants:legacy_tensor",
     "tensor_of_number": "_ops.create.constants:tensor",
     "sum_over": "_ops.reduce.reductions:sum_over",
+    "converted": "_ops.tensor.convert:converted",
     "zeros_like": "_ops.create.like:zeros_like",
     "dispatch_by_class": "_dispatch.public.class_dispatch:watch",
     "is_compiling": "compiler._entry:is_compiling",

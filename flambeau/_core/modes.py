@@ -14,21 +14,50 @@ from typing import Any
 import numpy as np
 
 
+class Ruled:
+    """A function for which autocast has a rule: `own` computes, and what is called for it depends on the thread."""
+
+    __slots__ = ("name", "own")
+
+    def __init__(self, name: str, own: Callable[..., Any]) -> None:
+        self.name, self.own = name, own
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What autocast makes of a call in this thread. (A function that is called often does the look-up itself.)"""
+        return THREAD.modes.autocast[self](*args, **kwargs)
+
+
+class Casts(dict[Ruled, Callable[..., Any]]):
+    """What runs in place of functions that autocast has a rule for: here, where it is off, they themselves."""
+
+    elementwise = False
+    """Whether some elementwise ops are among the functions whose arguments are cast."""
+
+    def __missing__(self, ruled: Ruled) -> Callable[..., Any]:
+        own = self[ruled] = ruled.own
+        return own
+
+
+UNCAST = Casts()
+"""The table of a thread in which autocast is off, and inside functions whose arguments were cast."""
+
+
 class Modes:
     """What ops of one thread have to heed.
 
-    `plain` is True while only the grad and inference modes matter: no interpreter, no mode that sees functions, no
-    forward-mode level, no anomaly detection, no saved-tensor hooks, no autocast of elementwise ops. The short paths
-    test it and leave everything else to the long one. `watcher` is the interpreter that looks on, where nothing but it
-    keeps the modes from being plain.
+    `plain` is True while only the grad and inference modes and autocast matter: no interpreter, no mode that sees
+    functions, no forward-mode level, no anomaly detection, no saved-tensor hooks. The short paths test it and leave
+    everything else to the long one. `watcher` is the interpreter that looks on, where nothing but it keeps the modes
+    from being plain. `autocast` is the table in which functions that autocast has a rule for look up what runs in their
+    place.
     """
 
     __slots__ = (
         "__weakref__",
         "anomaly",
         "anomaly_check_nan",
+        "autocast",
         "backward_pass",
-        "cast",
         "forward_level",
         "functions",
         "grad",
@@ -54,13 +83,13 @@ class Modes:
         self.backward_pass: Any = None  # the innermost running one
         self.saved_hooks: list[tuple[Callable[[Any], Any], Callable[[Any], Any]]] = []
         self.saved_hooks_disabled: str | None = None
-        self.cast: Callable[[str, tuple[Any, ...]], tuple[Any, ...]] | None = None
+        self.autocast: Casts = UNCAST
         self.refresh()
 
     def refresh(self) -> None:
         """Derive `plain` and `watcher`; call it after changing any of the modes that they stand for."""
         stack = self.interpreters
-        others = self.functions or self.anomaly or self.saved_hooks or self.cast or self.forward_level >= 0
+        others = self.functions or self.anomaly or self.saved_hooks or self.forward_level >= 0
         self.plain = not (stack or others)
         self.watcher: Any = stack[0] if len(stack) == 1 and stack[0].only_watches and not others else None
 
@@ -69,7 +98,7 @@ class Modes:
         if self.plain or self.watcher is not None:
             return True
         stack = self.interpreters
-        others = self.functions or self.anomaly or self.saved_hooks or self.cast or self.forward_level >= 0
+        others = self.functions or self.anomaly or self.saved_hooks or self.forward_level >= 0
         return len(stack) == 1 and stack[0].repeats and not others
 
 

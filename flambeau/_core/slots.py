@@ -30,6 +30,8 @@ class Slots:
     """A 0-d tensor of a Python number."""
     sum_over: Callable[[Any, tuple[int, ...], bool], Tensor]
     """`(tensor, dims, keepdim)`: the sum of a tensor that can have gradients over dimensions counted from the front."""
+    converted: Callable[[Any, Any, Any], Tensor]
+    """`(tensor, kind, memory_format)`: a copy as another kind of tensor."""
     zeros_like: Callable[[Any], Tensor]
     """Zeros in the shape, layout and dtype of a tensor."""
     dispatch_by_class: Callable[[Any], None]

@@ -32,11 +32,11 @@ from .._core.process.caller import GENERATED, PACKAGE
 from .._core.slots import SLOTS
 from .._core.tensor import DEFAULT, INFERENCE, MULTI_OUTPUT, NO_GRAD, Tensor, View, new
 from .abstract.meta import run_without_data
+from .call.primitive import CALLS, short_call
 from .gradients.derivative_code import first_apply
 from .gradients.recorder import PROPERTIES, Recorder, nothing, primitive_recorder
 from .interpreter import at_level, interpret, watched
 from .op import Array, Formula, Kernel, Op, name_of_kernel, parameter_names, tensor_parameters
-from .short_call import CALLS, short_call
 
 __all__ = ["Array", "Formula", "Kernel", "Primitive", "primitive", "several"]
 
@@ -191,7 +191,7 @@ class Primitive(Op, Generic[P, Results]):
         return tuple(outputs) if many else outputs[0]  # type: ignore[return-value]  # as many as the kernel returned
 
     def count_call(self) -> None:
-        """Let an op that is called often have a function of its own: see `short_call.py`."""
+        """Let an op that is called often have a function of its own: see `call/primitive.py`."""
         self.calls += 1
         if self.calls != CALLS or not (self.list_position is None or not self.tensor_positions):
             return

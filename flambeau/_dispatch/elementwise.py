@@ -7,7 +7,6 @@ integers to floats, half precision computed in float32) and then found by one di
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Protocol, cast
@@ -35,13 +34,16 @@ from .._core.dtype import (
 )
 from .._core.geometry.layout import arranged
 from .._core.kind import Kind, kind_of
-from .._core.modes import THREAD
+from .._core.modes import THREAD, Ruled
 from .._core.node import OpNode
 from .._core.storage import are_apart
-from .._core.tensor import DIRECT_TYPES, PLAIN_TYPES, Tensor, new
+from .._core.tensor import DIRECT_TYPES, PLAIN_TYPES, Tensor
 from .._core.version import note_change
 from .abstract.meta import arranged_dataless
+from .arguments.autocast_rules import ELEMENTWISE_NAMES
+from .arguments.casting_calls import operands
 from .arguments.promotion import is_number, result_type_of
+from .call.elementwise import grows, is_small, shape_error, short_binary, short_unary
 from .changes.history import end_change
 from .changes.inplace import (
     check_castable,
@@ -104,7 +106,7 @@ class Elementwise(Op):
     record_plainly: Recorder
     """The same in plain modes."""
     short: Callable[..., Tensor] | None = None
-    """The function that users call, which begins with the short path."""
+    """Runs the op by the short path where that is open, on operands as they are: autocast is the caller's affair."""
 
     def __init__(
         self,
@@ -130,6 +132,8 @@ class Elementwise(Op):
         """For kinds that meet: the dtypes to which the operands are converted, if they are, and the body."""
         self.grad_inputs = tuple(position for position, each in enumerate(inputs) if each in formulas)
         self._recorded_as = node, formulas
+        self.ruled = Ruled(name, operands) if name in ELEMENTWISE_NAMES else None
+        """By what autocast's table knows it, if that has a rule for it on some type of device."""
 
     def __getattr__(self, attribute: str) -> Any:
         # Made when the op is first recorded: most programs record few of the ops.
@@ -292,9 +296,8 @@ def unary(
                 return answer
             if not isinstance(input, Tensor):
                 raise TypeError(f"{shown}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-            cast = THREAD.modes.cast
             try:
-                result = run_unary(op, input if cast is None or out is not None else cast(name, (input,))[0])
+                result = run_unary(op, input if op.ruled is None or out is not None else op.ruled(input)[0])
             except Exception as error:
                 explain(error, shown, {"input": input, "out": out})
                 raise
@@ -306,9 +309,10 @@ def unary(
                 _check_same_dtype(result._kind.dtype, out._kind.dtype)
             return write_out(result, out, (input,))
 
-        function = short_unary(op, shown, slow)
+        function = short_unary(op, shown, slow, casts=True)
         return function
 
+    op.short = short_unary(op, name, lambda input, out: run_unary(op, input), casts=False)
     return _published(op, called, (name, *aliases), doc, True, method, inplace)
 
 
@@ -346,8 +350,7 @@ def binary(
                 return answer
             try:
                 if out is None:
-                    cast = THREAD.modes.cast
-                    return run_binary(op, *((input, other) if cast is None else cast(name, (input, other))))
+                    return run_binary(op, *((input, other) if op.ruled is None else op.ruled(input, other)))
                 if isinstance(out, Tensor) and (isinstance(input, Tensor) or isinstance(other, Tensor)):
                     op.check_target(out._kind.dtype, (input, other))
                 return write_out(run_binary(op, input, other), out, (input, other))
@@ -355,9 +358,10 @@ def binary(
                 explain(error, shown, {"input": input, "other": other, "out": out})
                 raise
 
-        function = short_binary(op, shown, slow)
+        function = short_binary(op, shown, slow, casts=True)
         return function
 
+    op.short = short_binary(op, name, lambda input, other, out: run_binary(op, input, other), casts=False)
     return _published(op, called, (name, *aliases), doc, public, method, inplace)
 
 
@@ -374,7 +378,6 @@ def _published(
     first = names[0]
     plain = [each for each in names if "." not in each]
     function = _described(op, called(first), first, doc)
-    op.short = function
 
     def further(alias: str) -> Function:
         return _described(op, called(shown_name(alias)), alias, doc)
@@ -386,131 +389,6 @@ def _published(
     if inplace:
         inplace_names = [f"{each}_" for each in plain]
         publish(changing(f"{first}_"), f"{first}_", changing, inplace_names, inplace_names)
-    return function
-
-
-def short_unary(op: Elementwise, name: str, slow: Callable[[Any, Any], Tensor]) -> Callable[..., Tensor]:
-    """The function of an op of one tensor: the short path, and `slow` for what is not on it."""
-    table = op.table
-
-    def function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-        if type(input) in PLAIN_TYPES and out is None:
-            modes = THREAD.modes
-            entry = table.get(input._kind)
-            if entry is not None and modes.plain:
-                array = input._array
-                small, kind, large = entry
-                try:
-                    if small is large:
-                        array = large.of_one(array)
-                    else:
-                        array = (small if array.size < LARGE else large)(array)
-                except MemoryError as error:
-                    explain(error, name, {})
-                    raise
-                if type(array) is not kind.backend.array_class:
-                    array = kind.backend.asarray(array)
-                output: Tensor = new(Tensor)
-                output._array = array
-                output._kind = kind
-                output._counter = None if modes.inference else [0, None]
-                output._requires_grad = False
-                output._grad_fn = None
-                output._output_nr = 0
-                output._grad = None
-                output._view = None
-                output._extra = None
-                if (
-                    modes.grad
-                    and (input._requires_grad or (input._view is not None and input.requires_grad))
-                    and kind.differentiable
-                    and not modes.inference
-                ):
-                    op.record_plainly((input,), output)
-                return output
-        return slow(input, out)
-
-    return function
-
-
-def short_binary(op: Elementwise, name: str, slow: Callable[[Any, Any, Any], Tensor]) -> Callable[..., Tensor]:
-    """The function of an op of two operands: the short path, and `slow` for what is not on it."""
-    table, mixed, tensors_only = op.table, op.mixed, op.tensors_only
-
-    def function(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
-        if type(input) in PLAIN_TYPES and out is None:
-            modes = THREAD.modes
-            kind = input._kind
-            entry = table.get(kind)
-            if entry is not None and modes.plain:
-                array = input._array
-                if type(other) in PLAIN_TYPES:
-                    operand = other._array
-                    if other._kind is not kind:
-                        met = mixed.get((kind, other._kind))
-                        if met is None or not (array.ndim and operand.ndim):
-                            return slow(input, other, None)
-                        first, second, entry = met
-                        if first is not None:
-                            array = array.astype(first)
-                        if second is not None:
-                            operand = operand.astype(second)
-                elif type(other) is float or type(other) is int:
-                    # Python numbers adapt to the tensor's dtype, in NumPy as here; integers may not fit in it.
-                    if kind.differentiable and not tensors_only:
-                        operand = other
-                    elif kind.dtype.category == INTEGER and _is_small(other) and not tensors_only:
-                        operand = other = np.asarray(other, array.dtype)
-                    else:
-                        return slow(input, other, None)
-                else:
-                    return slow(input, other, None)
-                small, kind, large = entry
-                try:
-                    if small is large:
-                        array = large.of_two(array, operand)
-                    elif array.size < LARGE:
-                        stays = operand is other or operand.size * array.size < LARGE or not grows(array, operand)
-                        array = (small if stays else large)(array, operand)
-                    else:
-                        array = large(array, operand)
-                except ValueError:
-                    raise shape_error(name, input, other) from None
-                except MemoryError as error:
-                    explain(error, name, {})
-                    raise
-                if type(array) is not np.ndarray:
-                    if type(array) is not kind.backend.array_class:
-                        array = kind.backend.asarray(array)
-                elif array.ndim > 1 and operand is not other and not input._array.flags.c_contiguous:
-                    array = arranged(array, input._array, other._array)
-                output: Tensor = new(Tensor)
-                output._array = array
-                output._kind = kind
-                output._counter = None if modes.inference else [0, None]
-                output._requires_grad = False
-                output._grad_fn = None
-                output._output_nr = 0
-                output._grad = None
-                output._view = None
-                output._extra = None
-                if (
-                    modes.grad
-                    and (
-                        input._requires_grad
-                        or (input._view is not None and input.requires_grad)
-                        or (
-                            operand is not other
-                            and (other._requires_grad or (other._view is not None and other.requires_grad))
-                        )
-                    )
-                    and kind.differentiable
-                    and not modes.inference
-                ):
-                    op.record_plainly((input, other), output)
-                return output
-        return slow(input, other, out)
-
     return function
 
 
@@ -588,16 +466,6 @@ def run_binary(op: Elementwise, left: Any, right: Any) -> Tensor:
     return _finish(op, (left, right), array, result_kind)
 
 
-def grows(small: Any, operand: Any) -> bool:
-    """Whether the result of a small array and an operand is large: that one is, or both are broadcast."""
-    if type(operand) is not np.ndarray or operand.size * small.size < LARGE or operand.shape == small.shape:
-        return False
-    try:
-        return math.prod(joint_shape(small.shape, operand.shape)) >= LARGE
-    except ValueError:  # they do not fit: whoever computes says so
-        return False
-
-
 def _remember_mixed(op: Elementwise, left: Kind, right: Kind, common: Kind) -> None:
     """Let the next tensors of these kinds meet without looking for what they have in common."""
     kinds = (left, right, common)
@@ -651,24 +519,6 @@ def _as_array(operand: Any, array_type: Any) -> Any:
     return operand if is_array(operand) else as_type(np.asarray(operand), array_type)
 
 
-def shape_error(name: str, left: Any, right: Any) -> Exception:
-    """PyTorch's error for shapes that do not broadcast, with both shapes and the rule."""
-    if not (isinstance(left, Tensor) and isinstance(right, Tensor)):
-        return RuntimeError(f"{name}(): cannot combine {left!r} and {right!r}")
-    a, b = left._array.shape, right._array.shape
-    ndim = max(len(a), len(b))
-    for position in range(-1, -ndim - 1, -1):
-        size_a = a[position] if len(a) >= -position else 1
-        size_b = b[position] if len(b) >= -position else 1
-        if size_a != size_b and 1 not in (size_a, size_b):
-            return RuntimeError(
-                f"The size of tensor a ({size_a}) must match the size of tensor b ({size_b}) at non-singleton "
-                f"dimension {ndim + position}: {name} of shapes {list(a)} and {list(b)}. Sizes must be equal, or one "
-                "of them 1."
-            )
-    return RuntimeError(f"{name}(): shapes {list(a)} and {list(b)}")
-
-
 def _changing(op: Elementwise, function: Callable[..., Tensor], name: str) -> Callable[..., Tensor]:
     """The in-place form of the function of an op."""
 
@@ -690,11 +540,6 @@ def _changing(op: Elementwise, function: Callable[..., Tensor], name: str) -> Ca
     inplace.__name__ = name
     inplace.__doc__ = of_elementwise(f"In-place form of `{op.title}`.", name, len(op.parameters), takes_out=False)
     return at_home(inplace, name)
-
-
-def _is_small(number: Any) -> bool:
-    """Whether a number is one of every integer dtype."""
-    return type(number) is int and 0 <= number < 128
 
 
 def _write(entry: Entry, target: Any, *operands: Any) -> None:
@@ -742,7 +587,7 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
         # Numbers adapt to the dtype of the array.
         direct = (
             (type(other) is float or type(other) is int)
-            and (target._kind.differentiable or (_is_small(other) and target._kind.dtype.category == INTEGER))
+            and (target._kind.differentiable or (is_small(other) and target._kind.dtype.category == INTEGER))
             and not (modes.grad and target.requires_grad)
             and (array.base is None or 0 not in array.strides)
         )

@@ -21,6 +21,7 @@ from .._core.geometry.layout import arranged
 from .._core.modes import THREAD
 from .._core.node import Node, OpNode
 from .._core.process.locks import new_reentrant_lock
+from .._core.slots import SLOTS
 from .._core.tensor import Tensor, View, new_counter
 from .._dispatch.arguments.broadcast import expandable, sum_to_shape
 from .._dispatch.dispatch import Array, primitive
@@ -479,6 +480,9 @@ def checked(gradient: Tensor, target: Target, number: int, source: Any) -> Tenso
             )
         gradient = sum_to_shape(gradient, shape)
     if gradient._kind is not kind:
+        given = gradient._kind
+        if type(gradient) is Tensor and given.device is kind.device and not (given.indirect or given.dtype.is_complex):
+            return SLOTS.converted(gradient, kind.plain, None)
         if kind.dtype.is_complex or not gradient._kind.dtype.is_complex:
             gradient = gradient.to(kind.dtype)
         else:

@@ -14,9 +14,10 @@ from .._core.geometry.layout import arranged
 from .._core.kind import kind_of_array
 from .._core.modes import THREAD
 from .._core.tensor import Tensor
+from .._dispatch.call.elementwise import grows
 from .._dispatch.composite import Composite
 from .._dispatch.dispatch import Primitive
-from .._dispatch.elementwise import Elementwise, grows
+from .._dispatch.elementwise import Elementwise
 from .._dispatch.factory import Factory, constant
 from .._dispatch.op import Op
 from .._dispatch.writer import Writer

@@ -11,9 +11,9 @@ import pytest
 
 import flambeau as T
 from flambeau._core.node import OpNode
+from flambeau._dispatch.call.primitive import CALLS
 from flambeau._dispatch.dispatch import Primitive, primitive, several
 from flambeau._dispatch.op import OPS, Array
-from flambeau._dispatch.short_call import CALLS
 
 # Tensors (a, b and c of one shape), a list, results that are several, views, results of another dtype.
 CALLS_OF: dict[str, Callable[[Any, Any, Any], Any]] = {

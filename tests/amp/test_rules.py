@@ -16,6 +16,7 @@ import flambeau
 from flambeau._dispatch.arguments import autocast_rules
 from flambeau._dispatch.public import registry
 from tests.conformance.translate import translate
+from tests.support.autocast import rules_of_cuda_on_cpu
 
 ALSO = {
     "__matmul__", "__rmatmul__", "add", "einsum", "exp", "inner", "linalg.matrix_power", "linalg.multi_dot", "mv",
@@ -94,9 +95,8 @@ def _expected(info: Any, call: Any, device: str, lower: str) -> list[str] | None
 
 @pytest.mark.parametrize(("device", "lower"), [("cpu", "bfloat16"), ("cpu", "float16"), ("cuda", "float16")])
 def test_database(device, lower, monkeypatch):
-    if device == "cuda":  # its rules, tried out on the CPU
-        monkeypatch.setitem(autocast_rules.RULES, "cpu", autocast_rules.RULES["cuda"])
-        monkeypatch.setitem(autocast_rules.ELEMENTWISE, "cpu", autocast_rules.ELEMENTWISE["cuda"])
+    if device == "cuda":
+        rules_of_cuda_on_cpu(monkeypatch)
     named = {*autocast_rules.RULES["cpu"], *autocast_rules.ELEMENTWISE.get("cpu", {})} | ALSO
     wrong, seen = [], set()
     for info in op_db:
@@ -141,13 +141,13 @@ def test_rules_are_for_public_functions(device):
     found = set()
     for functions in registry.FUNCTIONS.values():
         for function in map(registry.resolved, functions.values()):
-            if "by_rule" in getattr(function, "__globals__", ()):
+            if "ruled" in getattr(function, "__globals__", ()):
                 found.add(f"{function.__module__}.{function.__qualname__}".removeprefix("flambeau."))
     assert autocast_rules.RULES[device].keys() <= found
 
 
 def test_binary_cross_entropy_is_refused_on_cuda(monkeypatch):
-    monkeypatch.setitem(autocast_rules.RULES, "cpu", autocast_rules.RULES["cuda"])
+    rules_of_cuda_on_cpu(monkeypatch)
     half = flambeau.full((2,), 0.5)
     with flambeau.autocast("cpu"), pytest.raises(RuntimeError, match="unsafe to autocast"):
         flambeau.nn.functional.binary_cross_entropy(half, half)

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from .array import DeviceArray, empty_beside
+from typing import Any
+
+from ..._core.dtype import bfloat16, float16, float32
+from .array import DeviceArray, empty_beside, is_dense
 from .driver import driver
+from .ufuncs import cast
+
+_REAL = frozenset(each.numpy for each in (float32, float16, bfloat16))
+"""The types of numbers that are rounded alike by everyone."""
 
 
 def copied_like(self: DeviceArray, like: DeviceArray) -> DeviceArray | None:
@@ -14,3 +21,12 @@ def copied_like(self: DeviceArray, like: DeviceArray) -> DeviceArray | None:
     made = empty_beside(like, given.dtype)
     driver().copy(made.pointer, self.pointer, given.nbytes)
     return made
+
+
+def to_copy(self: DeviceArray, dtype: Any, memory_format: Any) -> DeviceArray | None:
+    """A copy of another dtype, with the dimensions in memory in the same order."""
+    source, target = self.form.dtype, dtype.numpy
+    if memory_format is not None or source not in _REAL or target not in _REAL or not is_dense(self.form):
+        return None
+    compiled = cast(source, target)
+    return None if compiled is None else compiled.unary(self)

@@ -41,6 +41,7 @@ _PLACES = {
     "bernoulli_tensor_": "random.bernoulli_tensor",
     "dropout_mask_": "random.dropout_mask",
     "copied_like": "copies.copied_like",
+    "to_copy": "copies.to_copy",
     "check_rows": "gather.check_rows",
     "embedding": "gather.embedding",
     "index_select": "gather.index_select",

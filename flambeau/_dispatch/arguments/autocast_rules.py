@@ -1,81 +1,45 @@
 """Which functions autocast casts the inputs of, for each type of device, and to what.
 
-The keys are the public names of functions, with their namespace. A rule is called with the function's own body, its
-arguments and a caster (`autocast.Caster`), and returns the result.
+The keys are the public names of functions, with their namespace. A rule is a word, a condition, or a function that
+is called with the function's own body, its arguments and a caster (`casting_calls.Caster`), and returns the result.
 """
 
 from __future__ import annotations
 
-import functools
-import inspect
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from ..._core.dtype import float32
 
-Rule = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any], Any], Any]
+LOWER, FULL, WIDEST, FULL_RESULT = "lower", "full", "widest", "full_result"
+"""Rules: in the lower precision (products of matrices and what is made of them); in float32 (what needs the range or
+the precision); in the widest dtype of the inputs (what only brings tensors together); with `dtype=float32` unless the
+caller says otherwise (sums and their kin)."""
 
 
-def lower(body: Any, args: Any, kwargs: Any, caster: Any) -> Any:
-    """In the lower precision: products of matrices and what is made of them."""
-    args, kwargs = caster.cast_all(args, kwargs, caster.lower)
-    return body(*args, **kwargs)
+class FullIf(NamedTuple):
+    """In float32 if an argument is one of some values: `among` them, or else if it is none of them."""
 
-
-def full(body: Any, args: Any, kwargs: Any, caster: Any) -> Any:
-    """In float32: what needs the range or the precision."""
-    args, kwargs = caster.cast_all(args, kwargs, float32)
-    return body(*args, **kwargs)
-
-
-def widest(body: Any, args: Any, kwargs: Any, caster: Any) -> Any:
-    """In the widest dtype of the inputs: what only brings tensors together."""
-    args, kwargs = caster.cast_all(args, kwargs, caster.widest((*args, *kwargs.values())))
-    return body(*args, **kwargs)
-
-
-def full_result(body: Any, args: Any, kwargs: Any, caster: Any) -> Any:
-    """With `dtype=float32` unless the caller says otherwise: sums and their kin."""
-    bound = _signature(body).bind(*args, **kwargs)
-    if caster.is_eligible(args[0] if args else None) and bound.arguments.get("dtype") is None:
-        bound.arguments["dtype"] = float32
-    return body(*bound.args, **bound.kwargs)
+    parameter: str
+    values: tuple[Any, ...]
+    among: bool
 
 
 def lower_result(body: Any, args: Any, kwargs: Any, caster: Any) -> Any:
     """In the precision of the inputs up to the last step, which is a product of matrices."""
-    return caster.cast(body(*args, **kwargs), caster.lower)
+    return caster.in_lower(body(*args, **kwargs))
 
 
 def by_state(body: Any, args: Any, kwargs: Any, caster: Any) -> Any:
     """Recurrent steps: products in the lower precision, the state in its own."""
     position = 1 if isinstance(args[1], (list, tuple)) or args[1].is_floating_point() else 2  # 2: after batch_sizes
     state = args[position]
-    low, low_kwargs = caster.cast_all(args, kwargs, caster.lower)
+    low, low_kwargs = caster.all_in(LOWER, args, kwargs)
     if (state[0] if isinstance(state, (list, tuple)) else state).dtype is not float32:
         return body(*low, **low_kwargs)
     rounded = *low[:position], state, *low[position + 1 :]
-    back, back_kwargs = caster.cast_all(rounded, low_kwargs, float32)
+    back, back_kwargs = caster.all_in(FULL, rounded, low_kwargs)
     return body(*back, **back_kwargs)
-
-
-def full_unless_constant(body: Any, args: Any, kwargs: Any, caster: Any) -> Any:
-    """Padding: by reflection and replication in float32."""
-    arguments = _signature(body).bind(*args, **kwargs).arguments
-    listed = arguments.get("mode") in ("reflect", "replicate")
-    return (full if listed else _as_it_is)(body, args, kwargs, caster)
-
-
-def full_unless_area(body: Any, args: Any, kwargs: Any, caster: Any) -> Any:
-    """Interpolation in float32; by area it is a mean of neighbours."""
-    mode = _signature(body).bind(*args, **kwargs).arguments.get("mode")
-    return (_as_it_is if mode == "area" else full)(body, args, kwargs, caster)
-
-
-def full_without_indices(body: Any, args: Any, kwargs: Any, caster: Any) -> Any:
-    """Pooling, in float32 unless it is asked for indices too."""
-    indices = _signature(body).bind(*args, **kwargs).arguments.get("return_indices")
-    return (_as_it_is if indices else full)(body, args, kwargs, caster)
 
 
 def refused(body: Any, args: Any, kwargs: Any, caster: Any) -> NoReturn:
@@ -86,13 +50,7 @@ def refused(body: Any, args: Any, kwargs: Any, caster: Any) -> NoReturn:
     )
 
 
-def _as_it_is(body: Any, args: Any, kwargs: Any, caster: Any) -> Any:
-    return body(*args, **kwargs)
-
-
-@functools.cache
-def _signature(body: Any) -> inspect.Signature:
-    return inspect.signature(body)
+Rule = str | FullIf | Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any], Any], Any]
 
 
 def _table(*groups: tuple[Rule, str]) -> dict[str, Rule]:
@@ -115,11 +73,11 @@ _LOSSES = """
 
 RULES: dict[str, dict[str, Rule]] = {
     "cpu": _table(
-        (lower, f"{_PRODUCTS} lstm rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell"),
+        (LOWER, f"{_PRODUCTS} lstm rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell"),
         (lower_result, "corrcoef cov linalg.pinv"),
         (by_state, "gru gru_cell lstm_cell"),
         (
-            full,
+            FULL,
             f"""
             {_LOSSES} cdist cholesky cholesky_inverse cholesky_solve ctc_loss geqrf grid_sampler grid_sampler_2d
             grid_sampler_3d inverse lu lu_solve nanquantile orgqr ormqr pca_lowrank pinverse polar prod qr quantile
@@ -134,20 +92,20 @@ RULES: dict[str, dict[str, Rule]] = {
             nn.functional.max_unpool1d nn.functional.max_unpool2d nn.functional.max_unpool3d
             """,
         ),
-        (full_without_indices, "max_pool3d nn.functional.max_pool3d"),
-        (full_unless_constant, "nn.functional.pad"),
-        (widest, "cat column_stack dstack hstack index_copy stack vstack"),
+        (FullIf("return_indices", (True,), False), "max_pool3d nn.functional.max_pool3d"),
+        (FullIf("mode", ("reflect", "replicate"), True), "nn.functional.pad"),
+        (WIDEST, "cat column_stack dstack hstack index_copy stack vstack"),
     ),
     "cuda": _table(
         (
-            lower,
+            LOWER,
             f"""
             {_PRODUCTS} addmv addr chain_matmul convolution einsum gru gru_cell linalg.multi_dot lstm lstm_cell mv
             rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell
             """,
         ),
         (
-            full,
+            FULL,
             f"""
             {_LOSSES} cdist cosine_similarity dist group_norm layer_norm linalg.matrix_norm linalg.norm
             linalg.vector_norm logsumexp native_layer_norm norm pdist pow renorm rms_norm square
@@ -156,10 +114,10 @@ RULES: dict[str, dict[str, Rule]] = {
             nn.functional.upsample_nearest
             """,
         ),
-        (full_unless_area, "nn.functional.interpolate"),
-        (full_result, "cumprod cumsum log_softmax nn.functional.softmin prod softmax sum"),
+        (FullIf("mode", ("area",), False), "nn.functional.interpolate"),
+        (FULL_RESULT, "cumprod cumsum log_softmax nn.functional.softmin prod softmax sum"),
         (
-            widest,
+            WIDEST,
             """
             addcdiv addcmul bilinear cross dot grid_sampler index_put nn.functional.grid_sample scatter_add tensordot
             vdot
@@ -172,11 +130,14 @@ RULES: dict[str, dict[str, Rule]] = {
 
 ELEMENTWISE: dict[str, dict[str, Rule]] = {
     "cuda": _table(
-        (full, "acos asin cosh erfinv exp expm1 log log10 log1p log2 reciprocal rsqrt sinh tan"),
-        (widest, "atan2"),
+        (FULL, "acos asin cosh erfinv exp expm1 log log10 log1p log2 reciprocal rsqrt sinh tan"),
+        (WIDEST, "atan2"),
     )
 }
 """The same for elementwise ops, by the names of the ops."""
 
 NAMES = frozenset(name for rules in RULES.values() for name in rules)
 """The functions that have a rule for some type of device."""
+
+ELEMENTWISE_NAMES = frozenset(name for rules in ELEMENTWISE.values() for name in rules)
+"""The elementwise ops among them."""

@@ -16,7 +16,7 @@ _IN_FULL = (kind_of(float32, CPU), kind_of(float64, CPU))
 def unrecorded(first: Any, *others: Any) -> bool:
     """Whether what is computed from these values is watched by nobody, and the tensors among them are plain arrays."""
     modes = THREAD.modes
-    if modes.grad or not modes.plain:
+    if modes.grad or not modes.plain or modes.autocast.elementwise:
         return False
     if type(first) in PLAIN_TYPES:
         if not TAKEN[first._kind]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar, cast
 
+from ..._core.modes import THREAD, Ruled
 from ..._core.process.caller import GENERATED, warn_user
 from ..._core.subclasses import all_plain
 from ..._core.tensor import DIRECT_TYPES, Tensor
@@ -26,7 +27,7 @@ Writer = Callable[[Any, Any, tuple[Any, ...]], Any]
 
 NO_NAMES: Mapping[str, str] = MappingProxyType({})
 CASTING: list[Any] = []
-"""Not empty while autocast is on in some thread: functions that have a rule then ask `autocast.run_by_rule`."""
+"""Not empty while autocast is on in some thread: functions that have a rule then look into the thread's table."""
 
 NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}
 """Keyword names of NumPy that PyTorch takes as well."""
@@ -110,7 +111,7 @@ def _computing(spelling: _Spelling, parameters: list[Any], takes_out: bool, cast
         ]
         if len(by_name) == len(absent) > 0:
             return f"return body({', '.join(positional)}) if {' and '.join(absent)} else body({passed})", ""
-    compute = f"return (body if not CASTING else by_rule)({passed})" if casts else f"return body({passed})"
+    compute = f"return {'(THREAD.modes.autocast[ruled] if CASTING else body)' if casts else 'body'}({passed})"
     if not takes_out:
         return compute, ""
     return f"if out is None: {compute}", f"(body if not CASTING else uncast(body))({passed})"
@@ -209,7 +210,7 @@ def with_protocol(
         "OLDER": older, "reordered": reordered, "write_out": out if callable(out) else store_exactly, **defaults,
     }  # fmt: skip
     if casts:
-        scope["by_rule"] = by_rule(rule or label, body)
+        scope.update(ruled=Ruled(rule or label, body), THREAD=THREAD)
     exec(compiled_sources([(file, source)])[0], scope)
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     wrapped: Function = scope.pop(name)
@@ -361,20 +362,6 @@ def write_out(result: Result, out: Any, operands: tuple[Any, ...] = ()) -> Resul
 
 
 # ----- autocast -------------------------------------------------------------------------------------------------------
-
-
-def by_rule(name: str, own: Body) -> Body:
-    """`own`, to be called as the public function `name` is: within a region of autocast, on cast arguments."""
-
-    @functools.wraps(own)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if not CASTING:
-            return own(*args, **kwargs)
-        from ..arguments.autocast import run_by_rule
-
-        return run_by_rule(name, own, args, kwargs)
-
-    return cast(Body, call)
 
 
 def uncast(own: Body) -> Body:

@@ -19,9 +19,9 @@ from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._dispatch.abstract.meta import shape_in_elements
 from ..._dispatch.arguments.promotion import Operand, is_number, result_type_of
 from ..._dispatch.arguments.scalar import fitting
+from ..._dispatch.call.elementwise import shape_error
 from ..._dispatch.changes.exact_out import store_exactly
 from ..._dispatch.dispatch import Array, primitive, several
-from ..._dispatch.elementwise import shape_error
 from ..._dispatch.factory import constant_beside
 from ..._dispatch.one_by_one import one_by_one
 from ..._dispatch.public.protocol import write_out

@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from ..._core.arrays.quick import dim_moved, joint_shape
+from ..._core.modes import Ruled
 from ..._core.process.caller import warn_user_once
 from ..._core.tensor import Tensor
+from ..._dispatch.call.elementwise import shape_error
 from ..._dispatch.changes.exact_out import store_exactly
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.elementwise import shape_error
 from ..._dispatch.factory import constant_beside
-from ..._dispatch.public.protocol import by_rule, write_out
+from ..._dispatch.public.protocol import write_out
 from ..._dispatch.public.registry import public
 from ..pointwise.binary import conj, mul
 from ..shape.view import _contiguous_clone, _permute, _unsafe_view, _unsqueeze, reshaped, wrap_dim
 from ..tensor.copy import _clone
 from .matmul import checked_mm, dot, element_name, matmul
 
-_checked_mm, _matmul = by_rule("mm", checked_mm), by_rule("matmul", matmul)
+_Product = Callable[[Tensor, Tensor], Tensor]
+_checked_mm: _Product = Ruled("mm", checked_mm)
+_matmul: _Product = Ruled("matmul", matmul)
 
 # ----- tensordot ----------------------------------------------------------------------------------------------------
 

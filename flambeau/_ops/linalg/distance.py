@@ -15,9 +15,9 @@ from ..._core.geometry.layout import contiguous_array
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.precision import as_floating
 from ..._dispatch.arguments.promotion import result_type_of
+from ..._dispatch.call.elementwise import shape_error
 from ..._dispatch.composite import composite
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.elementwise import shape_error
 from ..._dispatch.factory import constant_beside
 from ..._dispatch.public.registry import public
 from ..reduce.norm import _norm_gradient, _norm_of, vector_norm

@@ -11,18 +11,18 @@ import string
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from ..._core.modes import Ruled
 from ..._core.tensor import Tensor
 from ..._dispatch.abstract.list_rules import unrecorded
 from ..._dispatch.arguments.promotion import Operand
 from ..._dispatch.public.overrides import ARRANGED
-from ..._dispatch.public.protocol import by_rule
 from ..._dispatch.public.registry import public
 from ..pointwise.binary import mul
 from ..shape.parts import diagonal
 from ..shape.view import _permute, reshaped, unsqueeze
 from .matmul import bmm
 
-_bmm = by_rule("bmm", bmm)
+_bmm = Ruled("bmm", bmm)
 
 _ELLIPSIS = "."
 _LETTERS = string.ascii_uppercase + string.ascii_lowercase

@@ -13,13 +13,14 @@ from ..._core.arrays.quick import joint_shape
 from ..._core.backend import as_array
 from ..._core.dtype import BOOL, C_NAMES, INTEGER, LEGACY_NAMES, promote_types
 from ..._core.geometry.layout import contiguous_array
+from ..._core.modes import THREAD, Ruled
 from ..._core.tensor import DIRECT_TYPES, Tensor
+from ..._dispatch.call.elementwise import shape_error
 from ..._dispatch.changes.exact_out import store_exactly
 from ..._dispatch.composite import composite
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.elementwise import shape_error
 from ..._dispatch.public.overrides import has_override, run_override
-from ..._dispatch.public.protocol import CASTING, by_rule, explain, write_out
+from ..._dispatch.public.protocol import CASTING, explain, write_out
 from ..._dispatch.public.registry import export_method, public
 from ..pointwise.binary import conj, mul
 from ..shape.view import _contiguous_clone, _t, _transpose, _unsafe_view, _unsqueeze, expanded_shape, reshaped
@@ -74,14 +75,14 @@ def _is_column_major(sizes: tuple[int, ...], strides: tuple[int, ...]) -> bool:
 def _mm_left(grad: Tensor, mat2: Tensor, self_sym_sizes: Any, self_sym_strides: Any) -> Tensor:
     """The gradient of the left matrix, in the memory order that this matrix has."""
     if _is_column_major(self_sym_sizes, self_sym_strides):
-        return _t((_mm_by_rule if CASTING else _mm)(conj(mat2), _t(grad)))
-    return (_mm_by_rule if CASTING else _mm)(grad, conj(_t(mat2)))
+        return _t((THREAD.modes.autocast[_RULED_MM] if CASTING else _mm)(conj(mat2), _t(grad)))
+    return (THREAD.modes.autocast[_RULED_MM] if CASTING else _mm)(grad, conj(_t(mat2)))
 
 
 def _mm_right(grad: Tensor, self: Tensor, mat2_sym_sizes: Any, mat2_sym_strides: Any) -> Tensor:
     if _is_column_major(mat2_sym_sizes, mat2_sym_strides):
-        return _t((_mm_by_rule if CASTING else _mm)(_t(grad), conj(self)))
-    return (_mm_by_rule if CASTING else _mm)(conj(_t(self)), grad)
+        return _t((THREAD.modes.autocast[_RULED_MM] if CASTING else _mm)(_t(grad), conj(self)))
+    return (THREAD.modes.autocast[_RULED_MM] if CASTING else _mm)(conj(_t(self)), grad)
 
 
 @primitive("MmBackward0", self=_mm_left, mat2=_mm_right, fuses=False)
@@ -91,7 +92,7 @@ def _mm(self: Array, mat2: Array) -> Array:
     return product(self, mat2, array_dot, "addmm_impl_cpu_")
 
 
-_mm_by_rule = by_rule("mm", _mm)
+_RULED_MM = Ruled("mm", _mm)
 
 
 def check_mm(left: Tensor, right: Tensor) -> None:
@@ -115,7 +116,7 @@ def checked_mm(left: Tensor, right: Tensor) -> Tensor:
     """The product of two tensors that are known to be matrices."""
     if left._kind is not right._kind or left._array.shape[1] != right._array.shape[0]:
         check_mm(left, right)
-    return (_mm_by_rule if CASTING else _mm)(left, right)
+    return (THREAD.modes.autocast[_RULED_MM] if CASTING else _mm)(left, right)
 
 
 @public(out=True)
@@ -338,7 +339,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     return _batched(input, other)
 
 
-_matmul_by_rule = by_rule("matmul", matmul)
+_RULED_MATMUL = Ruled("matmul", matmul)
 
 
 def _batched_on_arrays(left: Array, right: Array) -> Any:
@@ -422,18 +423,18 @@ def _matmul_operator(self: Any, other: Any, *, out: Any = None) -> Any:
         left, right = self._array, other._array
         if left.ndim == 2 and right.ndim == 2 and self._kind is other._kind and left.shape[1] == right.shape[0]:
             try:
-                return (_mm_by_rule if CASTING else _mm)(self, other)
+                return (THREAD.modes.autocast[_RULED_MM] if CASTING else _mm)(self, other)
             except MemoryError as error:
                 explain(error, "matmul", {})
                 raise
-        return (_matmul_by_rule if CASTING else matmul)(self, other)
+        return (THREAD.modes.autocast[_RULED_MATMUL] if CASTING else matmul)(self, other)
     if out is not None:
         return NotImplemented  # operators have no `out=`
     if has_override((self, other)):
         return run_override(_matmul_operator, (self, other), (self, other), {})
     if not isinstance(self, Tensor) or not isinstance(other, Tensor):
         return NotImplemented  # the other operand may know
-    return (_matmul_by_rule if CASTING else matmul)(self, other)
+    return (THREAD.modes.autocast[_RULED_MATMUL] if CASTING else matmul)(self, other)
 
 
 def _reversed_matmul_operator(self: Any, other: Any, *, out: Any = None) -> Any:
@@ -443,7 +444,7 @@ def _reversed_matmul_operator(self: Any, other: Any, *, out: Any = None) -> Any:
         return run_override(_reversed_matmul_operator, (self, other), (self, other), {})
     if not isinstance(self, Tensor) or not isinstance(other, Tensor):
         return NotImplemented
-    return (_matmul_by_rule if CASTING else matmul)(other, self)
+    return (THREAD.modes.autocast[_RULED_MATMUL] if CASTING else matmul)(other, self)
 
 
 for _function, _name in ((_matmul_operator, "__matmul__"), (_reversed_matmul_operator, "__rmatmul__")):

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 from ..._core.dtype import COMPLEX
 from ..._core.tensor import Tensor
+from ..._dispatch.call.elementwise import short_unary
 from ..._dispatch.dispatch import Array
-from ..._dispatch.elementwise import FLOATING, Elementwise, run_unary, short_unary
+from ..._dispatch.elementwise import FLOATING, Elementwise, run_unary
 from ..._dispatch.public.protocol import write_out
 from ..._dispatch.public.registry import public
 from . import bessel_kernels, special_kernels
@@ -17,7 +18,7 @@ Kernel = Callable[[Array], Array]
 
 def _of_tensors(name: str, kernel: Kernel) -> Callable[[Tensor], Tensor]:
     op = Elementwise(name, kernel, FLOATING, None, ("self",), {}, (COMPLEX,))
-    function = op.short = short_unary(op, name, lambda input, out: run_unary(op, input))
+    function = op.short = short_unary(op, name, lambda input, out: run_unary(op, input), casts=False)
     return function
 
 

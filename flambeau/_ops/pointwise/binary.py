@@ -25,11 +25,12 @@ from ..._core.modes import THREAD
 from ..._core.tensor import DIRECT_TYPES, Tensor
 from ..._dispatch.arguments.precision import in_single, no_gradient, only_where
 from ..._dispatch.arguments.promotion import Operand, is_number, result_type_of, scalar_category
+from ..._dispatch.call.elementwise import shape_error
 from ..._dispatch.changes.direct_updates import add_scaled, can_write, write
 from ..._dispatch.changes.inplace import run_inplace
 from ..._dispatch.compiled_body import compiled_at_any_size
 from ..._dispatch.dispatch import Array, Primitive, primitive
-from ..._dispatch.elementwise import FLOATING, binary, change, shape_error
+from ..._dispatch.elementwise import FLOATING, binary, change
 from ..._dispatch.gradients.undifferentiable import no_derivative
 from ..._dispatch.public.overrides import has_override, run_override
 from ..._dispatch.public.protocol import reordered, write_out

@@ -9,8 +9,9 @@ import numpy as np
 from ..._core.dtype import COMPLEX, FLOAT, LEGACY_NAMES, promote_types
 from ..._core.tensor import Tensor
 from ..._dispatch.abstract.meta import shape_in_elements
+from ..._dispatch.call.elementwise import shape_error
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.elementwise import TO_BOOL, binary, shape_error
+from ..._dispatch.elementwise import TO_BOOL, binary
 from ..._dispatch.host_read import host_read
 from ..._dispatch.public.registry import public
 

@@ -28,11 +28,11 @@ from ..._core.size import fits_int64
 from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._core.version import note_change
 from ..._dispatch.arguments.scalar import whole
+from ..._dispatch.call.elementwise import shape_error
 from ..._dispatch.changes.history import end_change
 from ..._dispatch.changes.inplace import before_change, check_no_overlap, check_writable
 from ..._dispatch.changes.out import resize_output, store
 from ..._dispatch.dispatch import Array, Primitive, primitive
-from ..._dispatch.elementwise import shape_error
 from ..._dispatch.host_read import check
 from ..._dispatch.public.protocol import check_kind
 from ..._dispatch.public.registry import export, guard, public

@@ -13,10 +13,10 @@ from ..._core.arrays.quick import ZEROS, joint_shape
 from ..._core.backend import LARGE, as_array
 from ..._core.dtype import BOOL, FLOAT, LEGACY_NAMES, promote_types
 from ..._core.tensor import Tensor
+from ..._dispatch.call.elementwise import shape_error
 from ..._dispatch.changes.exact_out import store_exactly
 from ..._dispatch.composite import composite
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.elementwise import shape_error
 from ..._dispatch.public.registry import public
 from ..create.constants import as_dtype
 from ..pointwise.binary import conj

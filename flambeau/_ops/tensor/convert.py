@@ -19,7 +19,7 @@ from ..._core.modes import THREAD, beside_the_ops
 from ..._core.process.caller import warn_of_complex_half
 from ..._core.process.defaults import device_for, fake_place
 from ..._core.storage import fix_size, owner_of
-from ..._core.tensor import DIRECT_TYPES, Tensor, new_counter
+from ..._core.tensor import DIRECT_TYPES, Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.public.overrides import run_override
 from ..._dispatch.public.protocol import explain, is_overriding
@@ -28,7 +28,7 @@ from ..create.constants import CPU_KINDS, as_dtype
 from .copy import copied, recorded
 
 
-@primitive("ToCopyBackward0", self=lambda grad: grad)  # the engine converts it to the input's dtype
+@primitive("ToCopyBackward0", self=lambda grad: grad, fuses=False)  # the engine converts it to the input's dtype
 def _to_copy(self: Array, dtype: DType, memory_format: Any) -> Array:
     return copied(self, memory_format, dtype.numpy)
 
@@ -44,8 +44,6 @@ def converted(input: Tensor, kind: Kind, memory_format: Any) -> Tensor:
         warn_of_complex_half()
     place, source = kind.device, input._kind.device
     if place is source and not place.dataless:
-        if not input.requires_grad and THREAD.modes.plain:
-            return Tensor._from_parts((copied(content(input), memory_format, kind.dtype.numpy), kind, new_counter()))
         return _to_copy(input, kind.dtype, memory_format)
     if source.dataless and not place.dataless:
         raise NotImplementedError(

@@ -15,8 +15,8 @@ from ..._core.dtype import BOOL, FLOAT, bfloat16, float64
 from ..._core.kind import kind_of_array
 from ..._core.tensor import DIRECT_TYPES, PLAIN_TYPES, Tensor
 from ..._dispatch.arguments.promotion import is_number
+from ..._dispatch.call.elementwise import short_binary
 from ..._dispatch.changes.inplace import run_inplace
-from ..._dispatch.elementwise import short_binary
 from ..._dispatch.public.overrides import has_override, run_override, shown_as_function
 from ..._dispatch.public.registry import METHODS, export_method
 from ..pointwise.binary import (
@@ -94,7 +94,7 @@ def operator(function: Callable[..., Any], name: str, backwards: bool = False, r
 
     run = rarely if backwards else reflection if reflected else forwards
     if run is forwards and op is not None:
-        run = short_binary(op, op.title, forwards)  # straight to the kernel, with no function in between
+        run = short_binary(op, op.title, forwards, casts=True)  # straight to the kernel, with no function in between
     run.__name__ = run.__qualname__ = name
     export_method(run, name)
     return run

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from ...._core.backend import as_array, read
 from ...._core.dtype import bfloat16, float16, float32, int64
+from ...._core.modes import Ruled
 from ...._core.reduction import MEAN, NONE, REDUCTIONS
 from ...._core.tensor import Tensor
 from ...._dispatch.arguments.precision import in_single
 from ...._dispatch.dispatch import Array, primitive, several
 from ...._dispatch.host_read import check
-from ...._dispatch.public.protocol import by_rule
 from ...._dispatch.public.registry import public
 from ...linalg.linear import linear
 from .common import cross_entropy, reduction_number
 
-_linear = by_rule("nn.functional.linear", linear)
-_cross_entropy = by_rule("nn.functional.cross_entropy", cross_entropy)
+_linear: Callable[..., Tensor] = Ruled("nn.functional.linear", linear)
+_cross_entropy: Callable[..., Tensor] = Ruled("nn.functional.cross_entropy", cross_entropy)
 
 
 def _chunk_size(options: Any, rows: int, features: int, classes: int) -> int:

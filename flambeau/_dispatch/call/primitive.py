@@ -14,37 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from .._core.kind import kind_of_array
-from .._core.modes import THREAD
-from .._core.node import save_plainly
-from .._core.tensor import DEFAULT, INFERENCE, NO_GRAD, PLAIN_TYPES, View
-from .gradients.recorder import (
-    NAMES,
-    edge_lines,
-    listed,
-    node_lines,
-    operand,
-    saved_lines,
-    written,
-)
-from .op import OPTIONAL_TENSOR
+from ..._core.node import save_plainly
+from ..gradients import recorder
+from ..gradients.recorder import edge_lines, listed, node_lines, operand, saved_lines, written
+from ..op import OPTIONAL_TENSOR
+from . import text
+from .text import is_recorded, needs_gradient, new_tensor, new_view
 
 CALLS = 100
 """So often an op is called before its own function is written."""
 
-_NAMES = {
-    **NAMES,
-    "DEFAULT": DEFAULT,
-    "INFERENCE": INFERENCE,
-    "NO_GRAD": NO_GRAD,
-    "PLAIN_TYPES": PLAIN_TYPES,
-    "THREAD": THREAD,
-    "View": View,
-    "kind_of_array": kind_of_array,
-    "ndarray": np.ndarray,
-    "now": perf_counter_ns,
-    "save": save_plainly,
-}
+_NAMES = {**recorder.NAMES, **text.NAMES, "ndarray": np.ndarray, "now": perf_counter_ns, "save": save_plainly}
 
 
 def short_call(op: Any, long: Callable[..., Any], watched: bool = False) -> Callable[..., Any]:
@@ -71,7 +51,7 @@ def short_call(op: Any, long: Callable[..., Any], watched: bool = False) -> Call
     recorded = "False"
     if op.node_class is not None:
         needs = " or ".join(_needs_gradient(op, position) for position in op.grad_positions)
-        recorded = f"modes.grad and ({needs}) and not modes.inference"
+        recorded = is_recorded(needs)
     first = operand(op.tensor_positions[0]) if op.list_position is None else f"{operand(op.list_position)}[0]"
     arrays = ", ".join(map(_array(op), arguments))
     lines += [
@@ -87,15 +67,7 @@ def short_call(op: Any, long: Callable[..., Any], watched: bool = False) -> Call
         "        result = kind.backend.asarray(result)",
         f"if result.dtype is not {first}._array.dtype:",
         "    kind = kind_of_array(result.dtype, kind.device)",
-        "output = new(Tensor)",
-        "output._array = result",
-        "output._kind = kind",
-        "output._requires_grad = False",
-        "output._grad_fn = None",
-        "output._output_nr = 0",
-        "output._grad = None",
-        "output._extra = None",
-        *(_view_lines(first) if op.is_view else _MEMORY_OF_ITS_OWN),
+        *(new_view("result", first) if op.is_view else new_tensor("result")),
     ]
     if op.node_class is not None:
         lines.append(f"if {recorded} and kind.differentiable:")
@@ -167,34 +139,11 @@ def _array(op: Any) -> Callable[[str], str]:
     return lambda argument: arrays.get(argument, argument)
 
 
-_MEMORY_OF_ITS_OWN = ["output._view = None", "output._counter = None if modes.inference else [0, None]"]
-
-
-def _view_lines(source: str) -> list[str]:
-    """A window on the memory of `source`: see `remember_base`."""
-    return [
-        f"counter = output._counter = {source}._counter",
-        "output._view = None",
-        "if counter is not None:",
-        f"    view = {source}._view",
-        "    origin = output._view = new(View)",
-        f"    origin.base = {source} if view is None else view.base",
-        "    origin.version = counter[0]",
-        "    if modes.inference:",
-        "        origin.creation = INFERENCE",
-        "    elif modes.grad:",
-        "        origin.creation = DEFAULT if view is None else view.creation",
-        "    else:",
-        "        origin.creation = NO_GRAD",
-    ]
-
-
 def _needs_gradient(op: Any, position: int) -> str:
     own = operand(position)
     if position == op.list_position:
-        each = "each._requires_grad or (each._view is not None and each.requires_grad)"
-        return f"any([{each} for each in {own}])"
-    test = f"{own}._requires_grad or ({own}._view is not None and {own}.requires_grad)"
+        return f"any([{needs_gradient('each')} for each in {own}])"
+    test = needs_gradient(own)
     return f"({own} is not None and ({test}))" if _may_be_none(op, position) else test
 
 

@@ -1,0 +1,195 @@
+"""The functions that users call for elementwise ops: each begins with the short path, and leaves the rest to `slow`.
+
+There are few texts of them, by the number of operands and by whether autocast has a rule for the op. The functions of
+all ops have the code of one of these, each with its own op.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..._core.arrays.quick import joint_shape
+from ..._core.backend import LARGE
+from ..._core.dtype import INTEGER
+from ..._core.geometry.layout import arranged
+from ..._core.tensor import Tensor
+from ..public.protocol import explain
+from .text import NAMES, indented, is_recorded, kept, needs_gradient, new_tensor
+
+if TYPE_CHECKING:
+    from ..elementwise import Elementwise
+
+_UNARY = """\
+def made(op, name, slow, table, ruled):
+    def function(input: "Tensor", *, out: "Tensor | None" = None) -> "Tensor":
+        if type(input) in PLAIN_TYPES and out is None:
+            modes = THREAD.modes
+{casts}
+            entry = table.get(input._kind)
+            if entry is not None and modes.plain:
+                array = input._array
+                small, kind, large = entry
+                try:
+                    if small is large:
+                        array = large.of_one(array)
+                    else:
+                        array = (small if array.size < LARGE else large)(array)
+                except MemoryError as error:
+                    explain(error, name, {{}})
+                    raise
+                if type(array) is not kind.backend.array_class:
+                    array = kind.backend.asarray(array)
+{output}
+                if {recorded} and kind.differentiable:
+                    op.record_plainly((input,), output)
+                return output
+        return slow(input, out)
+    return function
+"""
+
+_BINARY = """\
+def made(op, name, slow, table, ruled):
+    mixed, tensors_only = op.mixed, op.tensors_only
+
+    def function(input: "Any", other: "Any", *, out: "Tensor | None" = None) -> "Tensor":
+        if type(input) in PLAIN_TYPES and out is None:
+            modes = THREAD.modes
+{casts}
+            kind = input._kind
+            entry = table.get(kind)
+            if entry is not None and modes.plain:
+                array = input._array
+                if type(other) in PLAIN_TYPES:
+                    operand = other._array
+                    if other._kind is not kind:
+                        met = mixed.get((kind, other._kind))
+                        if met is None or not (array.ndim and operand.ndim):
+                            return slow(input, other, None)
+                        first, second, entry = met
+                        if first is not None:
+                            array = array.astype(first)
+                        if second is not None:
+                            operand = operand.astype(second)
+                elif type(other) is float or type(other) is int:
+                    # Python numbers adapt to the tensor's dtype, in NumPy as here; integers may not fit in it.
+                    if kind.differentiable and not tensors_only:
+                        operand = other
+                    elif kind.dtype.category == INTEGER and is_small(other) and not tensors_only:
+                        operand = other = asarray(other, array.dtype)
+                    else:
+                        return slow(input, other, None)
+                else:
+                    return slow(input, other, None)
+                small, kind, large = entry
+                try:
+                    if small is large:
+                        array = large.of_two(array, operand)
+                    elif array.size < LARGE:
+                        stays = operand is other or operand.size * array.size < LARGE or not grows(array, operand)
+                        array = (small if stays else large)(array, operand)
+                    else:
+                        array = large(array, operand)
+                except ValueError:
+                    raise shape_error(name, input, other) from None
+                except MemoryError as error:
+                    explain(error, name, {{}})
+                    raise
+                if type(array) is not ndarray:
+                    if type(array) is not kind.backend.array_class:
+                        array = kind.backend.asarray(array)
+                elif array.ndim > 1 and operand is not other and not input._array.flags.c_contiguous:
+                    array = arranged(array, input._array, other._array)
+{output}
+                if {recorded} and kind.differentiable:
+                    op.record_plainly((input, other), output)
+                return output
+        return slow(input, other, out)
+    return function
+"""
+
+
+def short_unary(op: Elementwise, name: str, slow: Callable[[Any, Any], Tensor], casts: bool) -> Callable[..., Tensor]:
+    """The function of an op of one tensor; `casts`: it heeds autocast, where that has a rule for the op."""
+    return _function(op, name, slow, casts, 1)
+
+
+def short_binary(
+    op: Elementwise, name: str, slow: Callable[[Any, Any, Any], Tensor], casts: bool
+) -> Callable[..., Tensor]:
+    """The function of an op of two operands; `casts`: it heeds autocast, where that has a rule for the op."""
+    return _function(op, name, slow, casts, 2)
+
+
+def _function(op: Elementwise, name: str, slow: Any, casts: bool, count: int) -> Callable[..., Tensor]:
+    function: Callable[..., Tensor] = _maker(count, casts and op.ruled is not None)(op, name, slow, op.table, op.ruled)
+    function.__module__ = __name__
+    return function
+
+
+def source(count: int, casts: bool) -> str:
+    """The text of the functions of so many operands."""
+    given = "input" if count == 1 else "input, other"
+    needs = needs_gradient("input")
+    if count == 2:
+        needs = f"{needs} or (operand is not other and ({needs_gradient('other')}))"
+    cast = ["if modes.autocast is not UNCAST:", f"    {given}, = modes.autocast[ruled]({given})"]
+    text = (_UNARY if count == 1 else _BINARY).format(
+        casts=indented(cast if casts else [], 12),
+        output=indented(new_tensor("array"), 16),
+        recorded=is_recorded(needs),
+    )
+    return "".join(line for line in text.splitlines(keepends=True) if line.strip())
+
+
+@functools.cache
+def _maker(count: int, casts: bool) -> Callable[..., Any]:
+    """`made` of a text."""
+    from ..._codegen.machine.bytecode import compiled_sources
+
+    text = source(count, casts)
+    title = f"call of an elementwise op of {'one tensor' if count == 1 else 'two operands'}{', cast' * casts}"
+    scope = {
+        **NAMES, "INTEGER": INTEGER, "LARGE": LARGE, "arranged": arranged, "asarray": np.asarray, "explain": explain,
+        "grows": grows, "is_small": is_small, "ndarray": np.ndarray, "shape_error": shape_error,
+    }  # fmt: skip
+    exec(compiled_sources([(kept(title, text), text)])[0], scope)
+    made: Callable[..., Any] = scope["made"]
+    return made
+
+
+def is_small(number: Any) -> bool:
+    """Whether a number is one of every integer dtype."""
+    return type(number) is int and 0 <= number < 128
+
+
+def grows(small: Any, operand: Any) -> bool:
+    """Whether the result of a small array and an operand is large: that one is, or both are broadcast."""
+    if type(operand) is not np.ndarray or operand.size * small.size < LARGE or operand.shape == small.shape:
+        return False
+    try:
+        return math.prod(joint_shape(small.shape, operand.shape)) >= LARGE
+    except ValueError:  # they do not fit: whoever computes says so
+        return False
+
+
+def shape_error(name: str, left: Any, right: Any) -> Exception:
+    """PyTorch's error for shapes that do not broadcast, with both shapes and the rule."""
+    if not (isinstance(left, Tensor) and isinstance(right, Tensor)):
+        return RuntimeError(f"{name}(): cannot combine {left!r} and {right!r}")
+    a, b = left._array.shape, right._array.shape
+    ndim = max(len(a), len(b))
+    for position in range(-1, -ndim - 1, -1):
+        size_a = a[position] if len(a) >= -position else 1
+        size_b = b[position] if len(b) >= -position else 1
+        if size_a != size_b and 1 not in (size_a, size_b):
+            return RuntimeError(
+                f"The size of tensor a ({size_a}) must match the size of tensor b ({size_b}) at non-singleton "
+                f"dimension {ndim + position}: {name} of shapes {list(a)} and {list(b)}. Sizes must be equal, or one "
+                "of them 1."
+            )
+    return RuntimeError(f"{name}(): shapes {list(a)} and {list(b)}")

@@ -18,6 +18,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from ._core.device import LAYOUTS, layout
+from ._core.names.absent import Table
 from ._core.process.caller import warn_user
 from ._serialization import globals as known_globals
 from ._serialization import reading, scanning, writing
@@ -67,6 +68,19 @@ __all__ = [
     "skip_data",
     "validate_cuda_device",
 ]
+
+__getattr__, __dir__ = (
+    Table(__name__)
+    .elsewhere(
+        "INT_SIZE LONG_SIZE SHORT_SIZE STORAGE_KEY_SEPARATOR _check_seekable _cpu_deserialize _cpu_tag "
+        "_get_restore_location _is_compressed_file _is_zipfile _legacy_save _load _maybe_decode_ascii "
+        "_meta_deserialize _meta_tag _open_file_like _open_zipfile_reader _open_zipfile_writer _package_registry _save "
+        "_should_read_directly",
+        "_serialization.helpers",
+    )
+    .elsewhere("MAGIC_NUMBER PROTOCOL_VERSION", "_serialization.legacy")
+    .parts()
+)
 
 MAP_LOCATION = Callable[[Any, str], Any] | str | dict[str, str] | None
 """What `load` may be told about devices."""
@@ -251,23 +265,6 @@ def validate_hpu_device(location: str) -> int:
 def _get_layout(name: str) -> layout:
     """The layout of a name such as `torch.strided`."""
     return LAYOUTS[name.removeprefix("torch.")]
-
-
-def _is_zipfile(f: Any) -> bool:
-    """Whether a file begins as archives do; it is left where it stood."""
-    start = f.tell()
-    try:
-        return bool(f.read(4) == b"PK\x03\x04")
-    finally:
-        f.seek(start)
-
-
-def _open_file_like(name_or_buffer: Any, mode: str) -> contextlib.AbstractContextManager[Any]:
-    """A file of a path, open in this block; a file that is open already stays so."""
-    if isinstance(name_or_buffer, (str, os.PathLike)):
-        opened: contextlib.AbstractContextManager[Any] = open(name_or_buffer, mode)  # noqa: SIM115  a context itself
-        return opened
-    return contextlib.nullcontext(name_or_buffer)
 
 
 def _legacy_load(f: Any, map_location: Any, pickle_module: Any, **pickle_load_args: Any) -> Any:

@@ -32,6 +32,7 @@ _has_torch_function = has_override
 __getattr__, __dir__ = (
     Table(__name__)
     .submodules("_distributed_c10d _distributed_rpc _fft _functorch _linalg _nn _onnx _special _VariableFunctions")
+    .elsewhere("PyTorchFileReader PyTorchFileWriter", "_serialization.records")
     .returning(lambda: None, functions="_get_tracing_state")
     .returning(lambda: False, functions="_has_cuda _is_tracing")
     .returning(lambda: None, functions="_log_api_usage_once _jit_clear_class_registry")

@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from .arrays.byte_order import bytes_of_buffer
 from .arrays.dataless import new_owner
 from .backend import backend_of, backend_of_array, is_array, is_installed, moved, read, to_host
 from .device import CPU, META, device, usable_device
+from .dtype import dtype
 from .slots import SLOTS
 
 _STRIDED_BASE: Any = type(as_strided(np.empty(1), (1,), (8,)).base)
@@ -164,9 +166,13 @@ class UntypedStorage:
         return _new_storage(backend_of(place.type).from_host(memory), place)
 
     @staticmethod
-    def from_buffer(buffer: Any, *args: Any, byte_order: str = "native", **kwargs: Any) -> UntypedStorage:
-        """A storage with a copy of the bytes of `buffer`."""
-        return _new_storage(np.frombuffer(buffer, np.uint8).copy(), CPU)
+    def from_buffer(
+        buffer: Any, byte_order: str | None = None, count: int = -1, offset: int = 0, dtype: dtype | None = None
+    ) -> UntypedStorage:
+        """A storage with a copy of `count` numbers in `buffer`, which has them in `byte_order`: "big", "little" or
+        "native". Of a negative count: all.
+        """
+        return storage_of(bytes_of_buffer(buffer, byte_order, count, offset, dtype))
 
     @staticmethod
     def from_file(filename: Any, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
@@ -220,19 +226,41 @@ class UntypedStorage:
         if self.device.dataless:
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
         owner = self._owner
-        if owner.ndim != 1 or owner.itemsize != 1:
+        if owner.ndim != 1 or owner.dtype != np.uint8:
             if not owner.flags.c_contiguous:
                 owner = owner.transpose(sorted(range(owner.ndim), key=lambda axis: -owner.strides[axis]))
             owner = owner.reshape(-1, copy=False).view(np.uint8)
         return owner
 
     def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return _new_storage(self.bytes()[index].copy(), self.device)
-        return int(read(self.bytes()[index]))
+        if not isinstance(index, slice):
+            return int(read(self.bytes()[self._position(index)]))
+        part = self.bytes()[self._range(index)]
+        if type(part) is not np.ndarray:
+            return _new_storage(part.copy(), self.device)
+        # Memory of its own to NumPy: else tensors on it would be on the whole storage.
+        shared = np.asarray(_Foreign(part, part.nbytes))
+        fix_size(shared)
+        return _new_storage(shared, self.device)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self.bytes()[index] = value
+        place = self._range(index) if isinstance(index, slice) else self._position(index)
+        if not isinstance(value, int):
+            raise RuntimeError(f"can only set storage content with a int types, but got {type(value).__name__} instead")
+        self.bytes()[place] = value & 0xFF
+
+    def _range(self, index: slice) -> slice:
+        if index.step not in (None, 1):
+            raise RuntimeError(f"Trying to slice with a step of {index.step}, but only a step of 1 is supported")
+        return index
+
+    def _position(self, index: Any) -> int:
+        if type(index) is bool or not hasattr(index, "__index__"):
+            raise TypeError(f"can't index a torch.UntypedStorage with {type(index).__name__}")
+        position = int(index)
+        if not -self.nbytes() <= position < self.nbytes():
+            raise IndexError(f"index {position} out of range for storage of size {self.nbytes()}")
+        return position
 
     def __iter__(self) -> Iterator[int]:
         return iter(self.tolist())

@@ -12,7 +12,7 @@ from .backend import to_host
 from .device import device
 from .dtype import DEFAULTS, FLOAT8, NAMES, dtype
 from .slots import SLOTS
-from .storage import UntypedStorage
+from .storage import UntypedStorage, storage_of
 
 
 class TypedStorage:
@@ -34,13 +34,17 @@ class TypedStorage:
         elif isinstance(args[0], int):
             self._untyped_storage = UntypedStorage(args[0] * self.dtype.itemsize, device=device)
         else:
-            self._untyped_storage = UntypedStorage.from_buffer(np.array(list(args[0]), self.dtype.numpy).tobytes())
+            self._untyped_storage = storage_of(np.array(list(args[0]), self.dtype.numpy))
 
     @classmethod
-    def from_buffer(cls, *args: Any, dtype: dtype | None = None, device: Any = None, **kwargs: Any) -> TypedStorage:
-        """A storage with a copy of the bytes of a buffer."""
+    def from_buffer(
+        cls, buffer: Any, byte_order: str | None = None, count: int = -1, offset: int = 0, *,
+        dtype: dtype | None = None, device: Any = None,
+    ) -> TypedStorage:  # fmt: skip
+        """A storage with a copy of `count` numbers in a buffer; see `UntypedStorage.from_buffer`."""
         element = DEFAULTS.float if dtype is None else dtype
-        return cls(wrap_storage=UntypedStorage.from_buffer(*args, **kwargs), dtype=element)
+        memory = UntypedStorage.from_buffer(buffer, byte_order, count, offset, element)
+        return cls(wrap_storage=memory if device is None else memory.to(device=device), dtype=element)
 
     @classmethod
     def from_file(cls, filename: str, shared: bool, size: int, *, dtype: dtype | None = None) -> TypedStorage:
@@ -58,6 +62,10 @@ class TypedStorage:
         memory = self._untyped_storage.bytes()
         whole = memory.nbytes // self.dtype.itemsize * self.dtype.itemsize
         return memory[:whole].view(self.dtype.numpy)
+
+    @property
+    def _cdata(self) -> int:
+        return self._untyped_storage._cdata
 
     @property
     def device(self) -> device:
@@ -134,8 +142,8 @@ class TypedStorage:
         return self.to(device="cpu")
 
     def _to(self, target: dtype) -> TypedStorage:
-        memory = UntypedStorage.from_buffer(as_type(self._elements(), target.numpy).tobytes())
-        return TypedStorage(wrap_storage=memory, dtype=target)
+        converted = np.array(as_type(to_host(self._elements()), target.numpy))
+        return TypedStorage(wrap_storage=storage_of(converted), dtype=target)
 
     def to(self, *, device: Any, non_blocking: bool = False) -> TypedStorage:
         """A storage with the same elements on a device, this one if it is there."""

@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any
 
-import numpy as np
-
+from .._core.arrays.byte_order import swap_bytes
 from .._core.dtype import dtype
 from .._core.storage import UntypedStorage
 
 _PENDING: weakref.WeakSet[UntypedStorage] = weakref.WeakSet()
 """Storages of bytes as a foreign archive has them: the first tensor on one tells the size of its numbers."""
-
-
-def swap_bytes(memory: Any, element: dtype) -> None:
-    """Reverse the bytes of every number in an array of bytes, in place; a complex number is two."""
-    size = element.itemsize // 2 if element.is_complex else element.itemsize
-    if size > 1:
-        whole = memory[: memory.nbytes // size * size].view(np.dtype(f"u{size}"))
-        whole.byteswap(inplace=True)
 
 
 def swap_later(storage: UntypedStorage) -> None:

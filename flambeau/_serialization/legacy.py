@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from .._core.arrays.byte_order import swap_bytes
 from .._core.device import CPU, META
 from .._core.storage import UntypedStorage, adopt_array
-from .byteorder import swap_bytes
 from .globals import SafeGlobals
 from .locations import goes_to_meta, restorer
 from .rebuild import data_comes_later

@@ -9,7 +9,7 @@ from typing import Any
 
 from .._core import qscheme as schemes
 from .._core.device import LAYOUTS, MEMORY_FORMATS, device, layout, memory_format
-from .._core.dtype import ALL_DTYPES, dtype
+from .._core.dtype import NAMES, dtype
 from .._core.generator import Generator
 from .._core.hooks import RemovableHandle
 from .._core.size import Size
@@ -93,7 +93,7 @@ def torch_objects() -> dict[str, Any]:
         "torch.storage.TypedStorage": TypedStorage,
         **{f"torch.{name}Storage": StorageType(f"{name}Storage") for name in _STORAGES},
         **{f"torch.{name}Tensor": TENSOR_TYPES[f"{name}Tensor"] for name in _TENSORS},
-        **{f"torch.{each.name}": each for each in ALL_DTYPES},
+        **{f"torch.{each.name}": each for each in NAMES.values()},
         **{f"torch.{name}": each for name, each in vars(schemes).items() if isinstance(each, schemes.qscheme)},
         **{f"torch.{name}": each for name, each in (LAYOUTS | MEMORY_FORMATS).items()},
         **REBUILDERS,

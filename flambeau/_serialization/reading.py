@@ -124,35 +124,39 @@ def _buffer(file: Any) -> Iterator[Any]:
 def _load_archive(file: Any, options: Options, *, mmap: bool) -> Any:
     archive = ArchiveReader(file, crc32=settings.get_crc32_options())
     with contextlib.closing(archive):
-        order = archive.byteorder(settings.assumed_byteorder())
-        mapped = _map(file) if mmap else None
+        return load_records(archive, options, mapped=_map(file) if mmap else None)
 
-        def fetch(key: str, nbytes: int) -> Any:
-            name = f"data/{key}"
-            if archive.size(name) != nbytes:
-                raise RuntimeError(
-                    f"storage {key!r} has {archive.size(name)} bytes in the archive, but the file says that it has "
-                    f"{nbytes}: the file is corrupt or malicious"
-                )
-            if settings.skips_data():
-                return np.empty(nbytes, np.uint8)
-            if mapped is not None:
-                start = archive.place(name)
-                swapped_shared = order != sys.byteorder and settings.mmap_flags() != settings.MAP_PRIVATE
-                if nbytes and start is not None and start % _ALIGNED == 0 and not swapped_shared:
-                    return np.frombuffer(mapped, np.uint8, nbytes, start)
-            return archive.array(name)
 
-        storages = Storages(fetch, options.map_location, order=order, skip=settings.skips_data())
-        budget = Budget.for_input(archive.source.size)
-        if archive.has("constants.pkl"):
-            from .torchscript import load_weights
+def load_records(archive: ArchiveReader, options: Options, *, mapped: Any = None, pickle_file: str = "data.pkl") -> Any:
+    """The object in an archive; `mapped` is its file in memory."""
+    order = archive.byteorder(settings.assumed_byteorder())
 
-            return load_weights(archive, storages, options, budget)
-        content = archive.read("data.pkl")
-        if mapped is None and not settings.skips_data() and not _all_to_meta(options.map_location):
-            archive.read_ahead("data/")
-        return options.machine(content, storages.persistent_load, budget=budget).load()
+    def fetch(key: str, nbytes: int) -> Any:
+        name = f"data/{key}"
+        if archive.size(name) != nbytes:
+            raise RuntimeError(
+                f"storage {key!r} has {archive.size(name)} bytes in the archive, but the file says that it has "
+                f"{nbytes}: the file is corrupt or malicious"
+            )
+        if settings.skips_data():
+            return np.empty(nbytes, np.uint8)
+        if mapped is not None:
+            start = archive.place(name)
+            swapped_shared = order != sys.byteorder and settings.mmap_flags() != settings.MAP_PRIVATE
+            if nbytes and start is not None and start % _ALIGNED == 0 and not swapped_shared:
+                return np.frombuffer(mapped, np.uint8, nbytes, start)
+        return archive.array(name)
+
+    storages = Storages(fetch, options.map_location, order=order, skip=settings.skips_data())
+    budget = Budget.for_input(archive.source.size)
+    if archive.has("constants.pkl"):
+        from .torchscript import load_weights
+
+        return load_weights(archive, storages, options, budget)
+    content = archive.read(pickle_file)
+    if mapped is None and not settings.skips_data() and not _all_to_meta(options.map_location):
+        archive.read_ahead("data/")
+    return options.machine(content, storages.persistent_load, budget=budget).load()
 
 
 def _all_to_meta(map_location: Any) -> bool:

@@ -9,7 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from .._core.storage import UntypedStorage
+from .._core.backend import to_host
+from .._core.device import CPU
+from .._core.dtype import LEGACY_NAMES
+from .._core.storage import UntypedStorage, window
+from .._core.tensor import wrap
 from .archive import _LOCAL_HEADER, ALIGNMENT, ArchiveReader, ArchiveWriter
 
 _OLDEST_VERSION = 3
@@ -32,20 +36,29 @@ class PyTorchFileWriter:
 
     def __init__(self, file_name: Any, compute_crc32: bool = True, storage_alignment: int = ALIGNMENT) -> None:
         self._own = isinstance(file_name, (str, os.PathLike))
+        if self._own and not Path(file_name).parent.is_dir():
+            raise RuntimeError(f"Parent directory {Path(file_name).parent} does not exist.")
         self._file: Any = open(file_name, "wb") if self._own else file_name  # noqa: SIM115  (closed at the end)
         self._name = Path(file_name).stem if self._own else "archive"
-        self._writer = ArchiveWriter(self._file, self._name, crc32=compute_crc32)
+        self._writer = ArchiveWriter(self._file, self._name, crc32=compute_crc32, alignment=storage_alignment)
         self._written: dict[str, bytes] = {}
         self._version = _OLDEST_VERSION
         self._identity = ""
 
     def write_record(self, name: str, data: Any, size: int) -> None:
         """Add a record: text, bytes, or a storage, of which the first `size` bytes are taken."""
+        if self._identity and _IDENTITY in self._written:
+            raise RuntimeError(f"the archive is finished: the record {name!r} comes too late")
         if name in self._written:
-            raise RuntimeError(f"the archive has a record {name!r} already")
+            raise RuntimeError(f"Tried to serialize file twice: {name}")
         if isinstance(data, str):
             data = data.encode()
-        content = bytes(data.bytes() if isinstance(data, UntypedStorage) else data)[:size]
+        if not isinstance(data, (bytes, UntypedStorage)):
+            raise TypeError(
+                "write_record(): incompatible function arguments: a record is made of a str, bytes or a storage, not "
+                f"of a {type(data).__name__}"
+            )
+        content = bytes(to_host(data.bytes()) if isinstance(data, UntypedStorage) else data)[:size]
         self._writer.write(name, content)
         self._written[name] = hashlib.sha256(content).digest()
 
@@ -72,7 +85,7 @@ class PyTorchFileWriter:
     def write_end_of_file(self) -> None:
         """Write what readers look for: the version, the order of bytes, and the directory."""
         if self._identity:
-            return
+            raise RuntimeError("the archive is finished already")
         digest = hashlib.sha256(b"".join(name.encode() + self._written[name] for name in sorted(self._written)))
         self._identity = f"{int.from_bytes(digest.digest(), 'big') % 10**40:040d}"
         version = "version" if self._version < _VERSION_MOVED else ".data/version"
@@ -97,7 +110,10 @@ class PyTorchFileReader:
             try:
                 content = Path(name_or_buffer).read_bytes()
             except OSError as error:
-                raise RuntimeError(f"open file failed because of {error}") from error
+                raise RuntimeError(
+                    f"open file failed because of errno {error.errno} on fopen: {error.strerror}, file path: "
+                    f"{os.fspath(name_or_buffer)}"
+                ) from error
             name_or_buffer = io.BytesIO(content)
         self._reader = ArchiveReader(name_or_buffer)
 
@@ -135,10 +151,15 @@ class PyTorchFileReader:
         return filled + -filled % (alignment or ALIGNMENT)
 
     def get_storage_from_record(self, key: str, numel: int, dtype: Any) -> Any:
-        """A tensor with the content of a record, of `numel` elements of a dtype."""
-        from .. import frombuffer
-
-        return frombuffer(bytearray(self.get_record(key)), dtype=dtype, count=numel)
+        """A tensor without elements on a storage with the content of a record: `numel` numbers of a dtype."""
+        found, expected = self.get_record_size(key), numel * dtype.itemsize
+        if found != expected:
+            raise RuntimeError(
+                f"record size ({found} bytes) does not match expected size ({expected} bytes = {numel} elements * "
+                f"{dtype.itemsize} bytes/element) for dtype {LEGACY_NAMES[dtype]}"
+            )
+        memory = self._reader.array(key)
+        return wrap(window(memory, (0,), dtype.numpy, 0, (dtype.itemsize,)), CPU)
 
     def serialization_id(self) -> str:
         """The digits that the writer gave the archive; empty if it gave none."""

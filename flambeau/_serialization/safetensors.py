@@ -15,8 +15,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from .._core.arrays.byte_order import swap_bytes
 from .._core.dtype import NAMES, dtype
-from .byteorder import swap_bytes
 
 LARGEST_HEADER = 100_000_000
 METADATA = "__metadata__"

@@ -7,10 +7,11 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from .._core.arrays.byte_order import swap_bytes
 from .._core.device import CPU, META
 from .._core.dtype import dtype
 from .._core.storage import UntypedStorage, storage_of
-from .byteorder import swap_bytes, swap_later
+from .byteorder import swap_later
 from .locations import goes_to_meta, restorer
 from .storage_types import UNTYPED, StorageType
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from .._core.arrays.byte_order import swap_bytes
 from .._core.arrays.lazy_signs import is_conj, is_neg
 from .._core.arrays.sparse import COO
 from .._core.backend import to_host
@@ -31,7 +32,6 @@ from .._core.tensor import Tensor, wrap
 from .._core.typed_storage import TypedStorage
 from . import rebuild, settings
 from .archive import ArchiveWriter, write_all
-from .byteorder import swap_bytes
 from .legacy import MAGIC_NUMBER, PROTOCOL_VERSION
 from .locations import location_tag
 from .names import torch_name
@@ -273,21 +273,28 @@ class Snapshot:
         alignment = settings.SWITCHES.alignment
         writer = ArchiveWriter(file, folder, crc32=settings.get_crc32_options(), alignment=alignment)
         try:
-            contents = [
-                (key, np.zeros(memory.nbytes, np.uint8) if self.skip else memory) for key, memory, _ in self.contents
-            ]
-            sums = [writer.prepare(memory) for _, memory in contents]
-            writer.write("data.pkl", self.pickle)
-            writer.write(".format_version", _FORMAT_VERSION)
-            writer.write(".storage_alignment", str(alignment).encode())
-            if say_order:
-                writer.write("byteorder", sys.byteorder.encode())
-            for (key, memory), checksum in zip(contents, sums, strict=True):
-                writer.write(f"data/{key}", memory, checksum)
+            records = self.records(say_order)
+            sums = [writer.prepare(content) for _, content in records]
+            for (name, content), checksum in zip(records, sums, strict=True):
+                writer.write(name, content, checksum)
             writer.write("version", _ARCHIVE_VERSION)
             writer.finish()
         finally:
             writer.close()
+
+    def records(self, say_order: bool = True) -> list[tuple[str, Any]]:
+        """Name and content of each record of an archive, but for its version."""
+        order = [("byteorder", sys.byteorder.encode())] if say_order else []
+        return [
+            ("data.pkl", self.pickle),
+            (".format_version", _FORMAT_VERSION),
+            (".storage_alignment", str(settings.SWITCHES.alignment).encode()),
+            *order,
+            *[
+                (f"data/{key}", np.zeros(memory.nbytes, np.uint8) if self.skip else memory)
+                for key, memory, _ in self.contents
+            ],
+        ]
 
     def _write_stacked(self, file: Any) -> None:
         facts = {

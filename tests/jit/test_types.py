@@ -364,7 +364,7 @@ def test_archives_record_by_record(tmp_path: Path) -> None:
     file = io.BytesIO()
     writer = flambeau.PyTorchFileWriter(file)
     writer.write_record_metadata("later", 8)
-    with pytest.raises(RuntimeError, match="already"):
+    with pytest.raises(RuntimeError, match="serialize file twice"):
         writer.write_record("later", b"", 0)
     writer.write_end_of_file()
     reader = flambeau.PyTorchFileReader(file)

@@ -44,6 +44,9 @@ class _LegacyStorage(metaclass=_OfOneDtype):
     @classmethod
     def from_buffer(cls, *args: Any, **kwargs: Any) -> Any:
         """A storage with a copy of the bytes of a buffer."""
+        for name in ("dtype", "device"):
+            if name in kwargs:
+                raise RuntimeError(f"from_buffer: '{name}' can only be specified in UntypedStorage and TypedStorage")
         return TypedStorage.from_buffer(*args, dtype=cls.dtype, **kwargs)
 
     @classmethod

@@ -1,0 +1,1 @@
+"""Models of libraries, and the processes that run them under each framework."""

@@ -1,0 +1,109 @@
+"""The models: small configurations of timm and transformers, with random weights.
+
+Each is a function that makes a model and what it is called with, under whichever framework stands for `torch`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+Start = Callable[[], tuple[Any, dict[str, Any]]]
+"""A model, and the arguments of its `forward`, labels included where it computes a loss itself."""
+
+_BATCH, _LENGTH, _VOCABULARY, _CLASSES = 4, 32, 512, 10
+
+
+def _torch() -> Any:
+    return importlib.import_module("torch")
+
+
+def _image_model(name: str, size: int, **options: Any) -> Start:
+    def start() -> tuple[Any, dict[str, Any]]:
+        model = importlib.import_module("timm").create_model(name, num_classes=_CLASSES, **options)
+        return model, {"x": _torch().randn(_BATCH, 3, size, size)}
+
+    return start
+
+
+def _language_model(name: str, labels: bool = True, **options: Any) -> Start:
+    """A model of text: `name` with `Config` and with what is behind the colon is its class."""
+    family, _, head = name.partition(":")
+
+    def start() -> tuple[Any, dict[str, Any]]:
+        library = importlib.import_module("transformers")
+        config = getattr(library, f"{family}Config")(vocab_size=_VOCABULARY, **options)
+        ids = _torch().randint(3, _VOCABULARY, (_BATCH, _LENGTH))
+        return getattr(library, f"{family}{head}")(config), {"input_ids": ids, **({"labels": ids} if labels else {})}
+
+    return start
+
+
+def _vision_transformer() -> tuple[Any, dict[str, Any]]:
+    library, torch = importlib.import_module("transformers"), _torch()
+    config = library.ViTConfig(
+        hidden_size=64, num_hidden_layers=2, num_attention_heads=4, intermediate_size=128, image_size=64, patch_size=16
+    )
+    pixels = torch.randn(_BATCH, 3, 64, 64)
+    return library.ViTForImageClassification(config), {"pixel_values": pixels, "labels": torch.arange(_BATCH) % 2}
+
+
+def _whisper() -> tuple[Any, dict[str, Any]]:
+    library, torch = importlib.import_module("transformers"), _torch()
+    config = library.WhisperConfig(
+        vocab_size=_VOCABULARY, d_model=64, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4,
+        decoder_attention_heads=4, encoder_ffn_dim=128, decoder_ffn_dim=128, num_mel_bins=16, max_source_positions=50,
+        max_target_positions=64, pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=1,
+    )  # fmt: skip
+    labels = torch.randint(3, _VOCABULARY, (_BATCH, _LENGTH))
+    features = torch.randn(_BATCH, 16, 100)
+    return library.WhisperForConditionalGeneration(config), {"input_features": features, "labels": labels}
+
+
+_ENCODER = {
+    "hidden_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 128,
+    "max_position_embeddings": 64,
+}
+_DECODER = {**_ENCODER, "num_key_value_heads": 2}
+
+MODELS: dict[str, Start] = {
+    "timm resnet18": _image_model("resnet18", 64),
+    "timm resnet50": _image_model("resnet50", 64),
+    "timm convnext": _image_model("convnext_atto", 64),
+    "timm vit": _image_model("vit_tiny_patch16_224", 64, img_size=64),
+    "timm mixer": _image_model("mixer_s32_224", 64, img_size=64),
+    "timm efficientnet": _image_model("efficientnet_b0", 64),
+    "timm mobilenetv3": _image_model("mobilenetv3_small_100", 64),
+    "timm regnet": _image_model("regnetx_002", 64),
+    "timm densenet": _image_model("densenet121", 64),
+    "timm poolformer": _image_model("poolformer_s12", 64),
+    "timm swin": _image_model("swin_tiny_patch4_window7_224", 56, img_size=56),
+    "gpt2": _language_model("GPT2:LMHeadModel", n_positions=64, n_embd=64, n_layer=2, n_head=4),
+    "llama": _language_model("Llama:ForCausalLM", **_DECODER),
+    "mistral": _language_model("Mistral:ForCausalLM", **_DECODER),
+    "qwen2": _language_model("Qwen2:ForCausalLM", **_DECODER),
+    "mixtral": _language_model("Mixtral:ForCausalLM", num_local_experts=4, **_DECODER),
+    "opt": _language_model(
+        "OPT:ForCausalLM", hidden_size=64, ffn_dim=128, num_hidden_layers=2, num_attention_heads=4,
+        max_position_embeddings=64, word_embed_proj_dim=64,
+    ),
+    "mamba": _language_model("Mamba:ForCausalLM", hidden_size=64, num_hidden_layers=2, state_size=8),
+    "bert": _language_model("Bert:ForMaskedLM", **_ENCODER),
+    "roberta": _language_model("Roberta:ForMaskedLM", **_ENCODER),
+    "distilbert": _language_model("DistilBert:ForMaskedLM", dim=64, n_layers=2, n_heads=4, hidden_dim=128),
+    "electra": _language_model("Electra:ForMaskedLM", embedding_size=64, **_ENCODER),
+    "t5": _language_model(
+        "T5:ForConditionalGeneration", d_model=64, d_kv=16, d_ff=128, num_layers=2, num_heads=4,
+        decoder_start_token_id=0,
+    ),
+    "bart": _language_model(
+        "Bart:ForConditionalGeneration", d_model=64, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4,
+        decoder_attention_heads=4, encoder_ffn_dim=128, decoder_ffn_dim=128, max_position_embeddings=64,
+    ),
+    "vit": _vision_transformer,
+    "whisper": _whisper,
+}  # fmt: skip

@@ -129,7 +129,7 @@ class Answer:
         if owner in self._owners:
             raise Uncompilable("it returns two tensors over the same memory")
         self._owners.add(owner)
-        self.lines.append(f"{name} = {self._source.tensor(value, tensor._kind)}")
+        self.lines.append(f"{name} = {self._source.tensor(value, tensor._kind, tensor._counter is None)}")
         if origin is not None:
             self._as_view(name, tensor, origin)
         return name
@@ -142,6 +142,6 @@ class Answer:
         if not tensor.requires_grad:
             self._wanted.append(base)
             self.lines += [
-                f"base = {self._source.tensor(base, origin.base._kind)}",
+                f"base = {self._source.tensor(base, origin.base._kind, tensor._counter is None)}",
                 f"{name}._counter, {name}._view = base._counter, View(base, 0, {origin.creation})",
             ]

@@ -14,16 +14,12 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from .._backends.tiers import generated, wanted
+from .._backends.tiers import generated
 from .._core.backend import going_ahead
-from .._core.dtype import DEFAULTS
-from .._core.modes import THREAD
-from .._core.process import defaults
+from .._core.modes import THREAD, Modes
 from .._core.process.collector import collector_paused
-from .._core.process.determinism import DETERMINISM
-from .._core.process.threads import num_threads
+from .._dispatch.arguments.autocast import own_casts, switched_off
 from .._dispatch.host_read import sizes
-from .._dispatch.public.protocol import CASTING
 from ._answer import Answer
 from ._emit import Source
 from ._entry import compiled_by, is_marked_dynamic, run_inside
@@ -37,6 +33,7 @@ from ._program import Item, Outside, Read, Value
 from ._reads import differs, first, generators_before, go_back, states_of
 from ._record import Recorder
 from ._region import FreedBackward, Joint, Region
+from ._settings import settings, what_forbids
 from ._sizes import Family, SizedRegion, SizedSource, family_of, sized_checks
 from ._split import Definition
 from ._stance import STANCE
@@ -140,7 +137,7 @@ class Compiled:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         modes = THREAD.modes
-        if modes.plain and not modes.inference and not CASTING:
+        if modes.plain or self._is_compiled_in(modes):
             if STANCE.restricts:
                 return self._by_what_there_is(args, kwargs)
             for program in self._programs:
@@ -154,6 +151,13 @@ class Compiled:
             if len(self._programs) < MOST_PROGRAMS and self._attempts < _MOST_ATTEMPTS and sys.getprofile() is None:
                 return self._new_call(args, kwargs)
         return run_inside(self.function, args, kwargs)
+
+    def _is_compiled_in(self, modes: Modes) -> bool:
+        """Whether calls are compiled in such modes; the reason why not is kept once."""
+        reason = what_forbids(modes)
+        if reason and reason not in self.reasons:
+            self.reasons.append(reason)
+        return reason is None
 
     def _by_what_there_is(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call while nothing new is compiled."""
@@ -241,7 +245,7 @@ class Compiled:
             raise Refused(str(refused)) from None
         known, now = settings(), Watch(code_behind(self.function))
         recorder = self._recorder(state, now, self.function)
-        with now, recorder:
+        with now, recorder, own_casts():
             result = run_inside(self.function, args, kwargs)
             recorder.returns(result)
             recorder.set_gradients()
@@ -309,21 +313,6 @@ class Refused(Exception):
         """Whether it is known, or can be found, which statements are to blame."""
 
 
-def settings() -> tuple[Any, ...]:
-    """What else decides what ops do."""
-    modes = THREAD.modes
-    return (
-        modes.grad,
-        DEFAULTS.float,
-        defaults._ever_chosen and defaults.default_device(),
-        bool(CASTING),
-        DETERMINISM.asked,
-        DETERMINISM.fills,
-        num_threads(),
-        wanted(),
-    )
-
-
 def _joint(state: State, recorder: Recorder, result: Any) -> Joint | None:
     """The backward pass of a call, if its results have a history."""
     before = {id(tensor) for tensor, _ in state.tensors.values()}
@@ -331,7 +320,8 @@ def _joint(state: State, recorder: Recorder, result: Any) -> Joint | None:
     outputs = [each for each in leaves if id(each) not in before and recorder.value_of(each) is not None]
     if not outputs or recorder.reason is not None:
         return None
-    joint = Joint(recorder, outputs)
+    with switched_off():
+        joint = Joint(recorder, outputs)
     for item in recorder.program.items[joint.boundary :]:
         if isinstance(item, Read):
             recorder.refuse(f"its backward pass looks at elements ({item.place})")

@@ -214,9 +214,9 @@ class Source:
         given = [self.constant(each) for each in (run_inside, item.function, item.args, item.kwargs)]
         self.lines.append("{}({}, {}, {})".format(*given))
 
-    def tensor(self, value: Value, kind: Any) -> str:
-        """Source for a new tensor over a value."""
-        return f"new((v{value.number}, {self.constant(kind)}, [0, None]))"
+    def tensor(self, value: Value, kind: Any, of_inference: bool = False) -> str:
+        """Source for a new tensor over a value; those that inference mode makes count no versions."""
+        return f"new((v{value.number}, {self.constant(kind)}, {None if of_inference else [0, None]}))"
 
     def _call(self, call: Call) -> None:
         run = self.run_of(call)

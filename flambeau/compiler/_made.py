@@ -35,19 +35,20 @@ class Made:
     def __init__(self) -> None:
         self._before = gc.get_objects(generation=0)  # held: nothing new may get the address of what was there
         self._new: set[int] = set()
-        self.parts: dict[int, Any] = {}
-        """The objects and containers of the result that the call has made, by their identities."""
+        self.parts: set[int] = set()
+        """The identities of the objects and containers of the result that the call has made."""
 
     def end(self, result: Any) -> None:
         """Find what the call has made, which returns `result`."""
         before = set(map(id, self._before))
+        self._before.clear()
         self._new = {key for key in map(id, gc.get_objects(generation=0)) if key not in before}
         waiting = [result]
         while waiting:
             value = waiting.pop()
             is_known = id(value) in self.parts or not (is_container(value) or is_remade(type(value)))
             if not is_known and (id(value) in self._new or not gc.is_tracked(value)):
-                self.parts[id(value)] = value
+                self.parts.add(id(value))
                 waiting += parts_of(value)
 
     def is_constant(self, value: Any) -> bool:

@@ -27,6 +27,7 @@ from types import (
     MethodType,
     MethodWrapperType,
     ModuleType,
+    SimpleNamespace,
     UnionType,
     WrapperDescriptorType,
 )
@@ -36,6 +37,7 @@ import numpy as np
 
 from .._core.generator import Generator
 from .._core.kind import Kind
+from .._core.process.caller import PACKAGE
 from .._core.storage import offset_of
 from .._core.tensor import PLAIN_TYPES, Tensor
 from .._dispatch.interpreter import RUN_OUTSIDE
@@ -43,8 +45,9 @@ from ._facts import Facts
 from ._gradients import Gradients
 from ._kinds import CONTAINERS, SINGLETONS, VALUES, is_named_tuple, mark
 from ._layout import Layout, has_hooks
+from ._modules import Path, global_reads
 from ._program import is_usable
-from ._watch import Uncompilable, Watch, reads_all_modules
+from ._watch import Uncompilable, Watch, is_harmless, reads_all_modules
 
 
 class _Pair(NamedTuple):
@@ -101,6 +104,8 @@ class State:
         """Objects that are known by their addresses, which no others may get while the checks are in use."""
         self._containers: dict[int, tuple[Any, str]] = {}
         """Lists, dictionaries and sets, and the expressions that find them."""
+        self._modules: dict[int, str] = {}
+        """Modules of which no more is read than some of their attributes."""
         self._names_of_sys: set[str] = set()
         """The names under which modules have `sys`."""
         self._variables = 0
@@ -314,9 +319,14 @@ class State:
             if value.__name__ in _UNSTEADY_MODULES:
                 raise Uncompilable(f"it reaches the module {value.__name__}")
             self._namespace(value.__dict__, self._names)
+            if self._has_run(value.__dict__.get("__getattr__")):
+                for name in sorted(self._names - value.__dict__.keys()):
+                    self._found_otherwise(value, name)
         elif isinstance(value, type):
             self._class(value)
         elif isinstance(value, functools.partial):
+            if isinstance(value.func, BuiltinFunctionType) and not is_harmless(value.func):
+                raise Uncompilable(f"it reaches a partial of {value.func.__qualname__}()")  # no call of it is seen
             self._visit(value.func, f"{known}.func", True)
             self._visit(value.args, f"{known}.args", True)
             self._visit(value.keywords, f"{known}.keywords", True)
@@ -331,7 +341,7 @@ class State:
         elif isinstance(value, property):
             for part in ("fget", "fset", "fdel"):
                 self._visit(getattr(value, part), f"{known}.{part}", True)
-        elif type(value).__flags__ & _HEAP_TYPE:
+        elif type(value).__flags__ & _HEAP_TYPE or type(value) is SimpleNamespace:
             self._class(type(value))
             self._check(f"type({known}) is not {self._constant(type(value))}", self.facts.is_of_class(value))
             self._attributes(value, known)
@@ -433,27 +443,57 @@ class State:
             self._namespace(vars(sys), self._names if asked else self._names - {"modules"})
 
     def _globals(self) -> None:
-        """The globals that the code which ran names."""
-        tables: dict[int, tuple[str, set[str]]] = {}
+        """The globals that the code which ran reads."""
+        tables: dict[int, tuple[str, dict[str, set[Path]]]] = {}
         for code, seen in self._watch.codes.items():
-            known, done = tables.setdefault(id(seen), (self._constant(seen), set()))
-            for name in code.co_names:
-                if name in done:
-                    continue
-                done.add(name)
-                if name in seen:
-                    self._global(seen[name], name, self.facts.item(f"{known}[{name!r}]", seen, name))
-                elif hasattr(builtins, name):
+            known, done = tables.setdefault(id(seen), (self._constant(seen), {}))
+            for name, paths in global_reads(code).items():
+                new = paths - done.setdefault(name, set())
+                if name in seen and new:
+                    self._read(seen[name], name, self.facts.item(f"{known}[{name!r}]", seen, name), new)
+                elif new and not done[name] and hasattr(builtins, name):
                     self._check(f"{name!r} in {known}", self.facts.is_absent(seen, name))
+                done[name] |= paths
 
     def _imports(self) -> None:
         """The modules that the code which ran imports by itself."""
         modules = self._constant(sys.modules)
-        for name in sorted(self._watch.imported()):
+        for name, paths in sorted(self._watch.imported().items()):
             if name in sys.modules:
-                self._global(sys.modules[name], name, self.facts.item(f"{modules}[{name!r}]", sys.modules, name))
+                found = self.facts.item(f"{modules}[{name!r}]", sys.modules, name)
+                self._read(sys.modules[name], name, found, paths)
             else:
                 self._check(f"{name!r} in {modules}", self.facts.is_absent(sys.modules, name))
+
+    def _read(self, value: Any, name: str, expression: str, paths: Iterable[Path]) -> None:
+        """What is read of a thing that code finds under a name: of a module, no more than the attributes it takes."""
+        if not isinstance(value, ModuleType) or value is sys or () in paths:
+            self._global(value, name, expression)
+            return
+        self._trail.append(id(value))
+        if id(value) not in self._modules:
+            self._modules[id(value)] = self._constant(value)
+        self._check(f"{expression} is not {self._modules[id(value)]}", self.facts.is_object(expression, value))
+        content = self._constant(value.__dict__)
+        taken: dict[str, set[Path]] = {}
+        for first, *rest in paths:
+            taken.setdefault(first, set()).add(tuple(rest))
+        for attribute, further in sorted(taken.items()):
+            if value.__name__ in _UNSTEADY_MODULES:
+                raise Uncompilable(f"it reads {value.__name__}.{attribute}")
+            if attribute in value.__dict__:
+                place = self.facts.item(f"{content}[{attribute!r}]", value.__dict__, attribute)
+                self._read(value.__dict__[attribute], attribute, place, further)
+            else:
+                self._found_otherwise(value, attribute)
+
+    def _found_otherwise(self, module: ModuleType, name: str) -> None:
+        """Check that a module has no such attribute: its `__getattr__` finds it, until somebody sets it."""
+        names = self._constant(module.__dict__)
+        self._check(f"{name!r} in {names}", self.facts.is_absent(module.__dict__, name))
+        if "__getattr__" in module.__dict__:
+            place = self.facts.item(f"{names}['__getattr__']", module.__dict__, "__getattr__")
+            self._visit(module.__dict__["__getattr__"], place, True)
 
     def _account(self) -> None:
         """Refuse where it is not known which function some code belonged to: its closure has not been looked at."""
@@ -473,8 +513,8 @@ class State:
         found = seen.get(code.co_name)
         if not isinstance(found, FunctionType) or found.__code__ is not code or code.co_freevars:
             return False
-        if found.__defaults__ or found.__kwdefaults__:
-            return False
+        if (found.__defaults__ or found.__kwdefaults__) and not code.co_filename.startswith(PACKAGE):
+            return False  # another function of the same code may have others
         self._visit(found, f"{self._constant(seen)}[{code.co_name!r}]", True)
         return True
 

@@ -23,10 +23,11 @@ import numpy as np
 from .._core.process.caller import GENERATED, PACKAGE
 from .._core.process.collector import collector_paused
 from ._entry import DISABLED, TRUSTED
+from ._modules import Path, import_reads
 
 _ENGINE_ROOMS = (
     "_core", "_dispatch", "_ops", "_backends", "_codegen", "autograd", "compiler", "_subclasses", "amp", "random.py",
-    "_wiring.py", "_further.py", "_tensor.py", "_utils.py", "_stand_in", "nn/functional", "optim",
+    "_wiring.py", "_further.py", "_tensor.py", "_utils.py", "_stand_in", "nn/functional", "optim", "func",
 )  # fmt: skip
 """Parts of the package whose code depends on nothing but arguments and modes."""
 
@@ -51,7 +52,6 @@ _REFUSED_BUILTINS = frozenset(
 _PURE_MODULES = frozenset(("builtins", "math", "cmath", "_operator", "itertools", "_functools", "_collections", "_abc"))
 _HARMLESS = frozenset(("sys.getrecursionlimit",))
 """Functions of other modules that find what nothing depends on but whether Python goes on; `inspect` asks for it."""
-_IMPORT = dis.opmap["IMPORT_NAME"]
 _WHEN_SOMETHING_GOES = frozenset(
     [
         each
@@ -110,14 +110,15 @@ class Watch:
             found.update([each for each in code.co_consts if type(each) is str and each.isidentifier()])
         return frozenset(found)
 
-    def imported(self) -> set[str]:
-        """The names of the modules that code which ran imports by itself, and of the packages that these begin with."""
-        found: set[str] = set()
+    def imported(self) -> dict[str, set[Path]]:
+        """The modules that code which ran imports by itself, by their names, and what it reads of them."""
+        found: dict[str, set[Path]] = {}
         for code, seen in self.codes.items():
             if not _is_standard(code):
-                for name, level in imports(code):
+                for name, level, takes, paths in import_reads(code):
                     whole = resolve_name("." * level + name, seen.get("__package__")) if level else name
-                    found |= {whole, whole.partition(".")[0]}
+                    found.setdefault(whole, set())
+                    found.setdefault(whole if takes else whole.partition(".")[0], set()).update(paths)
         return found
 
     def is_engine(self, code: CodeType) -> bool:
@@ -170,18 +171,15 @@ class Watch:
     def _check(self, frame: FrameType, function: Any) -> None:
         owner = getattr(function, "__self__", None)
         name = getattr(function, "__name__", "?")
-        module = getattr(function, "__module__", None)
-        if owner is None or type(owner) is type(sys):
-            if module == "builtins" and name == "id" and (_is_ours(frame) or _is_standard(frame.f_code)):
-                return  # it tells apart objects that are compared, as `copy` and `inspect` do
-            if module == "builtins" and name in _REFUSED_BUILTINS:
-                self._refuse(frame, f"{name}() is called")
-            elif module is not None and module not in _PURE_MODULES and f"{module}.{name}" not in _HARMLESS:
-                self._refuse(frame, f"{module}.{name}() is called")
-        elif type(owner) is ContextVar:
+        if type(owner) is ContextVar:
             self.variables.append(owner)  # what it holds is compared, before and after
-        elif not isinstance(owner, _LOCAL_TYPES) and not _is_plain_object_method(function, owner):
-            self._refuse(frame, f"{type(owner).__name__}.{name}() is called")
+        elif name == "id" and (_is_ours(frame) or _is_standard(frame.f_code)):
+            return  # it tells apart objects that are compared, as `copy` and `inspect` do
+        elif not is_harmless(function):
+            module = getattr(function, "__module__", None)
+            if owner is not None and type(owner) is not type(sys):
+                module = type(owner).__name__
+            self._refuse(frame, f"{name}() is called" if module == "builtins" else f"{module}.{name}() is called")
 
     def _refuse(self, frame: FrameType, what: str) -> None:
         if self.reason is None:
@@ -189,26 +187,22 @@ class Watch:
             self.line = line_in(self._own, frame)
 
 
+def is_harmless(function: Any) -> bool:
+    """Whether a function that is not written in Python touches nothing but its arguments and what is compared."""
+    owner = getattr(function, "__self__", None)
+    if owner is not None and type(owner) is not type(sys):
+        return isinstance(owner, _LOCAL_TYPES) or _is_plain_object_method(function, owner)
+    name, module = getattr(function, "__name__", "?"), getattr(function, "__module__", None)
+    if module == "builtins":
+        return name not in _REFUSED_BUILTINS
+    return module is None or module in _PURE_MODULES or f"{module}.{name}" in _HARMLESS
+
+
 def line_in(code: CodeType | None, frame: FrameType | None) -> int | None:
     """The line at which `code` is, if it runs in a frame or in one that called it."""
     while frame is not None and frame.f_code is not code:
         frame = frame.f_back
     return None if frame is None else frame.f_lineno
-
-
-@functools.lru_cache(maxsize=4096)
-def imports(code: CodeType) -> tuple[tuple[str, int], ...]:
-    """The modules that code names in statements, and how many packages up from its own their names begin."""
-    if _IMPORT not in code.co_code[::2]:
-        return ()
-    found = [each for each in dis.get_instructions(code) if each.opname not in ("CACHE", "EXTENDED_ARG")]
-    return tuple(
-        [
-            (str(each.argval), int(found[place - 2].argval))  # two values lie before it: the level, and what is taken
-            for place, each in enumerate(found)
-            if each.opcode == _IMPORT
-        ]
-    )
 
 
 @functools.lru_cache(maxsize=4096)

@@ -149,6 +149,36 @@ class AutocastState:
             present.restore()
 
 
+def autocast_key() -> tuple[Any, ...] | None:
+    """What of the settings of this thread decides what ops do, to be compared; None: autocast is off everywhere."""
+    settings = _THREAD.settings
+    return (*settings.enabled.items(), settings.cache_enabled) if CASTING else None
+
+
+@contextmanager
+def own_casts() -> Iterator[None]:
+    """A context that shares no casts of weights with the region that it is in."""
+    cache = _THREAD.settings.cache
+    before = dict(cache)
+    cache.clear()
+    try:
+        yield
+    finally:
+        cache.clear()
+        cache.update(before)
+
+
+@contextmanager
+def switched_off() -> Iterator[None]:
+    """A context in which this thread casts nothing, as backward passes are run."""
+    present = AutocastState()
+    _enable({})
+    try:
+        yield
+    finally:
+        present.restore()
+
+
 # ----- the rules at work --------------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,101 @@
+"""What code reads of modules: the attributes that it takes of a name directly, as `linalg` of `np` in `np.linalg.norm`.
+
+A module has thousands of names, and most of what these lead to is nothing that a call reads. So of a module that code
+finds under a name, only what it takes of it is looked at; all else where the module itself is handed on.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+from collections.abc import Iterable, Sequence
+from types import CodeType
+
+Path = tuple[str, ...]
+"""Attributes, one of the other. An empty one: the thing itself is handed on, and anything may be read of it."""
+
+Reads = dict[str, frozenset[Path]]
+
+_SILENT = ("CACHE", "EXTENDED_ARG", "NOP", "PRECALL", "PUSH_NULL")
+_ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD")
+_IMPORT = dis.opmap["IMPORT_NAME"]
+
+
+@functools.lru_cache(maxsize=4096)
+def global_reads(code: CodeType) -> Reads:
+    """What code reads of its globals, and of builtins."""
+    found = _instructions(code)
+    return _gathered(
+        [
+            (str(each.argval), _path(found, place))
+            for place, each in enumerate(found)
+            if each.opname in ("LOAD_GLOBAL", "LOAD_NAME")
+        ]
+    )
+
+
+@functools.lru_cache(maxsize=4096)
+def import_reads(code: CodeType) -> tuple[tuple[str, int, bool, frozenset[Path]], ...]:
+    """The modules that code imports: their names, how many packages up these begin, whether it takes names of them, as
+    `from module import name` does, or has the package that they are in; and what it reads of that.
+    """
+    if _IMPORT not in code.co_code[::2]:
+        return ()
+    found = _instructions(code)
+    made = []
+    for place, each in enumerate(found):
+        if each.opcode == _IMPORT:
+            level, names = found[place - 2].argval, found[place - 1].argval  # these lie before it
+            made.append((str(each.argval), int(level), bool(names), frozenset(_taken(found, place, names))))
+    return tuple(made)
+
+
+def _instructions(code: CodeType) -> list[dis.Instruction]:
+    return [each for each in dis.get_instructions(code) if each.opname not in _SILENT]
+
+
+def _gathered(pairs: Iterable[tuple[str, Path]]) -> Reads:
+    made: dict[str, set[Path]] = {}
+    for name, path in pairs:
+        made.setdefault(name, set()).add(path)
+    return {name: frozenset(paths) for name, paths in made.items()}
+
+
+def _path(found: Sequence[dis.Instruction], place: int) -> Path:
+    """The attributes that are taken, one of the other, of what the instruction at `place` loads."""
+    names = []
+    for each in found[place + 1 :]:
+        if each.opname not in _ATTRIBUTE:
+            break
+        names.append(str(each.argval))
+    return tuple(names)
+
+
+def _taken(found: Sequence[dis.Instruction], place: int, names: Sequence[str] | None) -> set[Path]:
+    """What is read of the module that the instruction at `place` imports."""
+    if names:  # from module import names
+        paths: set[Path] = set()
+        stores = [each for each in found[place + 1 :] if each.opname.startswith("STORE_")][: len(names)]
+        for name, store in zip(names, stores, strict=False):
+            paths |= {(name, *rest) for rest in _of_variable(found, store)}
+        return paths if len(stores) == len(names) else {()}
+    following = found[place + 1] if place + 1 < len(found) else None
+    return {()} if following is None else _of_variable(found, following)
+
+
+def _of_variable(found: Sequence[dis.Instruction], store: dis.Instruction) -> set[Path]:
+    """What is read of a variable of a function, if one instruction alone sets it."""
+    if store.opname != "STORE_FAST":
+        return {()}
+    uses = [
+        (place, each)
+        for place, each in enumerate(found)
+        if each is not store and (each.argval == store.argval or _is_among(store.argval, each.argval))
+    ]
+    loads = [place for place, each in uses if each.opname in ("LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW")]
+    named = [each for _, each in uses if not each.opname.startswith(("LOAD_CONST", *_ATTRIBUTE, "IMPORT_"))]
+    return {_path(found, place) for place in loads} if len(loads) == len(named) else {()}
+
+
+def _is_among(name: object, value: object) -> bool:
+    return type(value) is tuple and name in value

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from .._core.modes import THREAD, recording
+from .._core.names.absent import PAGE
 from .._core.storage import are_apart
 from .._core.tensor import Tensor
 from .._dispatch.arguments.autocast import is_autocast_enabled
@@ -37,7 +38,10 @@ class Namespace:
     def __getattr__(self, name: str) -> Any:
         known = OPERATORS.get(self._name, {})
         if not any(each.partition(".")[0] == name for each in known):
-            raise AttributeError(f"'_OpNamespace' '{self._name}' object has no attribute '{name}'")
+            raise AttributeError(
+                f"'_OpNamespace' '{self._name}' object has no attribute '{name}': those of a library's compiled part "
+                f"do not exist here ({PAGE})"
+            )
         packet = self.__dict__[name] = Packet(self._name, name)
         return packet
 

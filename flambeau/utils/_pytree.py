@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from .._core.process.locks import new_reentrant_lock
+from .._core.size import Size
 
 PyTree: TypeAlias = Any
 Context: TypeAlias = Any
@@ -308,15 +309,24 @@ def _register_namedtuple(cls: Any, *, serialized_type_name: str) -> None:
     SERIALIZED_TYPE_TO_PYTHON_TYPE[serialized_type_name] = cls
 
 
-def _register_builtins() -> None:
-    def sequence(flatten: FlattenFunc) -> Callable[[Any], Any]:
-        return lambda d: (_indexed(d), flatten(d)[1])
+def _list_flatten_with_keys(d: list[Any]) -> tuple[list[tuple[Any, Any]], Context]:
+    return _indexed(d), None
 
+
+_tuple_flatten_with_keys: Callable[[Any], Any] = _list_flatten_with_keys
+_ordereddict_flatten, _ordereddict_flatten_with_keys = _dict_flatten, _dict_flatten_with_keys
+
+
+def _deque_flatten_with_keys(d: Any) -> tuple[list[tuple[Any, Any]], Context]:
+    return _indexed(d), d.maxlen
+
+
+def _register_builtins() -> None:
     register = functools.partial(register_pytree_node)
     register(tuple, _tuple_flatten, _tuple_unflatten, serialized_type_name="builtins.tuple",
-             flatten_with_keys_fn=sequence(_tuple_flatten))  # fmt: skip
+             flatten_with_keys_fn=_tuple_flatten_with_keys)  # fmt: skip
     register(list, _list_flatten, _list_unflatten, serialized_type_name="builtins.list",
-             flatten_with_keys_fn=sequence(_list_flatten))  # fmt: skip
+             flatten_with_keys_fn=_list_flatten_with_keys)  # fmt: skip
     register(dict, _dict_flatten, _dict_unflatten, serialized_type_name="builtins.dict",
              flatten_with_keys_fn=_dict_flatten_with_keys)  # fmt: skip
     register(namedtuple, _namedtuple_flatten, _namedtuple_unflatten, serialized_type_name="collections.namedtuple",
@@ -328,7 +338,9 @@ def _register_builtins() -> None:
              flatten_with_keys_fn=_defaultdict_flatten_with_keys, to_dumpable_context=_defaultdict_to_text,
              from_dumpable_context=_defaultdict_from_text)  # fmt: skip
     register(deque, _deque_flatten, _deque_unflatten, serialized_type_name="collections.deque",
-             flatten_with_keys_fn=sequence(_deque_flatten))  # fmt: skip
+             flatten_with_keys_fn=_deque_flatten_with_keys)  # fmt: skip
+    register(Size, _tuple_flatten, _tuple_unflatten, serialized_type_name="torch.Size",
+             flatten_with_keys_fn=_tuple_flatten_with_keys)  # fmt: skip
 
 
 _register_builtins()

@@ -128,3 +128,28 @@ def test_what_all_storages_have(torch: Any) -> Any:
     storage = torch.ones(3).untyped_storage()
     names = ("cpu", "data_ptr", "element_size", "from_file", "is_shared", "nbytes", "share_memory_")
     return [callable(getattr(torch.types.Storage, name)) for name in names], [hasattr(storage, name) for name in names]
+
+
+@differential
+def test_sizes_are_nests(torch: Any) -> Any:
+    pytree, size = torch.utils._pytree, torch.Size([1, 2])
+    return (
+        *(pytree.tree_leaves([size]), type(pytree.tree_map(abs, size)).__name__),
+        *(str(pytree.tree_flatten(size)), str(pytree.tree_flatten_with_path(size)[0])),
+        pytree.treespec_dumps(pytree.tree_structure(size)),
+        *(pytree._list_flatten_with_keys([1])[1], pytree._tuple_flatten_with_keys((1,))[1]),
+    )
+
+
+@differential
+def test_every_namespace_of_operators_is_there(torch: Any) -> Any:
+    return hasattr(torch.ops.anything, "operator"), outcome(lambda: torch.ops.anything.operator, "has no attribute")
+
+
+@differential
+def test_powers_of_two_in_eight_bits(torch: Any) -> Any:
+    numbers = torch.tensor(
+        [0.0, -0.0, -1.0, 1.0, 3.0, -3.0, 0.75, 1e-40, 3e38, float("inf"), float("-inf"), float("nan")]
+    )
+    kinds = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
+    return [numbers.to(kind).to(torch.float8_e8m0fnu).view(torch.uint8) for kind in kinds]

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ..backend import as_array, backend_of_array
-from ..dtype import WIDE_TYPES, dtype, float8_e4m3fn, float8_e5m2
+from ..dtype import WIDE_TYPES, dtype, float8_e4m3fn, float8_e5m2, float8_e8m0fnu
 from ..process.processor import ON_X86_64
 
 _HALF = np.dtype(np.float16)
 _SINGLE = np.dtype(np.float32)
 _DOUBLE = np.dtype(np.float64)
 _LARGEST_E4M3FN = np.float32(448.0)
+_LEAST_E8M0FNU = np.float32(2.0**-127)
 _BYTE = np.dtype(np.uint8)
 _NAN_E5M2 = np.uint8(0x7F)
 
@@ -44,6 +45,9 @@ def as_type(array: Any, array_type: np.dtype[Any]) -> Any:
     array = array.astype(wide, copy=False)
     if array_type is float8_e4m3fn.numpy:  # PyTorch's one type that holds the largest number in place of infinity
         return as_array(np.clip(array, -_LARGEST_E4M3FN, _LARGEST_E4M3FN)).astype(array_type)
+    if array_type is float8_e8m0fnu.numpy:  # powers of two, without a sign: zero becomes the least of them
+        magnitude = np.abs(array)
+        return np.where(magnitude == 0, _LEAST_E8M0FNU, magnitude).astype(array_type)
     result = array.astype(array_type)
     if array_type is float8_e5m2.numpy:
         result.view(np.uint8)[np.isnan(array)] |= _NAN_E5M2

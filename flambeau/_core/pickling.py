@@ -10,7 +10,7 @@ import copy
 import warnings
 from typing import Any
 
-from .arrays.dataless import empty_meta
+from .arrays.abstract import empty_meta
 from .arrays.lazy_signs import LazyKind, marked
 from .dtype import dtype
 from .kind import kind_of

@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from .arrays.abstract import empty_meta
 from .arrays.byte_order import bytes_of_buffer
-from .arrays.dataless import new_owner
 from .backend import backend_of, backend_of_array, is_array, is_installed, moved, read, to_host
 from .device import CPU, META, device, usable_device
 from .dtype import dtype
 from .slots import SLOTS
+
+_BYTE = np.dtype(np.uint8)
 
 _STRIDED_BASE: Any = type(as_strided(np.empty(1), (1,), (8,)).base)
 """What stands between the result of NumPy's `as_strided` and the array that it was made from."""
@@ -161,7 +163,7 @@ class UntypedStorage:
             raise RuntimeError(f"a storage cannot have a negative size: {content}")
         if place.dataless:
             nbytes = content if isinstance(content, int) else content.nbytes
-            return _new_storage(new_owner(nbytes), place, nbytes)
+            return _new_storage(empty_meta((nbytes,), _BYTE), place, nbytes)
         memory = _bytes(np.zeros, content) if isinstance(content, int) else content
         return _new_storage(backend_of(place.type).from_host(memory), place)
 

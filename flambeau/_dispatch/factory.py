@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._core.arrays.dataless import meta_array
+from .._core.arrays.abstract import meta_array
 from .._core.kind import Kind, kind_of_array
 from .._core.modes import THREAD
 from .._core.tensor import Tensor

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._core.arrays.dataless import meta_array
+from .._core.arrays.abstract import meta_array
 from .._core.device import CPU, fake_device
 from .._core.device import is_fake as is_fake_device
 from .._core.kind import Kind, kind_of

@@ -48,7 +48,6 @@ class Source:
         self.constants: dict[str, Any] = {} if constants is None else dict(constants)
         self.constants.update(
             Tensor=Tensor, View=View, new=Tensor._from_parts, ndarray=np.ndarray, asarray=np.asarray, empty=np.empty,
-            empty_like=np.empty_like,
         )  # fmt: skip
 
     def constant(self, value: Any) -> str:
@@ -162,8 +161,9 @@ class Source:
         """Write the new memory for values; its name, which is that of the value if there is but one."""
         like, first = output.like, output.windows[0]
         name = f"{'v' if first[1].header is like else 'm'}{first[0]}"
-        text = f"empty({like.shape}, {self.constant(like.dtype)})"
-        self.lines.append(f"{name} = {text if like.flags.c_contiguous else f'empty_like({self.constant(like)})'}")
+        text = f"{like.shape}, {self.constant(like.dtype)}"
+        made = f"empty({text})" if like.flags.c_contiguous else f"ndarray({text}, None, 0, {like.strides})"
+        self.lines.append(f"{name} = {made}")
         return name
 
     def _windows_on(self, name: str, output: Output) -> list[str]:

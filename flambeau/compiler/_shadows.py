@@ -1,25 +1,24 @@
 """Arrays without memory: what a recorded call has made is let go when the call itself lets it go.
 
-A recording needs of an array what it looks like and where it lies beside others, never its elements. A shadow has both:
-shape, strides, dtype, and an address in a range that nothing else is in. What lay in the same memory has shadows in the
-same range; what only came to lie there later, when the first was gone, has not. Ranges are mapped and never written:
-the system finds no memory for them, and whoever reads them finds zeros.
+A recording needs of an array what it looks like and where it lies beside others, never its elements. A shadow has both
+and nothing to read: it is an `AbstractArray`, whose place is a number in a range that nothing else is in. What lay in
+the same memory has shadows in the same range; what only came to lie there later, when the first was gone, has not.
 """
 
 from __future__ import annotations
 
-import mmap
 import weakref
 from typing import Any
 
 import numpy as np
 
+from .._core.arrays.abstract import AbstractArray
 from .._core.backend import backend_of_array, is_array
 from ._reads import bounds
 
 _ALIGNED = 64
-_PIECE = 1 << 24
-"""Bytes of addresses that are taken at a time."""
+_FIRST = 1 << 62
+"""Where ranges begin: no array has such an address."""
 
 
 class Shadows:
@@ -38,10 +37,10 @@ class Shadows:
             owner = owner_of(each)
             if type(owner) is np.ndarray:
                 self._before[id(owner)] = _until_gone(owner, self._before)
-        self._ranges: dict[int, tuple[Any, Any, int]] = {}
-        """For each owner of memory, by its identity: a reference that tells when it is gone, a range, and the address
-        that is the beginning of the range."""
-        self._free: Any = np.empty(0, np.uint8)
+        self._ranges: dict[int, tuple[Any, int]] = {}
+        """For each owner of memory, by its identity: a reference that tells when it is gone, and how far the range is
+        from its addresses."""
+        self._next = _FIRST
 
     def of(self, array: Any) -> Any:
         """A shadow of an array; the array itself where its memory is not the call's own."""
@@ -50,9 +49,9 @@ class Shadows:
         owner = owner_of(array) if array.size else None
         if type(owner) is not np.ndarray or not owner.flags.owndata or id(owner) in self._before:
             return array
-        _, range_, start = self._ranges.get(id(owner)) or self._new(owner)
-        low = array.__array_interface__["data"][0]
-        return np.ndarray(array.shape, array.dtype, range_, low - start, array.strides)
+        _, distance = self._ranges.get(id(owner)) or self._new(owner)
+        address: int = array.__array_interface__["data"][0]
+        return AbstractArray(array.shape, array.strides, array.dtype, None, address + distance)
 
     def _of_device(self, array: Any) -> Any:
         kind = type(array)
@@ -61,13 +60,10 @@ class Shadows:
         shadows = self._of_devices[kind]
         return array if shadows is None else shadows.of(array)
 
-    def _new(self, owner: Any) -> tuple[Any, Any, int]:
+    def _new(self, owner: Any) -> tuple[Any, int]:
         low, high = bounds(owner)
-        size = -(-(high - low) // _ALIGNED) * _ALIGNED
-        if size > self._free.size:
-            self._free = _mapped(max(size, _PIECE))
-        range_, self._free = self._free[:size], self._free[size:]
-        found = self._ranges[id(owner)] = _until_gone(owner, self._ranges), range_, low
+        found = self._ranges[id(owner)] = _until_gone(owner, self._ranges), self._next - low
+        self._next += -(-(high - low) // _ALIGNED) * _ALIGNED
         return found
 
 
@@ -90,12 +86,6 @@ def owner_of(array: Any) -> Any:
     return array
 
 
-def _mapped(size: int) -> Any:
-    """Addresses behind which there is nothing but zeros, as an array of bytes."""
-    if hasattr(mmap, "PROT_READ"):
-        memory = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANON, mmap.PROT_READ)
-    else:
-        memory = mmap.mmap(-1, size)
-    found = np.frombuffer(memory, np.uint8)
-    found.flags.writeable = False
-    return found
+def is_on_host(array: Any) -> bool:
+    """Whether an array is one of NumPy's, or the shadow of one."""
+    return type(array) in (np.ndarray, AbstractArray)

@@ -16,9 +16,10 @@ import pytest
 import flambeau as torch
 from flambeau._backends.tiers import generated
 from flambeau.compiler._compiled import Compiled
+from flambeau.compiler._reads import bounds
 from flambeau.compiler.plan import proof
 from flambeau.compiler.plan.memory import arranged, lodged
-from flambeau.compiler.plan.sheet import Launch, Sheet, header_of
+from flambeau.compiler.plan.sheet import Launch, Sheet
 
 Function = Callable[..., Any]
 
@@ -288,14 +289,22 @@ def test_elementwise_steps_are_one_kernel() -> None:
     ],
     ids=["plain", "turned", "empty", "number", "repeated", "backwards", "repeated-often", "large"],
 )
-def test_a_header_has_a_geometry_and_may_be_written_to(array: Any) -> None:
-    header = header_of(array.shape, array.dtype, array.strides)
+def test_a_header_has_a_geometry_and_lies_in_memory(array: Any) -> None:
+    header = generated("tape").header_of(array.shape, array.dtype, array.strides)
     assert (header.shape, header.dtype, header.strides) == (array.shape, array.dtype, array.strides)
     assert header.flags.writeable
-    assert not header.flags.owndata
-    plain = header_of(array.shape, array.dtype, None)
-    assert (plain.shape, plain.dtype) == (array.shape, array.dtype)
-    assert plain.flags.c_contiguous
+    (low, high), (first, end) = bounds(header), bounds(np.frombuffer(header.base, np.uint8))
+    assert not header.size or first <= low < high <= end
+
+
+def test_headers_leave_the_arrays_of_a_call() -> None:
+    made, _ = compiled(chain, X)
+    program: Any = made.programs[0]
+    (tape,) = program.__globals__["tapes"]
+    for _, args, _ in tape.calls:
+        for header in [each for each in args if isinstance(each, np.ndarray)]:
+            (low, high), (first, end) = bounds(header), bounds(np.frombuffer(header.base, np.uint8))
+            assert first <= low < high <= end or tape.arena.start <= low
 
 
 def test_buffers_that_live_at_the_same_time_do_not_overlap() -> None:

@@ -1,8 +1,8 @@
 """`DeviceArray`: a strided array in a device's memory, which takes part in NumPy's protocols.
 
-Its `form` is a NumPy array of the same shape, strides and dtype over addresses that hold nothing (`_core/dataless.py`).
-NumPy itself makes views of it, by its own rules; how far they are from the beginning says where the elements are on the
-device.
+Its `form` is a NumPy array of the same shape, strides and dtype over a range of addresses that is reserved for forms
+(`forms.py`). NumPy itself makes views of it, by its own rules; how far they are from the beginning says where the
+elements are on the device.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..._core.arrays.dataless import new_owner
 from ..._core.size import contiguous_strides
 from . import driver as drivers
 from .ahead import AHEAD
 from .driver import Memory, driver
+from .forms import reserved
 from .waits import HERE
 
-_BEGIN = new_owner(0)
+_BEGIN = reserved()
 _START: int = _BEGIN.__array_interface__["data"][0]
 _make: Any = np.ndarray
 _new = object.__new__

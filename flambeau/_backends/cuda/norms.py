@@ -23,7 +23,7 @@ from ..._codegen.cuda.channel_norm import (
 )
 from ..._codegen.cuda.elementwise import can_write
 from ..._codegen.expr import Program
-from ..._core.arrays.dataless import empty_meta
+from ..._core.arrays.abstract import empty_meta
 from ..._core.arrays.quick import name_of
 from ..._core.geometry.layout import is_channels_last
 from ..._core.geometry.moving_windows import strides_for

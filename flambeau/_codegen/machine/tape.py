@@ -6,8 +6,9 @@ entries that these count.
 - Conditions `(function, number)`: C functions without arguments, and the 32-bit integers that they have to return.
 - Arguments `(low, high)`: between how many bytes from its beginning the elements of each array are.
 - Changes: which arguments are written though they were there before. No other argument may share memory with one.
-- Windows `(argument, header, offset)`: before the calls, the array at the address `header` is made to begin `offset`
-  bytes behind the beginning of an array that is among the arguments.
+- Windows `(argument, header, offset, rest)`: before the calls, the array at the address `header` is made to begin
+  `offset` bytes behind the beginning of an array that is among the arguments; after them at the address `rest` again,
+  so that it never points to memory that is gone.
 - Calls `(function, arguments, options)`: three Python objects, a callable, a tuple, and a dictionary or nothing.
 - Refusals: the addresses of arrays of one number of 64 bits each, which has to be zero after the calls.
 
@@ -30,6 +31,9 @@ IN_USE, CONDITIONS, ARGUMENTS, CHANGES, WINDOWS, CALLS, REFUSALS, ENTRIES = rang
 """The positions in the table."""
 
 _FIRST_ARRAY = 3
+
+_WINDOW = 4
+"""Numbers in the entry of a window."""
 
 
 @kernel
@@ -60,18 +64,20 @@ def replay(b: Builder, arguments: Arguments) -> None:
         entry.value = b.offset(entry.value, 1, I64)
     with b.when(~_taken(b, table)):
         _leave(b, refused)
+    first_window = entry.value
     with b.loop(0, windows):
         place = entry.value
         argument = b.load_raw(place, I64)
         header, offset = (b.load_raw(b.offset(place, at, I64), I64) for at in (1, 2))
         data = arguments.array(argument + _FIRST_ARRAY).data
         b.store_raw(data + offset, _pointer(b, header) + DATA)
-        entry.value = b.offset(place, 3, I64)
+        entry.value = b.offset(place, _WINDOW, I64)
     with b.loop(0, calls):
         place = entry.value
         call = [b.load_raw(b.offset(place, at, I64), POINTER) for at in range(3)]
         result = b.call("PyObject_Call", POINTER, call)
         with b.when(result == b.constant(POINTER, 0), likely=False):
+            _rest(b, first_window, windows)
             _release(b, table)
             b.give_back(b.constant(POINTER, 0))
         b.call("Py_DecRef", VOID, [result])
@@ -84,6 +90,7 @@ def replay(b: Builder, arguments: Arguments) -> None:
         with b.when(number != 0):
             bad.value = 1
         entry.value = b.offset(place, 1, I64)
+    _rest(b, first_window, windows)
     _release(b, table)
     with b.when(bad.value != 0, likely=False):
         _leave(b, refused)
@@ -96,6 +103,14 @@ def _extent(b: Builder, arguments: Arguments, bounds: Value, number: Value) -> t
     data = b.load_raw(arguments.object(number + _FIRST_ARRAY) + DATA, I64)
     low, high = (b.load_raw(b.offset(bounds, number * 2 + at, I64), I64) for at in (0, 1))
     return data + low, data + high
+
+
+def _rest(b: Builder, first: Value, windows: Value) -> None:
+    """Let the arrays of windows point to memory that stays."""
+    with b.loop(0, windows) as number:
+        place = b.offset(first, number * _WINDOW, I64)
+        header, rest = (b.load_raw(b.offset(place, at, I64), I64) for at in (1, 3))
+        b.store_raw(rest, _pointer(b, header) + DATA)
 
 
 def _type_of(b: Builder, object_: Value) -> Value:

@@ -1,22 +1,24 @@
-"""Abstract arrays: shape, strides and type, no data. A kernel that is called with them says what it would return.
+"""Abstract arrays: shape, strides and type, no data. Tensors of the meta device hold them.
 
 An `AbstractArray` takes part in NumPy's protocols and has the methods of NumPy's arrays, so the reference kernel of an
-op is its shape rule: nothing is computed, and nothing is allocated. Whatever needs an element raises `NeedsData`.
-Strides are those that NumPy's own results have.
+op is its shape rule: nothing is computed, and nothing is allocated. Whatever needs an element raises `NeedsData`. There
+is no address that NumPy or another library could follow: views are arithmetic (`views.py`). Strides are those that
+NumPy's own results have.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from ..backend import Backend, know_arrays
-from .dataless import empty_meta
-
-Shape = tuple[int, ...]
+from ..backend import Backend, install
+from ..size import contiguous_byte_strides
+from . import views
+from .views import Geometry, Shape
 
 
 class NeedsData(NotImplementedError):
@@ -26,17 +28,13 @@ class NeedsData(NotImplementedError):
 class AbstractArray(NDArrayOperatorsMixin):
     """What is known of an array without its elements."""
 
-    __slots__ = ("window",)
+    __slots__ = ("__weakref__", "base", "dtype", "shape", "start", "strides")
 
-    base = None
     shape: Shape
     strides: Shape
     dtype: np.dtype[Any]
-    ndim: int
-    size: int
-    itemsize: int
-    nbytes: int
-    flags: Any
+    base: AbstractArray | None
+    start: int
     sum: Callable[..., Any]
     prod: Callable[..., Any]
     max: Callable[..., Any]
@@ -44,9 +42,16 @@ class AbstractArray(NDArrayOperatorsMixin):
     any: Callable[..., Any]
     all: Callable[..., Any]
 
-    def __init__(self, window: Any) -> None:
-        self.window = window
-        """A dataless array of NumPy's: it knows all about views."""
+    def __init__(
+        self, shape: Shape, strides: Shape, dtype: np.dtype[Any], base: AbstractArray | None = None, start: int = 0
+    ) -> None:
+        self.shape = shape
+        self.strides = strides
+        self.dtype = dtype
+        self.base = base
+        """The array that stands for the whole memory; None: this one."""
+        self.start = start
+        """A number of bytes that says how views of the same memory lie to each other."""
 
     # ----- NumPy's protocols ------------------------------------------------------------------------------------------
 
@@ -70,16 +75,47 @@ class AbstractArray(NDArrayOperatorsMixin):
     # ----- what it is -------------------------------------------------------------------------------------------------
 
     @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    @property
+    def flags(self) -> Flags:
+        return Flags(self)
+
+    def _seen(self, geometry: Geometry, dtype: np.dtype[Any] | None = None) -> AbstractArray:
+        """A view of this array."""
+        shape, strides, distance = geometry
+        base = self if self.base is None else self.base
+        return AbstractArray(shape, strides, self.dtype if dtype is None else dtype, base, self.start + distance)
+
+    def _part(self, number: int) -> AbstractArray:
+        """The real parts of complex numbers, or the imaginary ones."""
+        half = np.dtype(f"f{self.itemsize // 2}")
+        return self._seen((self.shape, self.strides, number * half.itemsize), half)
+
+    @property
     def T(self) -> AbstractArray:
-        return AbstractArray(self.window.T)
+        return self._seen((self.shape[::-1], self.strides[::-1], 0))
 
     @property
     def mT(self) -> AbstractArray:
-        return AbstractArray(self.window.mT)
+        return self.swapaxes(-1, -2)
 
     @property
     def real(self) -> AbstractArray:
-        return AbstractArray(self.window.real)
+        return self if self.dtype.kind != "c" else self._part(0)
 
     @real.setter
     def real(self, value: Any) -> None:
@@ -88,8 +124,8 @@ class AbstractArray(NDArrayOperatorsMixin):
     @property
     def imag(self) -> AbstractArray:
         if self.dtype.kind == "c":
-            return AbstractArray(self.window.imag)
-        return made(self.shape, self.dtype)
+            return self._part(1)
+        return empty_meta(self.shape, self.dtype)
 
     @imag.setter
     def imag(self, value: Any) -> None:
@@ -100,7 +136,9 @@ class AbstractArray(NDArrayOperatorsMixin):
         return self.ravel()
 
     def __len__(self) -> int:
-        return len(self.window)
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
 
     def __iter__(self) -> Iterator[AbstractArray]:
         if self.ndim < 2:
@@ -115,9 +153,10 @@ class AbstractArray(NDArrayOperatorsMixin):
     def __getitem__(self, index: Any) -> AbstractArray:
         index = index if type(index) is tuple else (index,)
         if not [each for each in index if not _is_basic(each)]:
-            whole = Ellipsis in index  # without one, an element would be read
-            return AbstractArray(self.window[index if whole else (*index, ...)])
-        return _gathered(self, index)
+            return self._seen(views.indexed(self.shape, self.strides, index))
+        from .abstract_index import gathered
+
+        return gathered(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         entries = index if type(index) is tuple else (index,)
@@ -127,42 +166,53 @@ class AbstractArray(NDArrayOperatorsMixin):
     # ----- views and copies -------------------------------------------------------------------------------------------
 
     def reshape(self, *shape: Any, order: str = "C", copy: Any = None) -> AbstractArray:
-        wanted = shape[0] if len(shape) == 1 else shape
-        try:
-            return AbstractArray(self.window.reshape(wanted, order=order, copy=False))
-        except ValueError:  # no view, or no such shape
-            rows = order == "C" or (order == "A" and not self.window.flags.fnc)
-            dense = made(self.shape, self.dtype) if rows else made(self.shape[::-1], self.dtype).T
-            return AbstractArray(dense.window.reshape(wanted, order=order, copy=False))
+        wanted = views.sizes_of(shape[0] if len(shape) == 1 else shape, self.size)
+        if order == "F" or (order == "A" and self.flags.fnc):
+            return self.T.reshape(wanted[::-1], copy=copy).T
+        strides = views.reshaped(self.shape, self.strides, self.itemsize, wanted)
+        if strides is not None:
+            return self._seen((wanted, strides, 0))
+        if copy is False:
+            raise ValueError("Unable to avoid creating a copy while reshaping.")
+        return empty_meta(wanted, self.dtype)
 
     def ravel(self, order: str = "C") -> AbstractArray:
         return self.reshape(-1, order="A" if order == "K" else order)
 
     def flatten(self, order: str = "C") -> AbstractArray:
-        return made((self.size,), self.dtype)
+        return empty_meta((self.size,), self.dtype)
 
     def transpose(self, *axes: Any) -> AbstractArray:
-        return AbstractArray(self.window.transpose(*axes))
+        order = views.permutation(axes, len(self.shape))
+        return self._seen((tuple([self.shape[dim] for dim in order]), tuple([self.strides[dim] for dim in order]), 0))
 
     def swapaxes(self, first: int, second: int) -> AbstractArray:
-        return AbstractArray(self.window.swapaxes(first, second))
+        order = list(range(len(self.shape)))
+        one, other = views.axis(first, len(order)), views.axis(second, len(order))
+        order[one], order[other] = other, one
+        return self.transpose(order)
 
     def squeeze(self, axis: Any = None) -> AbstractArray:
-        return AbstractArray(self.window.squeeze(axis))
+        given = range(self.ndim) if axis is None else axis if type(axis) is tuple else (axis,)
+        gone = {views.axis(each, self.ndim) for each in given if axis is not None or self.shape[each] == 1}
+        if any(self.shape[each] != 1 for each in gone):
+            raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
+        return self[tuple([0 if dim in gone else slice(None) for dim in range(self.ndim)])]
 
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> AbstractArray:
-        return AbstractArray(self.window.diagonal(offset, axis1, axis2))
+        return self._seen(views.diagonal(self.shape, self.strides, offset, axis1, axis2))
 
     def view(self, *args: Any) -> AbstractArray:
-        if args and args[0] is np.ndarray:
-            return self
-        return AbstractArray(self.window.view(*args))
+        if not args or args[0] is np.ndarray:
+            return self._seen((self.shape, self.strides, 0))
+        dtype = np.dtype(args[0])
+        return self._seen(views.retyped(self.shape, self.strides, self.itemsize, dtype.itemsize), dtype)
 
     def astype(
         self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
     ) -> Any:
         dtype = np.dtype(dtype)
-        if not copy and dtype == self.dtype and _has_order(self.window, order):
+        if not copy and dtype == self.dtype and _has_order(self.flags, order):
             return self
         return in_order(self.shape, dtype, order, [self])
 
@@ -209,7 +259,7 @@ class AbstractArray(NDArrayOperatorsMixin):
     argmin = argmax
 
     def argsort(self, axis: Any = -1, kind: Any = None, **options: Any) -> AbstractArray:
-        return made((self.size,) if axis is None else self.shape, np.dtype(np.intp))
+        return empty_meta((self.size,) if axis is None else self.shape, np.dtype(np.intp))
 
     def argpartition(self, kth: Any, axis: Any = -1, kind: Any = None, **options: Any) -> AbstractArray:
         return self.argsort(axis)
@@ -240,9 +290,9 @@ class AbstractArray(NDArrayOperatorsMixin):
             return out
         picked = shape_of(indices)
         if axis is None:
-            return made(picked, self.dtype)
+            return empty_meta(picked, self.dtype)
         axis = range(self.ndim)[axis]
-        return made((*self.shape[:axis], *picked, *self.shape[axis + 1 :]), self.dtype)
+        return empty_meta((*self.shape[:axis], *picked, *self.shape[axis + 1 :]), self.dtype)
 
     def repeat(self, repeats: Any, axis: Any = None) -> AbstractArray:
         source = self.ravel() if axis is None else self
@@ -251,7 +301,7 @@ class AbstractArray(NDArrayOperatorsMixin):
             raise NeedsData("repeat: how often is in the elements")
         times = np.asarray(repeats)
         size = source.shape[axis] * int(times.reshape(-1)[0]) if times.size == 1 else int(times.sum())
-        return made((*source.shape[:axis], size, *source.shape[axis + 1 :]), self.dtype)
+        return empty_meta((*source.shape[:axis], size, *source.shape[axis + 1 :]), self.dtype)
 
     def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
         return self.diagonal(offset, axis1, axis2).sum(-1, dtype, out)
@@ -260,15 +310,59 @@ class AbstractArray(NDArrayOperatorsMixin):
         return np.dot(self, other) if out is None else out
 
     def searchsorted(self, values: Any, side: str = "left", sorter: Any = None) -> Any:
-        return made(shape_of(values), np.dtype(np.intp))
+        return empty_meta(shape_of(values), np.dtype(np.intp))
 
     def nonzero(self) -> Any:
         raise NeedsData("nonzero: the result's shape is in the elements")
 
 
-def made(shape: Sequence[int], dtype: np.dtype[Any], strides: Shape | None = None) -> AbstractArray:
+class Flags:
+    """What is known of how an array lies in memory."""
+
+    __slots__ = ("_array",)
+
+    aligned = writeable = True
+
+    def __init__(self, array: AbstractArray) -> None:
+        self._array = array
+
+    @property
+    def c_contiguous(self) -> bool:
+        array = self._array
+        return views.is_row_major(array.shape, array.strides, array.dtype.itemsize)
+
+    @property
+    def f_contiguous(self) -> bool:
+        array = self._array
+        return views.is_row_major(array.shape[::-1], array.strides[::-1], array.dtype.itemsize)
+
+    @property
+    def forc(self) -> bool:
+        return self.c_contiguous or self.f_contiguous
+
+    @property
+    def fnc(self) -> bool:
+        return self.f_contiguous and not self.c_contiguous
+
+    @property
+    def carray(self) -> bool:
+        return self.c_contiguous
+
+    @property
+    def owndata(self) -> bool:
+        return self._array.base is None
+
+
+def empty_meta(shape: Sequence[int], array_type: np.dtype[Any], strides: Shape | None = None) -> AbstractArray:
     """A new abstract array, contiguous unless there are strides, which count bytes."""
-    return AbstractArray(empty_meta(tuple([int(each) for each in shape]), dtype, strides))
+    sizes = tuple(map(int, shape))
+    steps = contiguous_byte_strides(sizes, array_type.itemsize) if strides is None else strides
+    return AbstractArray(sizes, steps, array_type)
+
+
+def meta_array(array: Any) -> AbstractArray:
+    """A new abstract array with the shape, strides and type of `array`."""
+    return AbstractArray(tuple(array.shape), array.strides, array.dtype)
 
 
 def shape_of(value: Any) -> Shape:
@@ -289,22 +383,22 @@ def check_fits(value: Any, shape: Shape) -> None:
         raise ValueError(f"could not broadcast input array from shape {source} into shape {shape}")
 
 
-def _has_order(window: Any, order: str) -> bool:
+def _has_order(flags: Flags, order: str) -> bool:
     if order == "C":
-        return bool(window.flags.c_contiguous)
-    return order != "F" or bool(window.flags.f_contiguous)
+        return flags.c_contiguous
+    return order != "F" or flags.f_contiguous
 
 
 def in_order(shape: Shape, dtype: np.dtype[Any], order: str, operands: Sequence[Any]) -> AbstractArray:
     """A new array of `shape`; order "K": its dimensions lie as NumPy's iterator walks through the operands."""
-    if order == "K" and not all(each.window.flags.c_contiguous for each in operands if type(each) is AbstractArray):
-        return made(shape, dtype, _walked(shape, dtype.itemsize, operands))
-    if order == "F" or (order == "A" and all(each.window.flags.fnc for each in operands)):
-        return AbstractArray(made(shape[::-1], dtype).window.T)
-    return made(shape, dtype)
+    if order == "K" and not all(each.flags.c_contiguous for each in operands if type(each) is AbstractArray):
+        return empty_meta(shape, dtype, walked(shape, dtype.itemsize, operands))
+    if order == "F" or (order == "A" and all(each.flags.fnc for each in operands)):
+        return empty_meta(shape[::-1], dtype).T
+    return empty_meta(shape, dtype)
 
 
-def _walked(shape: Shape, item: int, operands: Sequence[Any], from_rows: bool = False) -> Shape:
+def walked(shape: Shape, item: int, operands: Sequence[Any], from_rows: bool = False) -> Shape:
     """Dense strides, as NumPy's iterator gives them to new arrays; `from_rows`: as a concatenation does."""
     ndim = len(shape)
     steps = []
@@ -343,7 +437,7 @@ def _walked(shape: Shape, item: int, operands: Sequence[Any], from_rows: bool = 
 
 def joined(shape: Shape, dtype: np.dtype[Any], parts: Sequence[Any]) -> AbstractArray:
     """The array that a concatenation of `parts` makes."""
-    return made(shape, dtype, _walked(shape, dtype.itemsize, parts, from_rows=True))
+    return empty_meta(shape, dtype, walked(shape, dtype.itemsize, parts, from_rows=True))
 
 
 def reduced(
@@ -359,14 +453,14 @@ def reduced(
     shape = tuple([1 if dim in gone else size for dim, size in enumerate(array.shape)])
     index = tuple([0 if dim in gone else slice(None) for dim in range(ndim)])
     if c_order:
-        result = made(shape, dtype)
+        result = empty_meta(shape, dtype)
     else:
         strides = tuple([step if size > 1 else 0 for size, step in zip(array.shape, array.strides, strict=True)])
-        result = made(shape, dtype, _walked(shape, dtype.itemsize, [_Steps(array.shape, strides)]))
+        result = empty_meta(shape, dtype, walked(shape, dtype.itemsize, [Steps(array.shape, strides)]))
     return result if keepdims and keepdims is not np._NoValue else result[index]
 
 
-class _Steps:
+class Steps:
     """Shape and strides alone."""
 
     def __init__(self, shape: Shape, strides: Shape) -> None:
@@ -377,71 +471,6 @@ def _is_basic(entry: Any) -> bool:
     return (
         entry is None or entry is Ellipsis or (isinstance(entry, (int, slice, np.integer)) and type(entry) is not bool)
     )
-
-
-def _gathered(array: AbstractArray, index: tuple[Any, ...]) -> AbstractArray:
-    """The result of an index with arrays in it: their common shape stands where they stood, if they stood together."""
-    entries: list[Any] = []
-    taken = 0
-    for each in index:
-        if isinstance(each, AbstractArray) and each.dtype == bool:
-            raise NeedsData("an index by a mask: the result's shape is in the elements")
-        if isinstance(each, (list, range, bool, np.bool_)):
-            each = np.asarray(each)
-        if isinstance(each, np.ndarray) and each.dtype == bool:
-            entries += each.nonzero() if each.ndim else [np.zeros(int(each), np.intp)]
-            taken += each.ndim
-            if not each.ndim:
-                array = array[None]
-                taken += 1
-        else:
-            entries.append(each)
-            taken += each is not None and each is not Ellipsis
-    if not any(each is Ellipsis for each in entries):
-        entries.append(Ellipsis)
-    at = next(position for position, each in enumerate(entries) if each is Ellipsis)
-    entries[at : at + 1] = [slice(None)] * (array.ndim - taken)
-    if taken > array.ndim:
-        raise IndexError(f"too many indices for array: array is {array.ndim}-dimensional, but {taken} were indexed")
-    fancy = [position for position, each in enumerate(entries) if each is not None and not isinstance(each, slice)]
-    shapes = [shape_of(entries[position]) for position in fancy]
-    try:
-        common = np.broadcast_shapes(*shapes)
-    except ValueError:
-        raise IndexError(
-            f"shape mismatch: indexing arrays could not be broadcast together with shapes {shapes}"
-        ) from None
-    result = _picked(array, entries, fancy, common)
-    together = fancy[-1] - fancy[0] + 1 == len(fancy)
-    place = sum([position < fancy[0] for position in range(len(entries)) if position not in fancy]) if together else 0
-    moved = range(len(common))
-    return AbstractArray(np.moveaxis(result.window, moved, [place + each for each in moved])) if place else result
-
-
-def _picked(array: AbstractArray, entries: list[Any], fancy: list[int], common: Shape) -> AbstractArray:
-    """What the positions of `common` select: they come first, and what is left of each lies as it did."""
-    rest = _sliced(array, entries, fancy)
-    if not array.size or array.window.flags.c_contiguous:
-        return made((*common, *rest), array.dtype)
-    kept = array.window[tuple([0 if position in fancy else each for position, each in enumerate(entries)])]
-    inner = _walked(rest, array.itemsize, [_Steps(rest, kept.strides)])
-    outer = made(common, array.dtype).strides
-    times = 1
-    for size in rest:
-        times *= size
-    return made((*common, *rest), array.dtype, (*[step * times for step in outer], *inner))
-
-
-def _sliced(array: AbstractArray, entries: list[Any], fancy: list[int]) -> Shape:
-    shape, dim = [], 0
-    for position, each in enumerate(entries):
-        if each is None:
-            shape.append(1)
-            continue
-        if position not in fancy:
-            shape.append(len(range(*each.indices(array.shape[dim]))))
-        dim += 1
-    return tuple(shape)
 
 
 def _reduction(name: str, ufunc: Any, with_dtype: bool) -> Callable[..., Any]:
@@ -466,12 +495,6 @@ def _refusal(name: str) -> Callable[..., Any]:
     return method
 
 
-def _attribute(name: str) -> Any:
-    return property(lambda self: getattr(self.window, name))
-
-
-for _name in ("shape", "dtype", "ndim", "size", "itemsize", "nbytes", "strides", "flags"):
-    setattr(AbstractArray, _name, _attribute(_name))
 _SUMS: dict[str, Any] = {"sum": np.add, "prod": np.multiply}
 _EXTREMES: dict[str, Any] = {"max": np.maximum, "min": np.minimum, "any": np.logical_or, "all": np.logical_and}
 for _name, _ufunc in _SUMS.items():
@@ -485,20 +508,20 @@ for _name in ("item", "tolist", "tobytes"):
 
 
 class _Abstract(Backend):
-    """Where kernels find abstract arrays: beside their arguments."""
+    """The backend of the meta device: what runs there says what it would make."""
 
     array_class = AbstractArray
 
     def asarray(self, value: Any) -> Any:
-        return value if type(value) is AbstractArray else self.from_host(np.asarray(value))
+        return value if type(value) is AbstractArray else meta_array(np.asarray(value))
 
     def empty(self, shape: Shape, array_type: Any) -> Any:
-        return made(shape, np.dtype(array_type))
+        return empty_meta(shape, np.dtype(array_type))
 
     zeros = empty
 
     def from_host(self, array: Any) -> Any:
-        return made(array.shape, array.dtype, array.strides)
+        return meta_array(array)
 
     def to_host(self, array: Any) -> Any:
         # A kernel that asks for one truth chooses a way, or refuses its arguments: no shape depends on that.
@@ -510,7 +533,12 @@ class _Abstract(Backend):
         return True  # there are no elements that could be wrong
 
     def window(self, memory: Any, shape: Shape, array_type: Any, start: int, strides: Shape) -> Any:
-        return made(shape, np.dtype(array_type), strides)
+        base = memory if memory.base is None else memory.base
+        return AbstractArray(shape, strides, np.dtype(array_type), base, memory.start + start)
+
+    def address(self, array: Any) -> int:
+        start: int = array.start
+        return start
 
 
-know_arrays(_Abstract("meta"))
+install(_Abstract("meta"))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .abstract import AbstractArray, NeedsData, check_fits, in_order, joined, made, reduced, shape_of
+from .abstract import AbstractArray, NeedsData, check_fits, empty_meta, in_order, joined, reduced, shape_of
 
 _INDEX = np.dtype(np.intp)
 
@@ -89,7 +89,7 @@ def _reduceat(ufunc: Any, inputs: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     array, indices = inputs[:2]
     axis = range(array.ndim)[kwargs.get("axis", inputs[2] if len(inputs) > 2 else 0)]
     kept = (*array.shape[:axis], len(indices), *array.shape[axis + 1 :])
-    return made(kept, ufunc.reduce(np.ones(1, array.dtype), dtype=kwargs.get("dtype")).dtype)
+    return empty_meta(kept, ufunc.reduce(np.ones(1, array.dtype), dtype=kwargs.get("dtype")).dtype)
 
 
 def _outer(ufunc: Any, inputs: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -133,7 +133,7 @@ def matmul(first: Any, second: Any, **kwargs: Any) -> AbstractArray:
         kwargs.get("dtype") or np.matmul(np.empty((0, 0), dtype_of(first)), np.empty((0, 0), dtype_of(second))).dtype
     )
     rows, columns = left[-2:-1], right[-1:] if len(right) > 1 else ()
-    return made((*np.broadcast_shapes(left[:-2], right[:-2]), *rows, *columns), np.dtype(dtype))
+    return empty_meta((*np.broadcast_shapes(left[:-2], right[:-2]), *rows, *columns), np.dtype(dtype))
 
 
 # ----- functions ----------------------------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ def _shape(value: Any) -> tuple[int, ...]:
 def _like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **options: Any) -> Any:
     dtype = np.dtype(dtype or dtype_of(a))
     if shape is not None and _shape(shape) != shape_of(a):
-        return made(_shape(shape), dtype)
+        return empty_meta(_shape(shape), dtype)
     return in_order(shape_of(a), dtype, order, [a] if isinstance(a, AbstractArray) else [])
 
 
@@ -169,12 +169,12 @@ def _full_like(a: Any, fill_value: Any, *args: Any, **options: Any) -> Any:
 
 @_rule(np.empty, np.zeros, np.ones)
 def _new(shape: Any, dtype: Any = float, *args: Any, **options: Any) -> Any:
-    return made(_shape(shape), np.dtype(dtype))
+    return empty_meta(_shape(shape), np.dtype(dtype))
 
 
 @_rule(np.full)
 def _full(shape: Any, fill_value: Any, dtype: Any = None, **options: Any) -> Any:
-    return made(_shape(shape), np.dtype(dtype or dtype_of(fill_value)))
+    return empty_meta(_shape(shape), np.dtype(dtype or dtype_of(fill_value)))
 
 
 @_rule(np.arange)
@@ -182,17 +182,17 @@ def _arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *
     start, stop = (0, start) if stop is None else (start, stop)
     step = 1 if step is None else step
     dtype = dtype or np.arange(0, 1, type(step)(1)).dtype if isinstance(start, int) else dtype or np.dtype(float)
-    return made((max(math.ceil((stop - start) / step), 0),), np.dtype(dtype))
+    return empty_meta((max(math.ceil((stop - start) / step), 0),), np.dtype(dtype))
 
 
 @_rule(np.eye)
 def _eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float, **options: Any) -> Any:
-    return made((N, N if M is None else M), np.dtype(dtype))
+    return empty_meta((N, N if M is None else M), np.dtype(dtype))
 
 
 @_rule(np.tri)
 def _tri(N: int, M: int | None = None, k: int = 0, dtype: Any = float, **options: Any) -> Any:
-    return made((N, N if M is None else M), np.dtype(dtype))
+    return empty_meta((N, N if M is None else M), np.dtype(dtype))
 
 
 @_rule(np.array, np.asarray, np.asanyarray)
@@ -202,7 +202,7 @@ def _array(value: Any, dtype: Any = None, order: Any = "K", copy: Any = None, **
     if isinstance(value, AbstractArray):
         return value.astype(dtype or value.dtype, order or "K", copy=bool(copy))
     host = np.asarray(value)
-    return made(host.shape, np.dtype(dtype or host.dtype))
+    return empty_meta(host.shape, np.dtype(dtype or host.dtype))
 
 
 @_rule(np.ascontiguousarray)
@@ -273,7 +273,10 @@ def _stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, **
 
 @_rule(np.expand_dims)
 def _expand_dims(a: Any, axis: Any) -> Any:
-    return AbstractArray(np.expand_dims(a.window, axis))
+    given = axis if type(axis) in (tuple, list) else (axis,)
+    ndim = a.ndim + len(given)
+    new = {range(ndim)[each] for each in given}
+    return a[tuple([None if dim in new else slice(None) for dim in range(ndim)])]
 
 
 @_rule(np.broadcast_to)
@@ -283,7 +286,7 @@ def _broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     if missing < 0 or np.broadcast_shapes(array.shape, shape) != shape:
         raise ValueError(f"cannot broadcast an array of shape {array.shape} to {shape}")
     own = zip(array.shape, array.strides, shape[missing:], strict=True)
-    return made(shape, array.dtype, (*[0] * missing, *[0 if size != full else step for size, step, full in own]))
+    return array._seen((shape, (*[0] * missing, *[0 if size != full else step for size, step, full in own]), 0))
 
 
 @_rule(np.broadcast_arrays)
@@ -294,12 +297,7 @@ def _broadcast_arrays(*arrays: Any, subok: bool = False) -> Any:
 
 @_rule(np.lib.stride_tricks.as_strided)
 def _as_strided(x: Any, shape: Any = None, strides: Any = None, **options: Any) -> Any:
-    return made(x.shape if shape is None else shape, x.dtype, x.strides if strides is None else tuple(strides))
-
-
-@_rule(np.lib.stride_tricks.sliding_window_view)
-def _sliding(x: Any, window_shape: Any, axis: Any = None, **options: Any) -> Any:
-    return AbstractArray(np.lib.stride_tricks.sliding_window_view(x.window, window_shape, axis))
+    return x._seen((x.shape if shape is None else _shape(shape), x.strides if strides is None else tuple(strides), 0))
 
 
 @_rule(np.dot)
@@ -309,11 +307,11 @@ def _dot(a: Any, b: Any, out: Any = None) -> Any:
         return out
     dtype = _product_type(a, b)
     if not left or not right:
-        return made(left or right, dtype)
+        return empty_meta(left or right, dtype)
     inner = right[-2] if len(right) > 1 else right[0]
     if left[-1] != inner:
         raise ValueError(f"shapes {left} and {right} not aligned")
-    return made((*left[:-1], *right[:-2], *(right[-1:] if len(right) > 1 else ())), dtype)
+    return empty_meta((*left[:-1], *right[:-2], *(right[-1:] if len(right) > 1 else ())), dtype)
 
 
 def _product_type(*arrays: Any) -> np.dtype[Any]:
@@ -322,12 +320,12 @@ def _product_type(*arrays: Any) -> np.dtype[Any]:
 
 @_rule(np.vdot, np.inner)
 def _inner(a: Any, b: Any) -> Any:
-    return made((*shape_of(a)[:-1], *shape_of(b)[:-1]), _product_type(a, b))
+    return empty_meta((*shape_of(a)[:-1], *shape_of(b)[:-1]), _product_type(a, b))
 
 
 @_rule(np.outer)
 def _outer_product(a: Any, b: Any, out: Any = None) -> Any:
-    return made((math.prod(shape_of(a)), math.prod(shape_of(b))), _product_type(a, b)) if out is None else out
+    return empty_meta((math.prod(shape_of(a)), math.prod(shape_of(b))), _product_type(a, b)) if out is None else out
 
 
 @_rule(np.tensordot)
@@ -338,7 +336,7 @@ def _tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
         {range(each.ndim)[dim] for dim in np.atleast_1d(dims)} for each, dims in zip((a, b), axes, strict=True)
     ]
     left = [size for dim, size in enumerate(a.shape) if dim not in first]
-    return made((*left, *[size for dim, size in enumerate(b.shape) if dim not in second]), _product_type(a, b))
+    return empty_meta((*left, *[size for dim, size in enumerate(b.shape) if dim not in second]), _product_type(a, b))
 
 
 @_rule(np.einsum)
@@ -350,7 +348,7 @@ def _einsum(equation: str, *operands: Any, out: Any = None, **options: Any) -> A
     for letters, each in zip(inputs.split(","), operands, strict=True):
         for letter, size in zip(letters, shape_of(each), strict=True):
             sizes[letter] = max(sizes.get(letter, 1), size) if size != 1 else sizes.get(letter, 1)
-    return made([sizes[letter] for letter in output], _product_type(*operands)) if out is None else out
+    return empty_meta([sizes[letter] for letter in output], _product_type(*operands)) if out is None else out
 
 
 @_rule(np.sort, np.partition)
@@ -375,12 +373,12 @@ def _tile(A: Any, reps: Any) -> Any:
     times = (reps,) if isinstance(reps, int) else tuple(reps)
     ndim = max(len(times), A.ndim)
     shape, times = (*[1] * (ndim - A.ndim), *A.shape), (*[1] * (ndim - len(times)), *times)
-    return made([size * each for size, each in zip(shape, times, strict=True)], A.dtype)
+    return empty_meta([size * each for size, each in zip(shape, times, strict=True)], A.dtype)
 
 
 @_rule(np.tril, np.triu)
 def _triangle(m: Any, k: int = 0) -> Any:
-    return in_order(m.shape, m.dtype, "K", [m, made(m.shape[-2:], np.dtype(bool))])
+    return in_order(m.shape, m.dtype, "K", [m, empty_meta(m.shape[-2:], np.dtype(bool))])
 
 
 @_rule(np.diff)
@@ -397,7 +395,7 @@ def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append
 @_rule(np.diag)
 def _diag(v: Any, k: int = 0) -> Any:
     if v.ndim == 1:
-        return made((v.shape[0] + abs(k),) * 2, v.dtype)
+        return empty_meta((v.shape[0] + abs(k),) * 2, v.dtype)
     return v.diagonal(k).copy()
 
 
@@ -414,7 +412,7 @@ def _atleast_1d(*arrays: Any) -> Any:
 
 @_rule(np.ravel_multi_index)
 def _ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Any:
-    return made(np.broadcast_shapes(*[shape_of(each) for each in multi_index]), _INDEX)
+    return empty_meta(np.broadcast_shapes(*[shape_of(each) for each in multi_index]), _INDEX)
 
 
 @_rule(np.ravel)
@@ -429,12 +427,12 @@ def _trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any =
 
 @_rule(np.searchsorted)
 def _searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
-    return made(shape_of(v), _INDEX)
+    return empty_meta(shape_of(v), _INDEX)
 
 
 @_rule(np.isin)
 def _isin(element: Any, test_elements: Any, **options: Any) -> Any:
-    return made(shape_of(element), np.dtype(bool))
+    return empty_meta(shape_of(element), np.dtype(bool))
 
 
 @_rule(np.bincount)
@@ -550,35 +548,35 @@ def _real(dtype: np.dtype[Any]) -> np.dtype[Any]:
 @_rule(np.linalg.inv, np.linalg.cholesky)
 def _square_to_square(a: Any, **options: Any) -> Any:
     _square(a)
-    return made(a.shape, _linalg_type(a))
+    return empty_meta(a.shape, _linalg_type(a))
 
 
 @_rule(np.linalg.solve)
 def _solve(a: Any, b: Any) -> Any:
     _square(a)
     if b.ndim == 1:
-        return made((*a.shape[:-2], *b.shape), _linalg_type(a, b))
-    return made((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), *b.shape[-2:]), _linalg_type(a, b))
+        return empty_meta((*a.shape[:-2], *b.shape), _linalg_type(a, b))
+    return empty_meta((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), *b.shape[-2:]), _linalg_type(a, b))
 
 
 @_rule(np.linalg.det)
 def _det(a: Any) -> Any:
     _square(a)
-    return made(a.shape[:-2], _linalg_type(a))
+    return empty_meta(a.shape[:-2], _linalg_type(a))
 
 
 @_rule(np.linalg.slogdet)
 def _slogdet(a: Any) -> Any:
     _square(a)
     dtype = _linalg_type(a)
-    return made(a.shape[:-2], dtype), made(a.shape[:-2], _real(dtype))
+    return empty_meta(a.shape[:-2], dtype), empty_meta(a.shape[:-2], _real(dtype))
 
 
 @_rule(np.linalg.eigh)
 def _eigh(a: Any, UPLO: str = "L") -> Any:
     _square(a)
     dtype = _linalg_type(a)
-    return made(a.shape[:-1], _real(dtype)), made(a.shape, dtype)
+    return empty_meta(a.shape[:-1], _real(dtype)), empty_meta(a.shape, dtype)
 
 
 @_rule(np.linalg.eigvalsh)
@@ -590,7 +588,7 @@ def _eigvalsh(a: Any, UPLO: str = "L") -> Any:
 def _eig(a: Any) -> Any:
     _square(a)
     dtype = np.result_type(_linalg_type(a), np.complex64)
-    return made(a.shape[:-1], dtype), made(a.shape, dtype)
+    return empty_meta(a.shape[:-1], dtype), empty_meta(a.shape, dtype)
 
 
 @_rule(np.linalg.eigvals)
@@ -602,11 +600,11 @@ def _eigvals(a: Any) -> Any:
 def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
     *batch, rows, columns = a.shape
     least, dtype = min(rows, columns), _linalg_type(a)
-    values = made((*batch, least), _real(dtype))
+    values = empty_meta((*batch, least), _real(dtype))
     if not compute_uv:
         return values
     wide = (rows, columns) if full_matrices else (least, least)
-    return made((*batch, rows, wide[0]), dtype), values, made((*batch, wide[1], columns), dtype)
+    return empty_meta((*batch, rows, wide[0]), dtype), values, empty_meta((*batch, wide[1], columns), dtype)
 
 
 @_rule(np.linalg.qr)
@@ -614,11 +612,11 @@ def _qr(a: Any, mode: str = "reduced") -> Any:
     *batch, rows, columns = a.shape
     least, dtype = min(rows, columns), _linalg_type(a)
     if mode == "r":
-        return made((*batch, least, columns), dtype)
+        return empty_meta((*batch, least, columns), dtype)
     if mode == "raw":
-        return made((*batch, columns, rows), dtype), made((*batch, least), dtype)
+        return empty_meta((*batch, columns, rows), dtype), empty_meta((*batch, least), dtype)
     middle = rows if mode == "complete" else least
-    return made((*batch, rows, middle), dtype), made((*batch, middle, columns), dtype)
+    return empty_meta((*batch, rows, middle), dtype), empty_meta((*batch, middle, columns), dtype)
 
 
 @_rule(np.linalg.norm)
@@ -629,4 +627,4 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
 @_rule(np.linalg.matrix_power)
 def _matrix_power(a: Any, n: int) -> Any:
     _square(a)
-    return made(a.shape, a.dtype)
+    return empty_meta(a.shape, a.dtype)

@@ -6,12 +6,12 @@ and so to which storage they belong. The windows made here have the owner of the
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ..arrays.abstract import AbstractArray
 from ..arrays.narrow import strided
 from ..backend import backend_of_array, beside
 from ..storage import address_of, owner_of
@@ -53,36 +53,12 @@ def window(owner: Any, array_type: np.dtype[Any], shape: tuple[int, ...], stride
         flat = owner.transpose(sorted(range(owner.ndim), key=lambda axis: -owner.strides[axis]))
         if flat.flags.c_contiguous:
             return _over(flat, shape, array_type, start, strides)
-    # Foreign memory with gaps, or a dataless array of the meta device, which owns less than it claims.
+    if type(owner) is AbstractArray:  # which reaches as far as anybody wants
+        return _over(owner, shape, array_type, start, strides)
+    # Foreign memory with gaps.
     first = strided(owner, (1,), (0,)).view(np.uint8)
     line = strided(first, (start + 1,), (1,))[start:]
     return strided(strided(line, (array_type.itemsize,), (1,)).view(array_type), shape, strides)
-
-
-@functools.lru_cache(maxsize=1024)
-def row_strides_of(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]) -> Any:
-    """The strides with which memory of this geometry has the shape `wanted`, or None if no strides do that.
-
-    Dimensions that are contiguous with their neighbours form one chunk; each chunk must be filled by whole dimensions.
-    """
-    result = [0] * len(wanted)
-    place = len(wanted) - 1
-    chunk_step = strides[-1] if strides else 1
-    available, filled = 1, 1
-    for dim in range(len(shape) - 1, -1, -1):
-        available *= shape[dim]
-        if dim and (shape[dim - 1] == 1 or strides[dim - 1] == available * chunk_step):
-            continue
-        while place >= 0 and (filled < available or wanted[place] == 1):
-            result[place] = filled * chunk_step
-            filled *= wanted[place]
-            place -= 1
-        if filled != available:
-            return None
-        if dim:
-            chunk_step = strides[dim - 1]
-            available = filled = 1
-    return tuple(result) if place < 0 else None
 
 
 def overlaps(size: Sequence[int], strides: Sequence[int]) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..._core.arrays.dataless import empty_meta, meta_array
+from ..._core.arrays.abstract import NeedsData, empty_meta, meta_array
 from ..._core.arrays.narrow import run_widened
 from ..._core.geometry.layout import arranged_strides
 from .fake import refuse_shape
@@ -19,11 +19,10 @@ if TYPE_CHECKING:
 
 def run_without_data(op: Op, arrays: list[Any], place: device) -> Any:
     """The results of an op as dataless arrays: by its shape rule, or else by its kernel on nothing."""
-    from ..._core.arrays.abstract import AbstractArray, NeedsData
 
     def abstract(value: Any) -> Any:
         if type(value) is np.ndarray:
-            return AbstractArray(value)
+            return meta_array(value)
         return [abstract(each) for each in value] if type(value) is list else value
 
     given = [abstract(each) for each in arrays]

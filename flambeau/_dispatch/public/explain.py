@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..._core.arrays.abstract import NeedsData
 from ..._core.device import device, layout, memory_format
 from ..._core.dtype import LEGACY_NAMES, dtype, is_packed
 from ..._core.names.error_classes import OutOfMemoryError
@@ -377,6 +378,8 @@ def explain(error: Exception, name: str, values: Mapping[str, Any], function: Ca
         return
     if isinstance(error, MemoryError):
         raise out_of_memory(error) from None
+    if isinstance(error, NeedsData):
+        _refuse_without_data(name, values)
     if name.startswith("nn.functional.") and isinstance(error, ValueError) and _is_meant(error):
         return  # PyTorch, too, looks at some values there before it looks at types
     try:
@@ -387,6 +390,25 @@ def explain(error: Exception, name: str, values: Mapping[str, Any], function: Ca
         raise found.with_traceback(None) from None
     if not _is_meant(error):
         _translate(error, name, values)
+
+
+def _refuse_without_data(name: str, values: Mapping[str, Any]) -> NoReturn:
+    """Say that a call needs elements of tensors that have none."""
+    devices = list(dict.fromkeys([each.device for each in _tensors(list(values.values()))]))
+    if len(devices) > 1:
+        raise RuntimeError(
+            f"Expected all tensors to be on the same device, but found at least two devices, {devices[0]} and "
+            f"{devices[1]}! (in {name}; move one of them with .to('{devices[0]}'))"
+        ) from None
+    raise NotImplementedError(
+        f"Cannot copy out of meta tensor; no data! {name} needs the elements of: {_shown(values)}"
+    ) from None
+
+
+def _tensors(value: Any) -> list[Tensor]:
+    if isinstance(value, (list, tuple)):
+        return [found for each in value for found in _tensors(each)]
+    return [value] if isinstance(value, Tensor) else []
 
 
 def _given(values: Mapping[str, Any], function: Callable[..., Any] | None) -> Mapping[str, Any]:

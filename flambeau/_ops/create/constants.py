@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.arrays.dataless import empty_meta, meta_array
+from ..._core.arrays.abstract import empty_meta, meta_array
 from ..._core.arrays.from_data import array_from_data
 from ..._core.arrays.lazy_signs import content
 from ..._core.arrays.narrow import fill_with

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arrays.abstract import AbstractArray, NeedsData
 from ..._core.arrays.lazy_signs import content, settle
 from ..._core.backend import as_array, is_array
 from ..._core.device import CPU
@@ -39,6 +40,7 @@ from .indexing import (
     basic_index,
     plan_index,
 )  # fmt: skip
+from .masks_without_data import is_mask_without_data, with_positions
 
 _BOOL, _INT64 = np.dtype(bool), np.dtype(np.int64)
 
@@ -102,6 +104,8 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
 
 def _quick_pick(array: Any, index: Any) -> Any:
     """`array[index]` for one index tensor where NumPy's rules are PyTorch's, else None."""
+    if type(index) is AbstractArray:
+        return None
     if index.dtype is _BOOL:
         return array[index] if index.ndim and index.shape == array.shape else None
     if type(array) is not np.ndarray:  # whose library looks at no position: the longer way lets a kernel do it
@@ -138,15 +142,11 @@ def _quick_picks(array: Any, indices: tuple[Any, ...]) -> Any:
         return None
 
 
-def _has_mask(index: Any) -> bool:
-    entries = index if isinstance(index, (tuple, list)) else (index,)
-    return any(isinstance(each, Tensor) and each._kind.dtype is bool_ and each._array.ndim for each in entries)
-
-
 def _recorded_getitem(tensor: Tensor, index: Any) -> Tensor:
-    if tensor._kind.dataless and _has_mask(index):
-        refuse_shape("nonzero", tensor._kind.device)
-        shape_in_elements("nonzero")()
+    for each in index if type(index) in (tuple, list) else (index,):
+        if is_mask_without_data(each) and each._array.ndim:
+            refuse_shape("nonzero", each._kind.device)
+            shape_in_elements("nonzero")()
     if type(index) is int and tensor._array.ndim:
         size = tensor._array.shape[0]
         if -size <= index < size:
@@ -385,11 +385,8 @@ def _quick_put(tensor: Tensor, index: Any, source: Any) -> bool:
         check_apart(array, source)
     try:
         array[index] = source
-    except (
-        IndexError,
-        TypeError,
-        ValueError,
-    ):  # the general way says what is wrong, or drops leading dimensions of size 1
+    except (IndexError, TypeError, ValueError, NeedsData):
+        # the general way says what is wrong, or drops leading dimensions of size 1
         return False
     end_change(tensor)
     return True
@@ -432,6 +429,8 @@ def _general_setitem(tensor: Tensor, index: Any, value: Any) -> None:
     mask = _only_mask(index) if value._array.size == 1 else None
     if mask is not None and mask.dtype != np.bool_:
         raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char: .bool()")
+    if tensor._kind.dataless:
+        index = with_positions(index, value)
     plan = plan_index(index, tensor._array.shape)
     part = _basic_part(tensor, plan.basic, False)
     if plan.advanced is None:
@@ -535,6 +534,8 @@ def _index_put_arguments(input: Tensor, indices: Any, values: Tensor, accumulate
             )
     if not isinstance(values, Tensor):
         raise TypeError(f"index_put(): argument 'values' (position 2) must be Tensor, not {type(values).__name__}")
+    if input._kind.dataless:
+        indices = with_positions(indices, values)
     if _has_many(tuple(indices)):
         return _part_and_entries(input, tuple(indices))[1], None, values, bool(accumulate)
     advanced = _advanced_of(indices, input._array.shape)

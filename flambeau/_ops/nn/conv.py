@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..._backends import arrays
-from ..._core.arrays.dataless import empty_meta
+from ..._core.arrays.abstract import empty_meta
 from ..._core.backend import LARGE
 from ..._core.dtype import COMPLEX, LEGACY_NAMES
 from ..._core.geometry.moving_windows import (

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.arrays.dataless import empty_meta
+from ..._core.arrays.abstract import empty_meta
 from ..._core.arrays.quick import joint_shape
 from ..._core.backend import beside, read
 from ..._core.device import CPU

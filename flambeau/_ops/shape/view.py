@@ -9,11 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arrays.views import row_strides_of
 from ..._core.dtype import INTEGER
-from ..._core.geometry.strided_windows import (
-    restrided,
-    row_strides_of,
-)
+from ..._core.geometry.strided_windows import restrided
 from ..._core.size import contiguous_byte_strides
 from ..._core.tensor import DIRECT_TYPES, Tensor
 from ..._dispatch.arguments.broadcast import sum_to_shape

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.arrays.dataless import empty_meta
+from ..._core.arrays.abstract import empty_meta
 from ..._core.arrays.lazy_signs import LazyKind, content
 from ..._core.backend import moved
 from ..._core.device import CPU, contiguous_format, device, is_fake, preserve_format

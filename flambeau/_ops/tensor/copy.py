@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._backends.arrays import copy_into
-from ..._core.arrays.dataless import empty_meta
+from ..._core.arrays.abstract import empty_meta
 from ..._core.arrays.lazy_signs import content, settle
 from ..._core.arrays.quick import joint_shape
 from ..._core.backend import LARGE, moved

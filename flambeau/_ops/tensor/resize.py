@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._core.arrays.dataless import empty_meta
+from ..._core.arrays.abstract import empty_meta
 from ..._core.arrays.lazy_signs import content
 from ..._core.backend import is_installed
 from ..._core.device import contiguous_format, preserve_format, usable_device

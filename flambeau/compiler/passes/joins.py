@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._program import Call, Item, Rewritten, Value, uses
+from .._shadows import is_on_host
 from ..plan.draft import MOST_BYTES
 
 
@@ -36,7 +37,7 @@ def _joined(items: Sequence[Item], readers: Counter[int]) -> Rewritten | None:
         return None
     stack, turn, copy = calls
     made = copy.made._array
-    if type(made) is not np.ndarray or made.nbytes <= MOST_BYTES or not made.flags.c_contiguous:
+    if not is_on_host(made) or made.nbytes <= MOST_BYTES or not made.flags.c_contiguous:
         return None
     if any(each._array.dtype != made.dtype for each in stack.examples[0]):
         return None

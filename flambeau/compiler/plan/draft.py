@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..._backends.tiers import generated
+from ..._core.arrays.abstract import meta_array
+from ..._core.storage import address_of
 from ..._core.tensor import Tensor
 from ..._dispatch.composite import Composite
 from ..._dispatch.dispatch import Primitive
@@ -16,9 +18,11 @@ from ..._dispatch.gradients.fused_derivatives import Derivative, is_operand
 from ..._dispatch.writer import Writer
 from .._lower import is_large, lowered, takes_number
 from .._program import Call, Rewritten, Value, values_in
+from .._reads import bounds
+from .._shadows import is_on_host
 from . import families
 from .rules import CHANGES, TRACED, WINDOWS
-from .sheet import Array, Buffer, Place, Sheet, Untraceable, header_of
+from .sheet import Array, Buffer, Place, Sheet, Untraceable
 from .stand_in import StandIn, copied
 
 MOST_BYTES = 1 << 21
@@ -125,11 +129,11 @@ class Draft:
         windows = []
         for each in made:
             array = each._array
-            if not np.may_share_memory(array, base):
+            (low, high), (start, end) = bounds(array), bounds(base)
+            if low >= end or start >= high:
                 return None
-            header = header_of(array.shape, array.dtype, array.strides)
-            distance = _address_of(array) - _address_of(base)
-            windows.append(StandIn(self.sheet, Place(source.buffer, source.offset + distance, header)))
+            distance = address_of(array) - address_of(base)
+            windows.append(StandIn(self.sheet, Place(source.buffer, source.offset + distance, meta_array(array))))
         return windows if type(call.results) is list else windows[0]
 
     def _elementwise(self, op: Elementwise, call: Call) -> Any:
@@ -191,18 +195,13 @@ class Draft:
             array = example._array
             _check(array, array.nbytes)
             buffer = Buffer(array.nbytes, given=value.number)
-            found = self.places[value.number] = Place(buffer, 0, header_of(array.shape, array.dtype, array.strides))
+            found = self.places[value.number] = Place(buffer, 0, meta_array(array))
             self.given[value.number] = array
         return found
 
 
-def _address_of(array: Any) -> int:
-    place: int = array.__array_interface__["data"][0]
-    return place
-
-
 def _check(array: Any, most: int = MOST_BYTES) -> None:
-    if type(array) is not np.ndarray or array.dtype.char not in _DTYPES or not array.dtype.isnative:
+    if not is_on_host(array) or array.dtype.char not in _DTYPES or not array.dtype.isnative:
         raise Untraceable("an array of another type")
     if not 0 < array.nbytes <= most:
         raise Untraceable("an array without elements, or a large one")

@@ -11,8 +11,9 @@ import numpy as np
 
 from ..._backends.cpu.bench import Bench
 from ..._backends.tiers import generated, library
+from ..._core.arrays.abstract import empty_meta
 from ..._core.backend import STAND_INS
-from .sheet import Buffer, Launch, Place, Sheet, Untraceable, header_of
+from .sheet import Buffer, Launch, Place, Sheet, Untraceable
 from .stand_in import StandIn, copied
 
 
@@ -72,7 +73,7 @@ class _Written:
     def zeros(self, shape: Any, dtype: Any) -> StandIn:
         """A new array, filled with zeros again and again."""
         made = self.empty(shape, dtype)
-        self._sheet.call(made.place.header.fill, 0, writes=[made.place])
+        self._sheet.fill(made.place, 0)
         return made
 
     def arranged(self, shape: Any, strides: Any, dtype: Any) -> StandIn:
@@ -103,7 +104,7 @@ class _Written:
         if self._sheet.changed:
             raise Untraceable("a refusal after something has changed")
         place = flags.place
-        header = header_of((), place.header.dtype, None)
+        header = empty_meta((), place.header.dtype)
         last = Place(place.buffer, place.offset + place.header.nbytes - place.header.itemsize, header)
         self._sheet.refusals.append(last)
         return False

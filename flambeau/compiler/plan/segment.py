@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from ..._backends.tiers import generated
+from ..._core.arrays.abstract import AbstractArray, empty_meta
 from .._program import Call, Item, Value, uses, values_in
 from .draft import Draft
 from .fuse import fused
 from .memory import arranged, lodged
-from .sheet import Array, Buffer, Launch, Place, header_of
+from .sheet import Array, Buffer, Launch, Place
 
 _MOST_TOGETHER = 1 << 19
 """Bytes that the ops of one tape may make: what they are given, and what is needed later, is there until it ends."""
@@ -27,8 +28,8 @@ _LEAST_CALLS = 2
 class Output:
     """New memory that the tape fills, for values that are needed later."""
 
-    like: Array
-    """An array like the one that is to be made."""
+    like: AbstractArray
+    """What the array that is to be made is like."""
     windows: list[tuple[int, Place]]
     """The values that lie in it: one that fills it, or several."""
 
@@ -160,7 +161,7 @@ def _on_example(plan: _Plan) -> Callable[[], bool]:
     """A call of a tape on arrays of its own, whose elements are such that all of its kernels take them."""
     tape = _tape(plan, generated("tape").Arena(plan.size))
     arrays = [_example_like(plan.draft.given[number]) for number in plan.inputs]
-    arrays += [np.empty_like(each.like) for each in plan.outputs]
+    arrays += [np.ndarray(each.like.shape, each.like.dtype, None, 0, each.like.strides) for each in plan.outputs]
 
     def run() -> bool:  # it holds the tape, which holds what its table names by address
         done: bool = tape.run(tape.table, True, False, *arrays)
@@ -193,12 +194,12 @@ def _facts(launches: Sequence[Launch]) -> list[Any]:
     ]
 
 
-def _base(buffer: Buffer, values: list[tuple[int, Place]]) -> Array:
+def _base(buffer: Buffer, values: list[tuple[int, Place]]) -> AbstractArray:
     """What an array that holds values is like."""
     header = values[0][1].header
     if len(values) == 1 and header.nbytes == buffer.size and not values[0][1].offset:
         return header
-    return header_of((buffer.size,), np.dtype(np.uint8), None)
+    return empty_meta((buffer.size,), np.dtype(np.uint8))
 
 
 def _leading_to(wanted: list[int], items: Sequence[Call]) -> list[Call]:
@@ -221,10 +222,11 @@ def _tape(plan: _Plan, arena: Any) -> Any:
     windows: list[tuple[int, Array, int]] = []
     touched = [place for launch in launches for place in (*launch.reads, *launch.writes)]
     for place in (*touched, *draft.sheet.refusals):
-        header, buffer = place.header, place.buffer
-        if id(header) in headers:
+        buffer = place.buffer
+        if id(place.header) in headers:
             continue
-        headers[id(header)] = header
+        geometry = place.header.shape, place.header.dtype, place.header.strides
+        header = headers[id(place.header)] = family.header_of(*geometry)
         if buffer in plan.arguments:
             windows.append((plan.arguments[buffer], header, place.offset))
         elif buffer in plan.lodged:
@@ -236,12 +238,11 @@ def _tape(plan: _Plan, arena: Any) -> Any:
             windows.append((len(plan.inputs) + len(plan.outputs), header, plan.starts[buffer] + place.offset))
         else:
             family.point(header, arena.start + plan.starts[buffer] + place.offset)
-    calls = [
-        (function, _with_arrays(args), None if options is None else {"out": options["out"].header})
-        for launch in launches
-        for function, args, options in launch.calls
-    ]
-    refusals = [each.header for each in draft.sheet.refusals]
+    calls = []
+    for function, args, options in [each for launch in launches for each in launch.calls]:
+        named = None if options is None else {"out": headers[id(options["out"].header)]}
+        calls.append((function, _with_arrays(args, headers), named))
+    refusals = [headers[id(each.header)] for each in draft.sheet.refusals]
     tape = family.Tape(windows, calls, refusals, draft.sheet.conditions, *_shares(plan), arena, lent)
     tape.scratch = plan.size
     tape.constants = [place.buffer.content for launch in launches for place in launch.reads]
@@ -250,18 +251,24 @@ def _tape(plan: _Plan, arena: Any) -> Any:
 
 def _shares(plan: _Plan) -> tuple[list[tuple[int, int]], list[int]]:
     """From where to where the arrays of a call reach, counted from their beginnings, and which of them change."""
-    arrays = [*[plan.draft.given[number] for number in plan.inputs], *[each.like for each in plan.outputs]]
+    arrays: list[Any] = [plan.draft.given[number] for number in plan.inputs]
+    arrays += [each.like for each in plan.outputs]
     changed = {each.given for each in plan.draft.sheet.changed}
     return list(map(extent_of, arrays)), [number for number, value in enumerate(plan.inputs) if value in changed]
 
 
-def extent_of(array: Array) -> tuple[int, int]:
+def extent_of(array: Any) -> tuple[int, int]:
     """Between how many bytes from its beginning the elements of an array are."""
     reach = [(size - 1) * step for size, step in zip(array.shape, array.strides, strict=True)]
     return sum([min(each, 0) for each in reach]), sum([max(each, 0) for each in reach]) + array.itemsize
 
 
-def _with_arrays(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(
-        [each.header if type(each) is Place else _with_arrays(each) if type(each) is tuple else each for each in args]
-    )
+def _with_arrays(args: tuple[Any, ...], headers: dict[int, Array]) -> tuple[Any, ...]:
+    """Arguments with arrays in the place of places."""
+    found: list[Any] = []
+    for each in args:
+        if type(each) is Place:
+            found.append(headers[id(each.header)])
+        else:
+            found.append(_with_arrays(each, headers) if type(each) is tuple else each)
+    return tuple(found)

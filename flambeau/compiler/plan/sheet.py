@@ -6,7 +6,6 @@ arrays of fixed shapes at fixed places: nothing in it depends on elements.
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..._codegen.expr import Program
-from ..._core.size import contiguous_byte_strides
+from ..._core.arrays.abstract import AbstractArray, empty_meta, meta_array
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -39,13 +38,13 @@ class Buffer:
 class Place:
     """An array: a window on a buffer.
 
-    `header` is an array of NumPy's with its shape, strides and dtype. Where it points to is decided later, and for some
-    again with every call: until then nobody may look at its elements.
+    `header` has its shape, strides and dtype. Where an array of NumPy's with that header lies is decided later, and for
+    some again with every call.
     """
 
     buffer: Buffer
     offset: int
-    header: Array
+    header: AbstractArray
 
     def is_same_as(self, other: Place) -> bool:
         """Whether it is the same window."""
@@ -87,31 +86,19 @@ class Sheet:
 
     def new(self, shape: Sequence[int], dtype: Any, strides: Sequence[int] | None = None) -> Place:
         """A new array, in C order unless strides say otherwise; it has no gaps."""
-        header = header_of(tuple(shape), np.dtype(dtype), None if strides is None else tuple(strides))
+        header = empty_meta(shape, np.dtype(dtype), None if strides is None else tuple(strides))
         return Place(Buffer(header.nbytes), 0, header)
 
     def constant(self, content: Array) -> Place:
         """An array whose elements are known."""
-        header = header_of(content.shape, content.dtype, content.strides)
-        return Place(Buffer(content.nbytes, content=content), 0, header)
+        return Place(Buffer(content.nbytes, content=content), 0, meta_array(content))
+
+    def fill(self, place: Place, value: Any) -> None:
+        """Write down that an array is filled with a number."""
+        self.call(np.ndarray.fill, place, value, writes=[place])
 
     def call(
         self, function: Callable[..., Any], *args: Any, reads: Sequence[Place] = (), writes: Sequence[Place] = ()
     ) -> None:
         """Write a call down."""
         self.launches.append(Launch(((function, args, None),), reads, writes))
-
-
-_UNTOUCHED = mmap.mmap(-1, 1 << 21)
-"""Addresses for the headers of most arrays. To NumPy they may be written, but nobody writes or reads there: the system
-finds no memory for them."""
-
-
-def header_of(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ...] | None) -> Array:
-    """An array of this geometry that points to no memory of its own."""
-    if strides is None:
-        strides = contiguous_byte_strides(shape, dtype.itemsize)
-    try:
-        return np.ndarray(shape, dtype, _UNTOUCHED, 0, strides)
-    except ValueError:  # It is larger, or goes backwards. This does for all, and takes ten times as long.
-        return np.lib.stride_tricks.as_strided(np.empty(1, dtype), shape, strides)

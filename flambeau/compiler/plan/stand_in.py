@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from ..._core.arrays.abstract import AbstractArray, in_order, meta_array
 from ..._core.backend import undispatched
-from ..._core.geometry.strided_windows import row_strides_of
-from .sheet import Array, Launch, Place, Sheet, Untraceable
+from .sheet import Launch, Place, Sheet, Untraceable
 
 COPY, SELECT = "copy", "select"
 """Steps that are no ufuncs: elements as they are, in the type of the result; one of two, by a condition."""
@@ -83,9 +83,9 @@ class StandIn(NDArrayOperatorsMixin):
 
     # ----- views ------------------------------------------------------------------------------------------------
 
-    def _window(self, header: Array) -> StandIn:
+    def _window(self, header: AbstractArray) -> StandIn:
         """A view of this array's header as a view of this array."""
-        distance = _address(header) - _address(self.place.header)
+        distance = header.start - self.place.header.start
         return StandIn(self.sheet, Place(self.place.buffer, self.place.offset + distance, header))
 
     def __getitem__(self, index: Any) -> StandIn:
@@ -118,10 +118,10 @@ class StandIn(NDArrayOperatorsMixin):
         wanted = tuple([self.size // max(known, 1) if each == -1 else each for each in sizes])
         if math.prod(wanted) != self.size or not self.size:
             raise Untraceable("a shape that does not fit")
-        strides = row_strides_of(self.shape, self.strides, wanted)
-        if strides is None:
+        try:
+            return self._window(self.place.header.reshape(wanted, copy=False))
+        except ValueError:
             return self.copy().reshape(wanted)
-        return self._window(np.lib.stride_tricks.as_strided(self.place.header, wanted, strides))
 
     # ----- copies and products ------------------------------------------------------------------------------------
 
@@ -138,7 +138,7 @@ class StandIn(NDArrayOperatorsMixin):
         return copied(self, self.sheet.new(self.shape, dtype))
 
     def fill(self, value: Any) -> None:
-        self.sheet.call(self.place.header.fill, value, writes=[self.place])
+        self.sheet.fill(self.place, value)
 
     def dot(self, other: Any, out: Any = None) -> StandIn:
         return _dot(self, other, out)
@@ -171,11 +171,6 @@ class StandIn(NDArrayOperatorsMixin):
         if handler is None:
             raise Untraceable(function.__name__)
         return handler(*args, **kwargs)
-
-
-def _address(array: Array) -> int:
-    place: int = array.__array_interface__["data"][0]
-    return place
 
 
 def _place_of(operand: Any) -> Any:
@@ -222,14 +217,10 @@ def _elementwise(sheet: Sheet, ufunc: np.ufunc, inputs: tuple[Any, ...], target:
 
 def _strides(operands: Sequence[Any], dtype: np.dtype[Any]) -> tuple[int, ...] | None:
     """The strides that a ufunc gives its result; None: C order."""
-    headers = [each.header if type(each) is Place else np.asarray(each) for each in operands]
+    headers = [each.header if type(each) is Place else meta_array(np.asarray(each)) for each in operands]
     if all(each.flags.c_contiguous for each in headers):
         return None
-    iterator: Any = np.nditer  # its stubs know one operand only
-    roles = [*[["readonly"]] * len(headers), ["writeonly", "allocate"]]
-    prepared = iterator((*headers, None), ["zerosize_ok"], roles, (*[each.dtype for each in headers], dtype))
-    found: tuple[int, ...] = prepared.operands[-1].strides  # not run, it has looked at no element
-    return found
+    return in_order(np.broadcast_shapes(*[each.shape for each in headers]), dtype, "K", headers).strides
 
 
 def _reduced(
@@ -310,8 +301,7 @@ def _like(model: Any, dtype: Any = None) -> StandIn:
 def _filled_like(value: int) -> Callable[..., StandIn]:
     def filled(model: Any, dtype: Any = None) -> StandIn:
         made = _like(model, dtype)
-        place = made.place
-        made.sheet.call(place.header.fill, value, writes=[place])
+        made.sheet.fill(made.place, value)
         return made
 
     return filled

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import numpy as np
-
-from ..._core.arrays.dataless import empty_meta
+from ..._core.arrays.abstract import AbstractArray
 from ..._core.modes import THREAD
+from ..._core.size import contiguous_byte_strides
 from ..._core.tensor import Tensor, new
 from ..._dispatch.public.overrides import DisableTorchFunctionSubclass
 from ...func._level import Wrapper
@@ -30,8 +29,10 @@ _READ = (
 )
 
 
-class _NoElements(np.ndarray):
+class _NoElements(AbstractArray):
     """Shape, strides and type of the whole tensor."""
+
+    __slots__ = ()
 
 
 def _refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
@@ -341,9 +342,10 @@ def made(local: Tensor, layout: Layout, strides: Sequence[int] | None = None) ->
     """The tensor whose part on this process is `local`."""
     tensor: DTensor = new(DTensor)
     kind = local._kind
-    item = kind.dtype.numpy.itemsize
-    steps = None if strides is None else tuple([each * item for each in strides])
-    tensor._array = empty_meta(layout.shape, kind.dtype.numpy, steps).view(_NoElements)
+    array_type = kind.dtype.numpy
+    item = array_type.itemsize
+    steps = contiguous_byte_strides(layout.shape, item) if strides is None else tuple([each * item for each in strides])
+    tensor._array = _NoElements(layout.shape, steps, array_type)
     tensor._kind = kind
     tensor._counter = None if local._counter is None else [0, None]
     tensor._output_nr = 0

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ...._core.arrays.dataless import empty_meta
+from ...._core.arrays.abstract import empty_meta
 from ...._core.device import device as Device
 from ...._core.kind import kind_of
 from ...._core.modes import recording

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from .backend import as_array
 from .device import device
 from .dtype import LEGACY_NAMES, NAMES, dtype
 from .kind import kind_of
@@ -176,14 +177,18 @@ def laid_out(codes: Any) -> Any:
     """Codes one after the other as the dimensions say, or with the channels of images last where they are."""
     strides = codes.strides
     if codes.ndim in (4, 5) and strides[1] == codes.itemsize == min(strides) and codes.shape[1] > 1:
-        return np.moveaxis(np.ascontiguousarray(np.moveaxis(codes, 1, -1)), -1, 1)
-    return np.ascontiguousarray(codes).reshape(codes.shape)
+        return np.moveaxis(_by_rows(np.moveaxis(codes, 1, -1)), -1, 1)
+    return _by_rows(codes)
+
+
+def _by_rows(array: Any) -> Any:
+    return array if array.flags.c_contiguous else array.copy()
 
 
 def dequantized(tensor: Any) -> Tensor:
     """A new tensor of the floats for which the codes stand."""
     array = dequantize_array(laid_out(codes_of(tensor)), tensor._quantizer)
-    return Tensor._from_parts((np.asarray(array), kind_of(NAMES["float32"], tensor._kind.device), new_counter()))
+    return Tensor._from_parts((as_array(array), kind_of(NAMES["float32"], tensor._kind.device), new_counter()))
 
 
 def quantized_from_parts(parts: Parts, quantizer: Quantizer) -> QuantizedTensor:
@@ -207,7 +212,7 @@ def quantized_tensor(
     from .device import CPU
 
     own = FROM_CODES[codes.dtype] if dtype is None else dtype
-    records = np.asarray(codes, order="K").view(own.numpy)
+    records = as_array(codes).view(own.numpy)
     return quantized_from_parts((records, kind_of(own, place or CPU), new_counter()), quantizer)
 
 

@@ -198,3 +198,39 @@ def test_views_share_a_storage() -> None:
     assert one.untyped_storage() is not other.untyped_storage()
     assert one[1:].untyped_storage() is one.untyped_storage()
     assert one[1:].storage_offset() == 4
+
+
+def test_what_has_no_data_is_not_read_beside_what_has() -> None:
+    """PyTorch returns uninitialised memory for most of these."""
+    real, positions = flambeau.ones(5), _far(3, dtype=flambeau.int64)
+    calls: list[Callable[[], Any]] = [
+        lambda: real[positions],
+        lambda: real[positions, None],
+        lambda: real.__setitem__(positions, 1.0),
+        lambda: real.index_put((positions,), flambeau.tensor(1.0)),
+        lambda: real.take(positions),
+        lambda: real.gather(0, positions),
+        lambda: F.embedding(positions, flambeau.ones(5, 2)),
+    ]
+    for call in calls:
+        with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+            call()
+    with pytest.raises(NotImplementedError, match="register_meta function for torch.nonzero"):
+        real[_far(5, dtype=flambeau.bool)]
+
+
+def test_masks_without_data_may_be_written_through() -> None:
+    x, mask = _far(5, 4), _far(5, dtype=flambeau.bool)
+    for values in (_far(3, 4), _far(4), _far()):
+        assert x.index_put((mask,), values).shape == (5, 4)
+        x[mask] = values
+    x[mask] = 1.0
+    assert _far(5)[flambeau.tensor([True, False, True, True, False])].shape == (3,)
+
+
+def test_results_that_no_storage_holds_are_refused() -> None:
+    line = _far(1 << 40)
+    for call in (lambda: line[:, None] * line, lambda: flambeau.outer(line, line)):
+        with pytest.raises(RuntimeError, match="Storage size calculation overflowed"):
+            call()
+    assert flambeau.cdist(_far(1 << 20, 1 << 30), _far(1 << 20, 1 << 30)).shape == (1 << 20, 1 << 20)

@@ -143,7 +143,8 @@ class AbstractArray(NDArrayOperatorsMixin):
     def __iter__(self) -> Iterator[AbstractArray]:
         if self.ndim < 2:
             raise NeedsData("iteration over elements")
-        return (self[position] for position in range(len(self)))
+        rest, step = (self.shape[1:], self.strides[1:]), self.strides[0]
+        return (self._seen((*rest, position * step)) for position in range(len(self)))
 
     def __repr__(self) -> str:
         return f"<abstract array of shape {self.shape} and type {self.dtype}>"
@@ -376,7 +377,7 @@ def check_fits(value: Any, shape: Shape) -> None:
     while len(source) > len(shape) and source[0] == 1:
         source = source[1:]
     try:
-        fits = np.broadcast_shapes(source, shape) == shape
+        fits = views.broadcast_shapes(tuple(source), shape) == shape
     except ValueError:
         fits = False
     if not fits:

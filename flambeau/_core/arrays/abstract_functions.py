@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .abstract import AbstractArray, NeedsData, check_fits, empty_meta, in_order, joined, reduced, shape_of
+from .views import broadcast_shapes
 
 _INDEX = np.dtype(np.intp)
 
@@ -47,7 +48,7 @@ def _call(ufunc: Any, inputs: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     if ufunc.signature is not None:
         raise NeedsData(ufunc.__name__)
     kwargs.pop("where", None)
-    shape = np.broadcast_shapes(*[shape_of(each) for each in inputs])
+    shape = broadcast_shapes(*[shape_of(each) for each in inputs])
     order = kwargs.pop("order", "K")
     with np.errstate(all="ignore"):
         types = ufunc(*[_empty(each) for each in inputs], **kwargs)
@@ -133,7 +134,7 @@ def matmul(first: Any, second: Any, **kwargs: Any) -> AbstractArray:
         kwargs.get("dtype") or np.matmul(np.empty((0, 0), dtype_of(first)), np.empty((0, 0), dtype_of(second))).dtype
     )
     rows, columns = left[-2:-1], right[-1:] if len(right) > 1 else ()
-    return empty_meta((*np.broadcast_shapes(left[:-2], right[:-2]), *rows, *columns), np.dtype(dtype))
+    return empty_meta((*broadcast_shapes(left[:-2], right[:-2]), *rows, *columns), np.dtype(dtype))
 
 
 # ----- functions ----------------------------------------------------------------------------------------------------
@@ -239,7 +240,7 @@ def _where(condition: Any, x: Any = _UNSET, y: Any = _UNSET) -> Any:
     if x is _UNSET:
         raise NeedsData("where: the result's shape is in the elements")
     operands = (condition, x, y)
-    shape = np.broadcast_shapes(*[shape_of(each) for each in operands])
+    shape = broadcast_shapes(*[shape_of(each) for each in operands])
     return in_order(shape, _common_type(x, y), "K", [each for each in operands if hasattr(each, "strides")])
 
 
@@ -283,7 +284,7 @@ def _expand_dims(a: Any, axis: Any) -> Any:
 def _broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     shape = _shape(shape)
     missing = len(shape) - array.ndim
-    if missing < 0 or np.broadcast_shapes(array.shape, shape) != shape:
+    if missing < 0 or broadcast_shapes(array.shape, shape) != shape:
         raise ValueError(f"cannot broadcast an array of shape {array.shape} to {shape}")
     own = zip(array.shape, array.strides, shape[missing:], strict=True)
     return array._seen((shape, (*[0] * missing, *[0 if size != full else step for size, step, full in own]), 0))
@@ -291,7 +292,7 @@ def _broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
 
 @_rule(np.broadcast_arrays)
 def _broadcast_arrays(*arrays: Any, subok: bool = False) -> Any:
-    shape = np.broadcast_shapes(*[shape_of(each) for each in arrays])
+    shape = broadcast_shapes(*[shape_of(each) for each in arrays])
     return tuple([np.broadcast_to(each, shape) for each in arrays])
 
 
@@ -412,7 +413,7 @@ def _atleast_1d(*arrays: Any) -> Any:
 
 @_rule(np.ravel_multi_index)
 def _ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Any:
-    return empty_meta(np.broadcast_shapes(*[shape_of(each) for each in multi_index]), _INDEX)
+    return empty_meta(broadcast_shapes(*[shape_of(each) for each in multi_index]), _INDEX)
 
 
 @_rule(np.ravel)
@@ -556,7 +557,7 @@ def _solve(a: Any, b: Any) -> Any:
     _square(a)
     if b.ndim == 1:
         return empty_meta((*a.shape[:-2], *b.shape), _linalg_type(a, b))
-    return empty_meta((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), *b.shape[-2:]), _linalg_type(a, b))
+    return empty_meta((*broadcast_shapes(a.shape[:-2], b.shape[:-2]), *b.shape[-2:]), _linalg_type(a, b))
 
 
 @_rule(np.linalg.det)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .abstract import AbstractArray, NeedsData, Steps, empty_meta, shape_of, walked
-from .views import Shape
+from .views import Shape, broadcast_shapes
 
 
 def gathered(array: AbstractArray, index: tuple[Any, ...]) -> AbstractArray:
@@ -37,7 +37,7 @@ def gathered(array: AbstractArray, index: tuple[Any, ...]) -> AbstractArray:
     fancy = [position for position, each in enumerate(entries) if each is not None and not isinstance(each, slice)]
     shapes = [shape_of(entries[position]) for position in fancy]
     try:
-        common = np.broadcast_shapes(*shapes)
+        common = broadcast_shapes(*shapes)
     except ValueError:
         raise IndexError(
             f"shape mismatch: indexing arrays could not be broadcast together with shapes {shapes}"

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from .views import broadcast_shapes
+
 _FLOATS = (np.float32, np.float64)
 ZEROS: dict[np.dtype[Any], Any] = {np.dtype(each): np.zeros((), each) for each in _FLOATS}
 ONES: dict[np.dtype[Any], Any] = {np.dtype(each): np.ones((), each) for each in _FLOATS}
@@ -74,8 +76,5 @@ def joint_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     first = shapes[0]
     for other in shapes[1:]:
         if other != first:
-            return _joint_shape(*shapes)
+            return broadcast_shapes(*shapes)
     return first
-
-
-_joint_shape = functools.lru_cache(1024)(np.broadcast_shapes)

@@ -133,6 +133,19 @@ def sizes_of(shape: Any, size: int) -> Shape:
 
 
 @functools.lru_cache(maxsize=1024)
+def broadcast_shapes(*shapes: Shape) -> Shape:
+    """The shape to which all broadcast, with any number of elements: NumPy stops at those that it can count."""
+    found = [1] * max(map(len, shapes), default=0)
+    for shape in shapes:
+        for dim, size in enumerate(shape, len(found) - len(shape)):
+            if size != 1 and found[dim] != size:
+                if found[dim] != 1:
+                    raise ValueError(f"shape mismatch: objects cannot be broadcast to a single shape: {shapes}")
+                found[dim] = size
+    return tuple(found)
+
+
+@functools.lru_cache(maxsize=1024)
 def is_row_major(shape: Shape, strides: Shape, item: int) -> bool:
     """Whether elements follow each other row by row without gaps; what a dimension of one element steps is the same."""
     for size, step in zip(reversed(shape), reversed(strides), strict=True):

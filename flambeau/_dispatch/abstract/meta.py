@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from ..._core.arrays.abstract import NeedsData, empty_meta, meta_array
 from ..._core.arrays.narrow import run_widened
 from ..._core.geometry.layout import arranged_strides
+from ..._core.size import fits_int64
 from .fake import refuse_shape
 
 if TYPE_CHECKING:
@@ -59,8 +61,16 @@ def shape_in_elements(name: str) -> Callable[..., Any]:
 def arranged_dataless(shape: tuple[int, ...], array_type: Any, *operands: Any) -> Any:
     """The dataless result of an elementwise op."""
     item = array_type.itemsize
+    _check_room(shape, item)
     return empty_meta(shape, array_type, tuple([step * item for step in arranged_strides(shape, *operands)]))
 
 
 def _dataless(result: Any) -> Any:
-    return meta_array(result if hasattr(result, "strides") else np.asarray(result))
+    array = result if hasattr(result, "strides") else np.asarray(result)
+    _check_room(array.shape, array.itemsize)
+    return meta_array(array)
+
+
+def _check_room(shape: tuple[int, ...], item: int) -> None:
+    if not fits_int64(math.prod(shape) * item):
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")

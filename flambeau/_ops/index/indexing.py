@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._backends.arrays import add_slices, within
+from ..._core.arrays.abstract import AbstractArray
 from ..._core.arrays.from_data import BOOL, FLOAT32, INT64, array_from_data, is_sequence, type_name
 from ..._core.arrays.lazy_signs import content
 from ..._core.arrays.quick import joint_shape, spread
@@ -336,15 +337,16 @@ def advanced_put(view: Array, advanced: Advanced, values: Any, accumulate: bool 
     one of its values; 16-bit floats are summed in float32 and rounded once.
     """
     advanced = _positions_beside(view, advanced)
-    if accumulate:
+    selects = view.size and all(entry is None or entry.size for entry in advanced)
+    if type(view) is AbstractArray or not (accumulate or selects):
+        # There is nothing to write. NumPy would take values of any shape, and complain about positions.
+        _check_arrays(view.shape, advanced)
+        _broadcast_values(values, view, indexed_shape(view.shape, advanced))
+    elif accumulate:
         if _added_to_slices(view, advanced, values):
             return
         _check_arrays(view.shape, advanced)
         _accumulate(view, advanced, _broadcast_values(values, view, indexed_shape(view.shape, advanced)))
-    elif not view.size or any(entry is not None and not entry.size for entry in advanced):
-        # Nothing is selected. NumPy would take values of any shape, and complain about positions.
-        _check_arrays(view.shape, advanced)
-        _broadcast_values(values, view, indexed_shape(view.shape, advanced))
     else:
         if type(view) is not np.ndarray:
             _check_arrays(view.shape, advanced)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._backends import lapack
+from ..._core.arrays.views import broadcast_shapes
 from ..._core.backend import as_array, read
 from ..._core.dtype import FLOAT, LEGACY_NAMES, int32
 from ..._core.process.caller import warn_of_old_name
@@ -132,7 +133,26 @@ def _lu_gradients(grads: Any, needs: Any, P: Any, L: Any, U: Any, pivot: bool) -
     return [_lu_gradient(grads[1], grads[2], P if pivot else None, L, U)]
 
 
-@several("LinalgLuBackward0", joint=_lu_gradients, results=("P", "L", "U"))
+def _factors(matrices: Array, with_permutation: bool, with_factors: bool) -> tuple[Array, Array, Array]:
+    """The shape rule of P, L and U."""
+    *batch, rows, columns = matrices.shape
+    count = min(rows, columns)
+
+    def new(*shape: int) -> Array:
+        return np.empty((*batch, *shape) if shape else 0, matrices.dtype, like=matrices)
+
+    permutation = new(rows, rows) if with_permutation else new()
+    return (permutation, new(rows, count), new(count, columns)) if with_factors else (permutation, new(), new())
+
+
+def _factored(A: Array, pivot: bool) -> tuple[Array, Array, Array]:
+    """The shape rule of L and U in one matrix, swaps and codes."""
+    *batch, rows, columns = A.shape
+    pivots = np.empty((*batch, min(rows, columns)), np.int32, like=A)
+    return column_major(A.copy()), pivots, np.empty(tuple(batch), np.int32, like=A)
+
+
+@several("LinalgLuBackward0", joint=_lu_gradients, results=("P", "L", "U"), shape=lambda A, p: _factors(A, p, True))
 def _lu(A: Array, pivot: bool) -> Any:
     packed, _, order = factored(A, pivot)
     lower, upper = _unpacked(packed)
@@ -162,7 +182,7 @@ def _lu_factor_gradients(grads: Any, needs: Any, LU: Any, pivots: Any, pivot: bo
     ]
 
 
-@several("LinalgLuFactorExBackward0", joint=_lu_factor_gradients, results=("LU", "pivots", "info"))
+@several("LinalgLuFactorExBackward0", joint=_lu_factor_gradients, results=("LU", "pivots", "info"), shape=_factored)
 def _lu_factor_ex(A: Array, pivot: bool) -> Any:
     packed, pivots, _ = factored(A, pivot)
     zero = np.diagonal(packed, 0, -2, -1) == 0
@@ -217,7 +237,9 @@ def _lu_unpack_gradients(grads: Any, needs: Any, LU_data_sym_sizes: Any) -> list
     return [parts[0] + parts[1] if len(parts) == 2 else parts[0] if parts else None, None]
 
 
-@primitive("LuUnpackBackward0", joint=_lu_unpack_gradients)
+@primitive(
+    "LuUnpackBackward0", joint=_lu_unpack_gradients, shape=lambda LU, pivots, data, swaps: _factors(LU, swaps, data)
+)
 def _lu_unpack(LU_data: Array, pivots: Array, unpack_data: bool, unpack_pivots: bool) -> Any:
     nothing = np.empty(0, LU_data.dtype, like=LU_data)
     permutation = lower = upper = nothing
@@ -289,8 +311,16 @@ def _lu_solve_of_right_side(grad: Tensor, LU: Any, pivots: Any, left: bool, adjo
     return _lu_solve(LU, pivots, grad, left, not adjoint)
 
 
+def _solution(LU: Array, pivots: Array, B: Array, left: bool, adjoint: bool) -> Array:
+    """The shape rule of a solution."""
+    batch = broadcast_shapes(LU.shape[:-2], B.shape[:-2])
+    found = np.empty((*batch, *B.shape[-2:]), B.dtype, like=B)
+    return column_major(found) if left else found
+
+
 @primitive(
     "LinalgLuSolveBackward0",
+    shape=_solution,
     LU=_lu_solve_of_factors,
     B=_lu_solve_of_right_side,
 )

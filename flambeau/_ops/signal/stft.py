@@ -10,8 +10,9 @@ from ..._core.arrays.lazy_signs import every_element
 from ..._core.backend import read
 from ..._core.dtype import FLOAT, LEGACY_NAMES
 from ..._core.process.caller import warn_user_once
-from ..._core.tensor import Tensor, wrap
+from ..._core.tensor import Tensor
 from ..._dispatch.public.registry import public
+from ..create.constants import ones
 from ..nn.image.pad import constant_pad_nd, pad
 from ..shape.complex_view import view_as_complex, view_as_real
 from ..shape.conjugate import resolve_conj
@@ -41,7 +42,7 @@ def _check_window(caller: str, window: Any) -> None:
 
 
 def _ones(length: int, input: Tensor, dtype: Any) -> Tensor:
-    return wrap(np.ones(length, dtype.numpy), input._kind.device)
+    return ones(length, dtype=dtype, device=input.device)
 
 
 def _centred(window: Tensor, n_fft: int) -> Tensor:

@@ -145,9 +145,15 @@ def _resampling(name: str, rank: int, rule: Rule, kernel_name: str) -> Primitive
     def gradient(grad: Tensor, self_sym_sizes: Any, output_size: Any, align_corners: Any, scales: Any) -> Tensor:
         return backward(grad, output_size, tuple(self_sym_sizes), align_corners, scales)
 
+    def resized(self: Array, output_size: Sizes, *choices: Any) -> Array:
+        return empty((*self.shape[:-rank], *output_size), self.dtype, channel_last(self, rank), self)
+
+    def pulled_back(self: Array, output_size: Sizes, input_size: Sizes, *choices: Any) -> Array:
+        return empty(input_size, self.dtype, channel_last(self, rank), self)
+
     upsample.__name__, upsample_backward.__name__ = kernel_name, f"{kernel_name}_backward"
-    forward = primitive(f"{name}Backward0", self=gradient)(upsample)
-    backward = primitive(f"{name}BackwardBackward0", self=forward_again)(upsample_backward)
+    forward = primitive(f"{name}Backward0", self=gradient, shape=resized)(upsample)
+    backward = primitive(f"{name}BackwardBackward0", self=forward_again, shape=pulled_back)(upsample_backward)
     forward.is_linear = backward.is_linear = True
     return forward
 

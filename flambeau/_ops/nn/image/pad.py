@@ -212,11 +212,13 @@ def _edge_padding(mode: str, rank: int) -> Primitive[..., Tensor]:
     backward = primitive(
         f"{word}Pad{rank}DBackwardBackward0",
         op_name=f"{word.lower()}_pad{rank}d_backward",
+        shape=lambda grad_output, self, padding: _new(self.shape, self),
         grad_output=lambda grad, padding: forward(grad, padding),
     )(in_single(backward_kernel))
     forward = primitive(
         f"{word}Pad{rank}DBackward0",
         op_name=f"{word.lower()}_pad{rank}d",
+        shape=lambda self, padding: _new(_room(self.shape, padding)[0], self),
         self=lambda grad, self, padding: backward(grad, self, padding),
     )(pad_kernel)
     return forward

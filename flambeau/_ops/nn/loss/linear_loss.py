@@ -78,7 +78,21 @@ def _losses(
     return as_array(losses.sum() / weights.sum() if reduction == MEAN else losses.sum())
 
 
-@several(None)
+def _new_losses(
+    input: Array, linear_weight: Array, target: Array, bias: Any, weight: Any, reduction: int, *_: int
+) -> Array:
+    """The shape rule of losses."""
+    return np.empty(len(input) if reduction == NONE else (), input.dtype, like=input)
+
+
+def _new_gradients(grad: Array, input: Array, linear_weight: Array, *_: Any) -> tuple[Array, Array, Array]:
+    """The shape rule of gradients."""
+    shapes = input.shape, linear_weight.shape, linear_weight.shape[:1]
+    of_input, of_weight, of_bias = [np.empty(shape, input.dtype, like=grad) for shape in shapes]
+    return of_input, of_weight, of_bias
+
+
+@several(None, shape=_new_gradients)
 @in_single
 def _chunked_backward(
     grad: Array,
@@ -131,7 +145,7 @@ _INPUTS = ("input", "linear_weight", "linear_bias")
 _NODE = "GeneratedBackwardFor_torch_nn__linear_cross_entropy_batch_chunked"
 
 
-@primitive(f"{_NODE}_defaultBackward", joint=_gradients, differentiable=_INPUTS)
+@primitive(f"{_NODE}_defaultBackward", joint=_gradients, differentiable=_INPUTS, shape=_new_losses)
 @in_single
 def _chunked(
     input: Array,
@@ -146,7 +160,7 @@ def _chunked(
     return _losses(input, linear_weight, target, linear_bias, weight, reduction, ignore_index, chunk)
 
 
-@primitive(f"{_NODE}_no_reduction_defaultBackward", joint=_gradients, differentiable=_INPUTS)
+@primitive(f"{_NODE}_no_reduction_defaultBackward", joint=_gradients, differentiable=_INPUTS, shape=_new_losses)
 @in_single
 def _chunked_no_reduction(
     input: Array,

@@ -24,7 +24,7 @@ from ...reduce.reductions import no_kernel
 from ..image.linear_maps import Taps, apply_taps, channels_to_end, transposed
 from .max_pool import has_nan, lowest, maxima, picked, scattered
 from .mean_pool import averaged, spread
-from .pool_window import Sizes, along, check_line, empty, is_integer, laid_out, row_major, sizes
+from .pool_window import Sizes, along, check_line, empty, empty_windows, is_integer, laid_out, row_major, sizes
 
 
 def _bounds(size: int, count: int) -> tuple[Any, Any]:
@@ -103,8 +103,20 @@ def _again3d(grad: Tensor, self_sym_sizes: Sizes) -> Tensor:
     return _adaptive_avg_pool3d(grad, self_sym_sizes[-3:])
 
 
+def _windows(self: Array, counts: Sizes) -> Array:
+    """The shape rule of means."""
+    return empty_windows(self, counts, len(counts) == 2 and channel_last(self, 2))
+
+
+def _windows_with_indices(self: Array, counts: Sizes) -> tuple[Array, Array]:
+    """The shape rule of maxima: values and where they were."""
+    values = _windows(self, counts)
+    return values, values.astype(np.int64)
+
+
 @primitive(
     "AdaptiveAvgPool2DBackwardBackward0",
+    shape=lambda self, input: empty(input.shape, self.dtype, channel_last(input, 2), self),
     self=_again2d,
     input=lambda grad: zeros_like(grad),
 )
@@ -112,13 +124,16 @@ def _adaptive_avg_pool2d_backward(self: Array, input: Array) -> Array:
     return _average_backward(self, input, 2, channel_last(input, 2))
 
 
-@primitive("AdaptiveAvgPool2DBackward0", self=lambda grad, self: _adaptive_avg_pool2d_backward(grad, self))
+@primitive(
+    "AdaptiveAvgPool2DBackward0", shape=_windows, self=lambda grad, self: _adaptive_avg_pool2d_backward(grad, self)
+)
 def _adaptive_avg_pool2d(self: Array, output_size: Sizes) -> Array:
     return _average(self, output_size, channel_last(self, 2))
 
 
 @primitive(
     "AdaptiveAvgPool3DBackwardBackward0",
+    shape=lambda self, input: empty(input.shape, self.dtype, False, self),
     self=_again3d,
     input=lambda grad: zeros_like(grad),
 )
@@ -126,7 +141,9 @@ def _adaptive_avg_pool3d_backward(self: Array, input: Array) -> Array:
     return _average_backward(self, input, 3, False)
 
 
-@primitive("AdaptiveAvgPool3DBackward0", self=lambda grad, self: _adaptive_avg_pool3d_backward(grad, self))
+@primitive(
+    "AdaptiveAvgPool3DBackward0", shape=_windows, self=lambda grad, self: _adaptive_avg_pool3d_backward(grad, self)
+)
 def _adaptive_avg_pool3d(self: Array, output_size: Sizes) -> Array:
     if self.dtype.itemsize == 2:
         return _average_in_halves(self, output_size)
@@ -177,6 +194,7 @@ def _adaptive_max_pool2d_backward(self: Array, input: Array, indices: Array) -> 
 
 @primitive(
     "AdaptiveMaxPool2DBackward0",
+    shape=_windows_with_indices,
     self=lambda grad, self, result1: _adaptive_max_pool2d_backward(grad, self, result1),
 )
 @in_single
@@ -196,6 +214,7 @@ def _adaptive_max_pool3d_backward(self: Array, input: Array, indices: Array) -> 
 
 @primitive(
     "AdaptiveMaxPool3DBackward0",
+    shape=_windows_with_indices,
     self=lambda grad, self, result1: _adaptive_max_pool3d_backward(grad, self, result1),
 )
 @in_single

@@ -26,6 +26,7 @@ from .pool_window import (
     check_line,
     check_window,
     empty,
+    empty_windows,
     laid_out,
     padded,
     row_major,
@@ -177,14 +178,26 @@ def _gradient3d(
     return _max_pool3d_backward(grad, self, result1)
 
 
-@primitive("MaxPool2DWithIndicesBackward0", self=_gradient2d, fuses=False)
+def _windows(self: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool) -> Any:
+    """The shape rule of maxima: values."""
+    counts = output_sizes(self.shape[-len(kernel) :], kernel, stride or kernel, padding, dilation, ceil_mode)
+    return empty_windows(self, counts, channel_last(self, len(kernel)))
+
+
+def _windows_with_indices(self: Array, *window: Any) -> Any:
+    """The shape rule of maxima: values and where they were."""
+    values = _windows(self, *window)
+    return values, values.astype(np.int64)
+
+
+@primitive("MaxPool2DWithIndicesBackward0", self=_gradient2d, fuses=False, shape=_windows_with_indices)
 def _max_pool2d_with_indices(
     self: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool
 ) -> Any:
     return maxima(self, kernel_size, stride or kernel_size, padding, dilation, ceil_mode, channel_last(self, 2))
 
 
-@primitive("MaxPool3DWithIndicesBackward0", self=_gradient3d)
+@primitive("MaxPool3DWithIndicesBackward0", self=_gradient3d, shape=_windows_with_indices)
 def _max_pool3d_with_indices(
     self: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool
 ) -> Any:
@@ -194,7 +207,7 @@ def _max_pool3d_with_indices(
 _WITH_INDICES = {2: _max_pool2d_with_indices, 3: _max_pool3d_with_indices}
 
 
-@primitive(None)
+@primitive(None, shape=_windows)
 def _max_pool(
     self: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool
 ) -> Array:

@@ -18,7 +18,18 @@ from ...._dispatch.public.registry import public
 from ...create.like import zeros_like
 from ...pointwise.activation import relu
 from ...reduce.reductions import no_kernel
-from .pool_window import Sizes, along, borders, check_line, check_window, empty, padded, sizes, window_slices
+from .pool_window import (
+    Sizes,
+    along,
+    borders,
+    check_line,
+    check_window,
+    empty,
+    empty_windows,
+    padded,
+    sizes,
+    window_slices,
+)  # fmt: skip
 
 
 @functools.lru_cache(maxsize=32)
@@ -107,8 +118,21 @@ def _again3d(
     return _avg_pool3d(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
+def _windows(self: Array, kernel: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, *counted: Any) -> Array:
+    """The shape rule of means."""
+    rank = len(kernel)
+    counts = output_sizes(self.shape[-rank:], kernel, stride or kernel, padding, (1,) * rank, ceil_mode)
+    return empty_windows(self, counts, rank == 2 and channel_last(self, 2))
+
+
+def _shares(self: Array, input: Array, kernel: Sizes, *window: Any) -> Array:
+    """The shape rule of the gradient of means."""
+    return empty(input.shape, self.dtype, len(kernel) == 2 and channel_last(input, 2), self)
+
+
 @primitive(
     "AvgPool2DBackwardBackward0",
+    shape=_shares,
     self=_again2d,
     input=lambda grad: zeros_like(grad),
 )
@@ -122,6 +146,7 @@ def _avg_pool2d_backward(
 
 @primitive(
     "AvgPool2DBackward0",
+    shape=_windows,
     self=lambda grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: (
         _avg_pool2d_backward(grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     ),
@@ -136,6 +161,7 @@ def _avg_pool2d(
 
 @primitive(
     "AvgPool3DBackwardBackward0",
+    shape=_shares,
     self=_again3d,
     input=lambda grad: zeros_like(grad),
 )
@@ -149,6 +175,7 @@ def _avg_pool3d_backward(
 
 @primitive(
     "AvgPool3DBackward0",
+    shape=_windows,
     self=lambda grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: (
         _avg_pool3d_backward(grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     ),

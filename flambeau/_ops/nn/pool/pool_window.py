@@ -130,6 +130,11 @@ def empty(shape: Sizes, array_type: Any, last: bool, source: Any) -> Any:
     return dim_moved(np.empty((shape[0], *shape[2:], shape[1]), array_type, like=source), -1, 1)
 
 
+def empty_windows(array: Any, counts: Sizes, last: bool, array_type: Any = None) -> Any:
+    """New memory beside `array` for one number of each window: `counts` of them along the last dimensions."""
+    return empty((*array.shape[: -len(counts)], *counts), array_type or array.dtype, last, array)
+
+
 def laid_out(array: Any, last: bool) -> Any:
     """The same elements, row-major or with the channel innermost; the array itself where they lie so."""
     if (dim_moved(array, 1, -1) if last else array).flags.c_contiguous:

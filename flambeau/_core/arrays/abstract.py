@@ -366,6 +366,11 @@ def meta_array(array: Any) -> AbstractArray:
     return AbstractArray(tuple(array.shape), array.strides, array.dtype)
 
 
+def is_abstract(array: Any) -> bool:
+    """Whether an array has no elements to read or write."""
+    return type(array) is AbstractArray
+
+
 def shape_of(value: Any) -> Shape:
     """The shape of an array, a number or nested lists of numbers."""
     return value.shape if hasattr(value, "shape") else np.shape(value)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.abstract import AbstractArray
+from ..arrays.abstract import is_abstract
 from ..arrays.narrow import strided
 from ..backend import backend_of_array, beside
 from ..storage import address_of, owner_of
@@ -53,7 +53,7 @@ def window(owner: Any, array_type: np.dtype[Any], shape: tuple[int, ...], stride
         flat = owner.transpose(sorted(range(owner.ndim), key=lambda axis: -owner.strides[axis]))
         if flat.flags.c_contiguous:
             return _over(flat, shape, array_type, start, strides)
-    if type(owner) is AbstractArray:  # which reaches as far as anybody wants
+    if is_abstract(owner):  # which reaches as far as anybody wants
         return _over(owner, shape, array_type, start, strides)
     # Foreign memory with gaps.
     first = strided(owner, (1,), (0,)).view(np.uint8)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._backends.arrays import add_slices, within
-from ..._core.arrays.abstract import AbstractArray
+from ..._core.arrays.abstract import is_abstract
 from ..._core.arrays.from_data import BOOL, FLOAT32, INT64, array_from_data, is_sequence, type_name
 from ..._core.arrays.lazy_signs import content
 from ..._core.arrays.quick import joint_shape, spread
@@ -338,7 +338,7 @@ def advanced_put(view: Array, advanced: Advanced, values: Any, accumulate: bool 
     """
     advanced = _positions_beside(view, advanced)
     selects = view.size and all(entry is None or entry.size for entry in advanced)
-    if type(view) is AbstractArray or not (accumulate or selects):
+    if is_abstract(view) or not (accumulate or selects):
         # There is nothing to write. NumPy would take values of any shape, and complain about positions.
         _check_arrays(view.shape, advanced)
         _broadcast_values(values, view, indexed_shape(view.shape, advanced))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.arrays.abstract import AbstractArray, NeedsData
+from ..._core.arrays.abstract import NeedsData, is_abstract
 from ..._core.arrays.lazy_signs import content, settle
 from ..._core.backend import as_array, is_array
 from ..._core.device import CPU
@@ -104,7 +104,7 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
 
 def _quick_pick(array: Any, index: Any) -> Any:
     """`array[index]` for one index tensor where NumPy's rules are PyTorch's, else None."""
-    if type(index) is AbstractArray:
+    if is_abstract(index):
         return None
     if index.dtype is _BOOL:
         return array[index] if index.ndim and index.shape == array.shape else None

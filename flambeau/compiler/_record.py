@@ -54,6 +54,8 @@ class Recorder(Capture):
         self._state = state
         self._watch = watch
         self._grads: dict[int, Any] = {id(tensor): tensor._grad for tensor, _ in state.tensors.values()}
+        self._beyond = [(each, _gradient_of(each)) for each in self._leaves_beyond()]
+        """The leaves behind tensors with a history, which the call does not hold, and their gradients."""
         self._at_first = self._versions()
         self._counted_outside = dict.fromkeys(self._at_first, 0)
         self._written = Written()
@@ -204,10 +206,25 @@ class Recorder(Capture):
         """Write down which gradients have been set since they were last looked at."""
         for tensor, _ in self._state.tensors.values():
             self._set_gradient(tensor)
+        if any(_gradient_of(leaf) != before for leaf, before in self._beyond):
+            self.refuse("it runs a backward pass beyond its arguments")
+
+    def _leaves_beyond(self) -> list[Tensor]:
+        held = {id(tensor) for tensor, _ in self._state.tensors.values()}
+        nodes = [tensor.grad_fn for tensor, _ in self._state.tensors.values() if tensor.grad_fn is not None]
+        found: dict[Any, None] = dict.fromkeys(nodes)
+        for node in nodes:  # it grows meanwhile
+            for target in [edge[0] for edge in node.edges if edge is not None and edge[0] not in found]:
+                found[target] = None
+                if not isinstance(target, Tensor):
+                    nodes.append(target)
+        return [each for each in found if isinstance(each, Tensor) and id(each) not in held]
 
     def _set_gradient(self, tensor: Tensor) -> None:
         grad = tensor._grad
         if grad is not self._grads[id(tensor)]:
+            if grad is not None and grad.requires_grad:
+                self.refuse("it leaves a gradient that can be differentiated again")
             value = None if grad is None else self.known(grad)
             self.program.items.append(SetGrad(tensor, value, None if grad is None else grad._kind))
             self._grads[id(tensor)] = grad
@@ -315,3 +332,9 @@ def returns_next(frame: FrameType) -> bool:
 
 def _place(frame: FrameType) -> str:
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def _gradient_of(leaf: Tensor) -> tuple[int, int | None]:
+    """What tells whether somebody has added to a gradient."""
+    grad = leaf._grad
+    return id(grad), None if grad is None or grad._counter is None else grad._counter[0]

@@ -145,11 +145,6 @@ class UninitializedTensorMixin(Tensor):
             "to initialize the parameters before accessing their attributes."
         )
 
-    def numel(self) -> NoReturn:
-        _refuse("numel")
-
-    nelement = numel
-
     def share_memory_(self) -> NoReturn:
         raise RuntimeError(
             "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the parameters "
@@ -183,6 +178,22 @@ def _refuse(name: str) -> NoReturn:
         "or explicitly manipulating `torch.nn.parameter.UninitializedParameter` objects. When using LazyModules Call "
         "`forward` with a dummy batch to initialize the parameters before calling torch functions"
     )
+
+
+def _refusing(name: str) -> Callable[..., NoReturn]:
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> NoReturn:
+        _refuse(name)
+
+    method.__name__ = name
+    return method
+
+
+for _name in (
+    *("numel", "nelement", "dim", "stride", "storage_offset", "element_size", "data_ptr", "untyped_storage"),
+    *("register_hook", "register_post_accumulate_grad_hook", "retain_grad", "backward", "requires_grad_"),
+    *("is_inference", "__len__", "__bool__", "__array__"),
+):  # methods that are no operators, and so do not ask `__torch_function__`
+    setattr(UninitializedTensorMixin, _name, _refusing(_name))
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):

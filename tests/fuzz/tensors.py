@@ -29,7 +29,9 @@ class _Function(Writer):
         kept = self.random.sample(made, min(len(made), self.random.randint(1, 4))) + [
             name for name in given if self.chance(0.15)
         ]
-        self.line(f"return [{', '.join(kept)}]", 1)
+        # Nothing is promised about the strides of derivatives.
+        dense = [f"{name} if {name} is None else {name}.contiguous()" if name[0] == "g" else name for name in kept]
+        self.line(f"return [{', '.join(dense)}]", 1)
         self.line("compiled = compile(function)")
         self.calls(leaves, given, kept, after)
         return self.program()

@@ -16,6 +16,35 @@ compiled = compile(function)
 for turn in range(7):
     see(compiled())
 """,
+    "a backward pass beyond the arguments": """\
+def function(x):
+    x.mul(2).sum().backward()
+compiled = compile(function)
+for turn in range(7):
+    leaf = torch.ones(3, requires_grad=True)
+    compiled(leaf * 1)
+    see(leaf.grad)
+""",
+    "gradients that can be differentiated again": """\
+def function(x):
+    x.pow(3).sum().backward(create_graph=True)
+compiled = compile(function)
+for turn in range(7):
+    leaf = torch.ones(3, requires_grad=True)
+    compiled(leaf)
+    see(leaf.grad)
+""",
+    "a copy of what was detached, changed and returned": """\
+def function(x):
+    result = x * 1.5
+    copy = x.detach().clone()
+    negative = copy.neg()
+    copy[-1] = 0.5
+    return copy, negative.detach(), result
+compiled = compile(function)
+for turn in range(9):
+    see(compiled(torch.full((3,), 0.5 * (turn % 3), requires_grad=True)))
+""",
     "a leaf that a call makes and returns": """\
 def function(x):
     leaf = torch.tensor([0.5, 1.0, 2.0], requires_grad=True)

@@ -81,7 +81,11 @@ _OPTIMIZERS = (
 _FURTHER_OPTIMIZERS = (
     *("Adam({0}, lr=0.01)", "Adam({0}, lr=0.01, amsgrad=True)", "Adam({0}, lr=0.01, weight_decay=0.1, eps=0.001)"),
     *("AdamW({0}, lr=0.01)", "AdamW({0}, lr=0.01, foreach=False)", "AdamW({0}, lr=0.01, fused=True)"),
-    *("RMSprop({0}, lr=0.01)", "RMSprop({0}, lr=0.01, momentum=0.5, centered=True)", "Adagrad({0}, lr=0.05)"),
+    *(
+        "RMSprop({0}, lr=0.01)",
+        "RMSprop({0}, lr=0.01, momentum=0.5, centered=True, eps=0.001)",
+        "Adagrad({0}, lr=0.05)",
+    ),
     *("Adadelta({0})", "Adamax({0}, lr=0.01)", "NAdam({0}, lr=0.01)", "RAdam({0}, lr=0.01)", "ASGD({0}, lr=0.01)"),
 )
 _SCHEDULERS = (

@@ -7,6 +7,8 @@ import pickle
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 import flambeau
 from tests.support.differential import differential, outcome
 
@@ -174,3 +176,20 @@ def test_own_lazy_modules(T: Any) -> Any:
         T.nn.LazyLinear(3)(input=T.ones(1, 2)).shape,
         outcome(lambda: Lazy(True)._replicate_for_data_parallel(), "can't be used with `DataParallel`"),
     )
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["dim", "stride", "data_ptr", "element_size", "storage_offset", "untyped_storage", "retain_grad", "backward"]
+    + ["requires_grad_", "is_inference", "__len__", "__bool__", "numel"],
+)
+@differential
+def test_methods_of_parameters_without_a_shape(T: Any, name: str) -> Any:
+    return outcome(getattr(T.nn.parameter.UninitializedParameter(), name), "uninitialized parameter")
+
+
+@pytest.mark.parametrize("name", ["register_hook", "register_post_accumulate_grad_hook"])
+@differential
+def test_hooks_of_parameters_without_a_shape(T: Any, name: str) -> Any:
+    parameter = T.nn.parameter.UninitializedParameter()
+    return outcome(lambda: getattr(parameter, name)(lambda each: None), "uninitialized parameter")

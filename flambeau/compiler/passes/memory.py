@@ -52,9 +52,10 @@ class Memory:
         elif isinstance(item, (Call, Read)):
             call = item.call if isinstance(item, Read) else item
             self._note_arrays(call.args, call.examples)
-            self._note_arrays(call.results, call.made)
             for value in values_in(call.results):
-                self.made.setdefault(value.number, position)
+                if value.number not in self.arrays:  # else the op gives back the very array that it was given
+                    self.made[value.number] = position
+            self._note_arrays(call.results, call.made)
             for at in call.op.writes:
                 for value in values_in(call.args[at]):
                     self._written[value.number] = position

@@ -33,7 +33,7 @@ def without_repeats(items: Sequence[Item], wanted: Sequence[Value]) -> list[Item
 def _can_be_one(before: Call, again: Call, memory: Memory) -> bool:
     """Whether nobody changes either result, or what they were made of, and nobody else gets to see them."""
     first, second = before.results.number, again.results.number
-    since = memory.made[first]
+    since = memory.made.get(first, -1)
     involved = [first, second, *[each.number for each in values_in(again.args)]]
     if any(memory.changes_after(each, since) for each in involved):
         return False

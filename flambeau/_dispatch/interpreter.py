@@ -117,12 +117,13 @@ def interpret(op: Op, args: Sequence[Any], modes: Modes) -> Any:
     if modes.watcher is not None:
         return watched(op, args, modes)
     stack, grad, level = modes.interpreters, modes.grad, modes.forward_level
-    modes.interpreters = below = stack[:-1]
-    if not stack[-1].records_inside:
-        modes.grad = False  # recording, and moving tangents along, is done outside, with what it returns
-        modes.forward_level = -1
-    modes.refresh()
+    below = stack[:-1]
     try:
+        modes.interpreters = below
+        if not stack[-1].records_inside:
+            modes.grad = False  # recording, and moving tangents along, is done outside, with what it returns
+            modes.forward_level = -1
+        modes.refresh()
         return stack[-1].run(op, args)
     finally:
         # The one below all others may have come or gone meanwhile.

@@ -54,12 +54,12 @@ def run_backward(
     """
     modes = THREAD.modes
     outer = modes.grad, modes.backward_pass, modes.functions
-    modes.grad = create_graph
-    if modes.functions:  # they see what the program calls, not what its derivatives are made of
-        modes.functions = ()
-        modes.refresh()
-    modes.backward_pass = own = _Pass(roots, inputs, keep_graph, accumulate_grad, uses)
-    try:
+    try:  # whatever comes next, an interrupt of the user's too, modes are put back
+        modes.grad = create_graph
+        if modes.functions:  # they see what the program calls, not what its derivatives are made of
+            modes.functions = ()
+            modes.refresh()
+        modes.backward_pass = own = _Pass(roots, inputs, keep_graph, accumulate_grad, uses)
         results = own.run()
         for callback in own.callbacks:
             callback()

@@ -41,6 +41,8 @@ class CompiledEagerly(Compiled):
 class CompiledByBackend(Compiled):
     """A function whose graphs somebody else compiles."""
 
+    _guards = False
+
     def __init__(
         self,
         function: Callable[..., Any],

@@ -17,13 +17,15 @@ from typing import Any
 from .._backends.tiers import generated
 from .._core.backend import going_ahead
 from .._core.modes import THREAD, Modes
+from .._core.node import save
 from .._core.process.collector import collector_paused
 from .._dispatch.arguments.autocast import own_casts, switched_off
 from .._dispatch.host_read import sizes
 from ._answer import Answer
+from ._attempt import Attempt
 from ._emit import Source
 from ._entry import compiled_by, is_marked_dynamic, run_inside
-from ._errors import Unsupported
+from ._errors import TorchDynamoException, Unsupported, report_fault
 from ._gradients import letting_go
 from ._later import Later
 from ._looks import Looks, looked
@@ -33,6 +35,7 @@ from ._program import Item, Outside, Read, Value
 from ._reads import differs, first, generators_before, go_back, states_of
 from ._record import Recorder
 from ._region import FreedBackward, Joint, Region
+from ._resume import stopped_at
 from ._settings import settings, what_forbids
 from ._sizes import Family, SizedRegion, SizedSource, family_of, sized_checks
 from ._split import Definition
@@ -79,6 +82,8 @@ class Compiled:
     _recorder: type[Recorder] = Recorder
     _backend: Any = None
     """What compiles its graphs, as `compile` was told."""
+    _guards = True
+    """Whether calls run eagerly where the compiler fails."""
 
     def __init__(
         self,
@@ -120,7 +125,11 @@ class Compiled:
     @property
     def programs(self) -> list[Callable[..., Any]]:
         """The programs of the function."""
-        written = [each.written() if isinstance(each, Later) else each for each in [*self._programs]]
+        try:
+            written = [each.written() if isinstance(each, Later) else each for each in [*self._programs]]
+        except Exception as error:
+            self._leave_alone(error)
+            written = []
         return [each for each in written if each is not None]
 
     @property
@@ -141,13 +150,14 @@ class Compiled:
             if STANCE.restricts:
                 return self._by_what_there_is(args, kwargs)
             for program in self._programs:
-                result = program(args, kwargs)
+                try:
+                    result = program(args, kwargs)
+                except Exception as error:
+                    result = self._rescued(error, args, kwargs)
                 if result is not MISS:
                     return result
-            if self.parts is not None:
-                if self.parts.holds(self.function):
-                    return run_inside(self.parts.run, args, kwargs)
-                self.forget()
+            if (parts := self._parts_as_they_are()) is not None:
+                return run_inside(parts.run, args, kwargs)
             if len(self._programs) < MOST_PROGRAMS and self._attempts < _MOST_ATTEMPTS and sys.getprofile() is None:
                 return self._new_call(args, kwargs)
         return run_inside(self.function, args, kwargs)
@@ -163,7 +173,10 @@ class Compiled:
         """A call while nothing new is compiled."""
         if STANCE.name != "force_eager":
             for program in self._programs:
-                result = program(args, kwargs)
+                try:
+                    result = program(args, kwargs)
+                except Exception as error:
+                    result = self._rescued(error, args, kwargs)
                 if result is not MISS:
                     return result
             if STANCE.name == "fail_on_recompile":
@@ -173,30 +186,86 @@ class Compiled:
         return self.function(*args, **kwargs)
 
     def _new_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if self.dynamic is None and any(map(is_marked_dynamic, _leaves((args, kwargs)))):
+        """A call without a program: it may get one."""
+        attempt = Attempt(self.function, args, kwargs)
+        try:
+            return self._tried(attempt)
+        except BaseException as error:
+            attempt.put_back()
+            expected = error is attempt.error or isinstance(error, TorchDynamoException) or not self._guards
+            if expected or not isinstance(error, Exception):
+                raise
+            self._leave_alone(error)
+        return attempt.run()
+
+    def _parts_as_they_are(self) -> Parts | None:
+        """The parts of the function, if it is still the one that was split."""
+        try:
+            if self.parts is not None and not self.parts.holds(self.function):
+                self.forget()
+        except Exception as error:
+            self._leave_alone(error)
+        return self.parts
+
+    def _rescued(self, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result of a call whose program has failed: of the function itself, or of the rest of the program.
+
+        Where these fail too, their error is the program's own, which the plain call would have raised.
+        """
+        if isinstance(error, TorchDynamoException) or not self._guards:
+            raise error
+        stop = stopped_at(error)
+        if stop is not None and stop.is_outside:
+            raise error
+        if stop is not None and stop.has_begun:
+            result = stop.resume()
+        else:
+            if stop is not None:
+                stop.go_back()
+            result = run_inside(self.function, args, kwargs)
+        self._leave_alone(error)
+        return result
+
+    def _leave_alone(self, error: Exception) -> None:
+        """Compile this function no more: the compiler has failed."""
+        self._programs.clear()
+        self.parts, self._attempts = None, _MOST_ATTEMPTS
+        self.reasons.append(report_fault(self._name(), error))
+
+    def _name(self) -> str:
+        code = getattr(getattr(self.function, "forward", self.function), "__code__", None)
+        name = getattr(self.function, "__qualname__", type(self.function).__qualname__)
+        return name if code is None else f"{name} ({code.co_filename}:{code.co_firstlineno})"
+
+    def _tried(self, attempt: Attempt) -> Any:
+        if self.dynamic is None and any(map(is_marked_dynamic, _leaves((attempt.args, attempt.kwargs)))):
             self.dynamic = True
         if self._calls < _BEFORE_RECORDING:
             self._calls += 1
             if self._calls < _BEFORE_RECORDING:  # what is done once, such as imports, is not what later calls do
                 with going_ahead():
-                    return self._first_call(args, kwargs)
+                    return self._first_call(attempt)
             self._watch = Watch(code_behind(self.function))
             with self._watch:
-                result = run_inside(self.function, args, kwargs)
+                attempt.run()
+            if self._watch.fault is not None:
+                raise self._watch.fault
             if self._watch.reason is None:
-                return result
+                return attempt.result
             self._calls -= 1  # the next one is watched again: this may have been a call out of the ordinary
-            return self._refuse(Refused(self._watch.reason, result, True, self._watch.line), args, kwargs)
+            return self._refuse(Refused(self._watch.reason, self._watch.line), attempt)
         try:
-            result, program = self._record(args, kwargs)
+            recording = self._recorded(attempt, self._watch)
+            self._watch = recording.watch
+            program = self._program_of(recording)
         except Refused as refused:
-            self._calls -= not refused.has_run
-            return self._refuse(refused, args, kwargs)
+            self._calls -= not attempt.has_run
+            return self._refuse(refused, attempt)
         if program is not None:
             self._programs.append(program)
-        return result
+        return attempt.result
 
-    def _refuse(self, refused: Refused, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _refuse(self, refused: Refused, attempt: Attempt) -> Any:
         """Take note of a call that was not compiled; its result."""
         self._attempts += 1
         self.reasons.append(refused.reason)
@@ -204,49 +273,49 @@ class Compiled:
             raise self._unsupported(refused.reason) from None
         if refused.breaks and self.reasons[-2:-1] == [refused.reason]:  # it will not get better
             self.parts = in_parts(self.function, self._definition, refused.line, self._part)
-        return refused.result if refused.has_run else run_inside(self.function, args, kwargs)
+        return attempt.run()
 
-    def _first_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _first_call(self, attempt: Attempt) -> Any:
         if not self.fullgraph:
-            return run_inside(self.function, args, kwargs)
+            return attempt.run()
         with Looks(self.function) as looks:
-            result = run_inside(self.function, args, kwargs)
+            attempt.run()
         if looks.reason is not None:
             self._calls = 0
             self.reasons.append(looks.reason)
             raise self._unsupported(looks.reason)
-        return result
+        return attempt.result
 
     def _unsupported(self, reason: str) -> Exception:
-        code = code_behind(self.function)
-        where = "" if code is None else f"\n  in {code.co_name} ({code.co_filename}:{code.co_firstlineno})"
-        return Unsupported(f"torch.compile(fullgraph=True): {reason}{where}")
+        return Unsupported(f"torch.compile(fullgraph=True): {reason}\n  in {self._name()}")
 
-    def _record(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Callable[..., Any] | None]:
-        recording = self._recorded(args, kwargs, self._watch)
-        self._watch = recording.watch
+    def _program_of(self, recording: Recording) -> Callable[..., Any] | None:
+        line = None
         try:
             reason, line = self._unsteady(recording.recorder.program.items)
             if reason is not None:
                 raise Uncompilable(reason)
             with collector_paused():
-                return recording.result, self._program(recording)
+                return self._program(recording)
         except Uncompilable as refused:
-            raise Refused(str(refused), recording.result, True, line) from None
+            raise Refused(str(refused), line) from None
 
-    def _recorded(self, args: tuple[Any, ...], kwargs: dict[str, Any], watched: Watch) -> Recording:
+    def _recorded(self, attempt: Attempt, watched: Watch) -> Recording:
         """Make a call, and write it down; `watched` has seen such a one before."""
         names = watched.names()
+        call = attempt.args, attempt.kwargs
         with_gradients = not names.isdisjoint(("backward", "grad", "zero_grad"))
         try:
             with collector_paused():
-                state = State(watched, with_gradients).of_call(self.function, args, kwargs)
+                state = State(watched, with_gradients).of_call(self.function, *call)
         except Uncompilable as refused:
             raise Refused(str(refused)) from None
         known, now = settings(), Watch(code_behind(self.function))
         recorder = self._recorder(state, now, self.function)
         with now, recorder, own_casts():
-            result = run_inside(self.function, args, kwargs)
+            result = attempt.run()
+            if (fault := now.fault or recorder.fault) is not None:
+                raise fault
             recorder.returns(result)
             recorder.set_gradients()
             joint = _joint(state, recorder, result)
@@ -257,7 +326,7 @@ class Compiled:
             reason = "it uses a context variable that comes from somewhere unknown"
         try:
             with collector_paused():
-                after = None if reason else State(now, False).of_call(self.function, args, kwargs)
+                after = None if reason else State(now, False).of_call(self.function, *call)
             if after is not None and after.fingerprint() != state.fingerprint():
                 reason = CHANGES
         except Uncompilable as refused:
@@ -266,8 +335,8 @@ class Compiled:
             reason = "it changes settings"
         if reason is not None:
             self._watch = now
-            raise Refused(reason, result, True, line)
-        return Recording(state, recorder, joint, (args, kwargs), result, known, now)
+            raise Refused(reason, line)
+        return Recording(state, recorder, joint, call, result, known, now)
 
     def _program(self, recording: Recording) -> Callable[..., Any] | None:
         """The program of a recorded call; None: one that is there has it now."""
@@ -305,10 +374,10 @@ class Compiled:
 
 
 class Refused(Exception):
-    """A call was not compiled; it may have run already."""
+    """A call was not compiled."""
 
-    def __init__(self, reason: str, result: Any = None, has_run: bool = False, line: int | None = None) -> None:
-        self.reason, self.result, self.has_run, self.line = reason, result, has_run, line
+    def __init__(self, reason: str, line: int | None = None) -> None:
+        self.reason, self.line = reason, line
         self.breaks = line is not None or reason == CHANGES
         """Whether it is known, or can be found, which statements are to blame."""
 
@@ -387,7 +456,7 @@ def outlined(source: Source, checks: Sequence[str], recording: Recording) -> Out
     elif joint is not None:
         outputs = source.number(tuple([(each._array.shape, each._kind) for each in joint.outputs]))
         source.constants["FreedBackward"] = FreedBackward
-        answer.lines.append(f"node = FreedBackward({outputs})")
+        source.lines.append(f"node = FreedBackward({outputs})")
         answer.attach(joint.outputs)
     items = improved(first(items), wanted)
     arriving = set() if joint is None else {each.number for each in joint.arriving}
@@ -446,10 +515,12 @@ def _with_node(
         tensors[id(program.inputs[each.number])] if each.number in program.inputs else answer.expression(outputs[each])
         for each in others
     ]
-    answer.lines.append(
-        f"node = {region}(({inputs}), ({''.join([f'{each}, ' for each in places])}), "
-        f"[{', '.join([f'v{each.number}' for each in arrays])}])"
-    )
+    source.constants["save"] = save
+    source.lines.append(f"node = {region}(({inputs}))")  # before any effect: what can fail is to fail here
+    answer.lines += [
+        f"node._tensors = [{', '.join([f'save({each})' for each in places])}]",
+        f"node._arrays = [{', '.join([f'v{each.number}' for each in arrays])}]",
+    ]
     answer.attach(joint.outputs)
     return forward
 

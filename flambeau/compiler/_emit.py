@@ -12,8 +12,10 @@ from .._backends.tiers import generated
 from .._core.tensor import Tensor, View
 from ._entry import run_inside
 from ._lower import lowered
-from ._program import Call, Item, Outside, Read, SetGrad, Stretch, Value, uses, values_in
+from ._program import Call, Item, Outside, Read, Rewritten, SetGrad, Stretch, Value, uses, values_in
 from ._reads import differs
+from ._resume import KEY as RESUMABLE
+from ._resume import Resumable, called
 from ._written import Written, define, in_pieces
 from .device.stretches import stretches
 from .plan.proof import Proof
@@ -41,6 +43,10 @@ class Source:
         """What is run where tapes refuse."""
         self._unproven: dict[str, Segment] = {}
         """The tapes, by the names of what runs them."""
+        self.resumable = Resumable()
+        """How to go on if something fails while the lines run."""
+        self._effects: int | None = None
+        """The line with the first effect."""
         self.leave = "return MISS"
         """What to do where a read finds something else."""
         self.tensors = tensors or {}
@@ -58,7 +64,10 @@ class Source:
 
     def run_of(self, call: Call) -> str:
         """A name for what computes a call."""
-        return self.constant(lowered(call))
+        name = self.constant(lowered(call))
+        if not isinstance(call, Rewritten):
+            self.resumable.ops[name] = call.op
+        return name
 
     def number(self, value: Any) -> str:
         """A name for a value that depends on sizes."""
@@ -88,6 +97,11 @@ class Source:
             namespace[other.name] = functools.partial(other.define_and_call, namespace)
         for run, segment in self._unproven.items():
             namespace[run] = Proof(segment, functools.partial(namespace.__setitem__, run))
+        known = self.resumable
+        known.lines = {name: lines, **{each.name: each.lines for each in self._refused}}
+        known.parameters = {each.name: each.parameters for each in self._refused}
+        known.begins = 0 if self._effects is None else len(self.lines) - self._effects
+        namespace[RESUMABLE] = known
         made = namespace[name]
         made.source = "\n".join([each.text for each in (*written, *seldom)])
         made.stretches = self.stretches
@@ -116,6 +130,7 @@ class Source:
                 last[number] = position
         for position, part in enumerate(parts):
             touched = _numbers_made(part) | _numbers_used(part)
+            self._note_effects(part)
             if isinstance(part, Segment):
                 self._segment(part)
             else:
@@ -123,6 +138,13 @@ class Source:
             gone = [number for number in touched if last.get(number, position) == position and number not in staying]
             if gone:
                 self.lines.append(f"{' = '.join([f'v{number}' for number in sorted(gone)])} = None")
+
+    def _note_effects(self, part: Item | Segment) -> None:
+        """Remember where the first thing happens that must not happen twice."""
+        if isinstance(part, Read):
+            self._effects = None  # random numbers that were drawn before it can be drawn again
+        elif self._effects is None and _has_effects(part):
+            self._effects = len(self.lines)
 
     def _segment(self, segment: Segment) -> None:
         """Write the call of a tape, and what is to be done where that refuses."""
@@ -155,6 +177,7 @@ class Source:
         """A name for what runs a tape."""
         name = self.constant(None)
         self._unproven[name] = segment
+        self.resumable.tapes.append(name)
         return name
 
     def _memory(self, output: Output) -> str:
@@ -209,9 +232,12 @@ class Source:
         prepare = getattr(item.function, "prepare", None)
         ready = None if prepare is None else prepare(*item.args, **item.kwargs)
         if ready is not None:
-            self.lines.append(f"{self.constant(ready)}()")
+            name = self.constant(ready)
+            self.resumable.outside[name] = functools.partial(item.function, *item.args, **item.kwargs)
+            self.lines.append(f"{name}()")
             return
         given = [self.constant(each) for each in (run_inside, item.function, item.args, item.kwargs)]
+        self.resumable.outside[given[0]] = called
         self.lines.append("{}({}, {}, {})".format(*given))
 
     def tensor(self, value: Value, kind: Any, of_inference: bool = False) -> str:
@@ -244,6 +270,15 @@ class Source:
             self.lines.append(f"if type({name}) is not ndarray: {name} = asarray({name})")
         else:
             self.lines.append(f"{name} = {self.constant(example._kind.backend.asarray)}({name})")
+
+
+def _has_effects(part: Item | Segment) -> bool:
+    """Whether a part may change what was there before, or draws random numbers."""
+    if isinstance(part, Segment):
+        return bool(part.changed)
+    if isinstance(part, Call):
+        return bool(part.op.writes or part.op.draws)
+    return isinstance(part, (Outside, SetGrad)) or (isinstance(part, Stretch) and bool(part.written))
 
 
 def _numbers_used(part: Item | Segment) -> set[int]:

@@ -11,6 +11,7 @@ from typing import Any
 from .._core.process.caller import GENERATED, PACKAGE
 from .._core.slots import SLOTS
 from ._entry import DISABLED
+from ._errors import report_fault
 from ._split import Definition, definition_of, split
 
 _STANDARD_LIBRARY = os.path.dirname(os.__file__) + os.sep
@@ -107,6 +108,7 @@ class Callees:
 
     def __init__(self, make: Make) -> None:
         self._make = make
+        self._failed = False
         self._known: dict[tuple[int, int], tuple[Any, Any]] = {}
         """What was called, which is kept so that its address stays its own; and what it is compiled to."""
 
@@ -116,6 +118,14 @@ class Callees:
 
     def __call__(self, callee: Any) -> Any:
         """What to call in place of `callee`."""
+        try:
+            return callee if self._failed else self._instead(callee)
+        except Exception as error:  # the function that calls it is in the midst of its work
+            self._failed = True
+            report_fault("what a function calls", error)
+            return callee
+
+    def _instead(self, callee: Any) -> Any:
         kind = type(callee)
         if kind is FunctionType:
             key = id(callee), 0

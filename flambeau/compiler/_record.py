@@ -6,7 +6,8 @@ import dis
 import inspect
 import sys
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
@@ -60,6 +61,12 @@ class Recorder(Capture):
         self._counted_outside = dict.fromkeys(self._at_first, 0)
         self._written = Written()
         self._shadows = Shadows([tensor._array for tensor, _ in state.tensors.values()])
+        self.fault: Exception | None = None
+        """What went wrong here; from then on nothing is recorded."""
+        self._raised: BaseException | None = None
+        """What an op raised last."""
+        self._done: list[Any] = []
+        """What the op that is being recorded has given."""
         self._alive: dict[int, Any] = {}
         """What tells, for the arrays that are known by their identity, when they are gone."""
         self.made = Made()
@@ -70,12 +77,35 @@ class Recorder(Capture):
         return Interpreter.__enter__(self)  # what was there before is known from the walk over Python state
 
     def run(self, op: Op, args: Sequence[Any]) -> Any:
+        if self.fault is not None:
+            return op(*args)
         watching = sys.getprofile()
         sys.setprofile(None)  # ops run nothing of the user's, and to hear of all that they do takes longer than they do
+        before, self._done = self._done, []
         try:
             return self._run(op, args)
+        except Exception as error:
+            if error is self._raised:
+                raise
+            self.fault = error
+            return self._done[0] if self._done else op(*args)
         finally:
+            self._done = before
             sys.setprofile(watching)
+
+    def _apply(self, function: Any, args: Sequence[Any], declines: bool = False) -> Any:
+        """Run an op: what it raises is its own, and what it gives counts if all else fails.
+
+        `declines`: by None it says that it has done nothing.
+        """
+        try:
+            result = function(*args)
+        except BaseException as error:
+            self._raised = error
+            raise
+        if not declines or result is not None:
+            self._done.append(result)
+        return result
 
     def _run(self, op: Op, args: Sequence[Any]) -> Any:
         self._forget_gradients()
@@ -84,14 +114,14 @@ class Recorder(Capture):
         if op.reads:
             return self._reads(op, args)
         if isinstance(op, Composite):
-            results = op.as_one(args)
+            results = self._apply(op.as_one, (args,), declines=True)
             if results is None:
                 with self:
-                    return op.decomposition(*args)
+                    return self._apply(op.decomposition, args)
             noted = self._noted(op, tuple(args))
         else:
             noted = self._noted(op, tuple(args))
-            results = op(*args)
+            results = self._apply(op, args)
         self._write(op, args, noted, results)
         if op.writes:
             self._written.note(op, self._example(args))
@@ -105,7 +135,7 @@ class Recorder(Capture):
     def _reads(self, op: Op, args: Sequence[Any]) -> Any:
         """Python looks: what it returns at once is part of the result, anything else may decide what it does next."""
         frame = self._watched_frame()
-        found = op(*args)
+        found = self._apply(op, args)
         noted = self._noted(op, tuple(args))
         read = Call(op, noted, None, self._example(tuple(args)), _kept(found))
         self._note_read(read, frame)
@@ -163,6 +193,34 @@ class Recorder(Capture):
 
     def run_outside(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run Python that is to run as it stands every time: neither watched nor recorded."""
+        before: dict[int, int] = {}
+        with self._guarded():
+            before = self._before_outside(function, args, kwargs)
+        modes = THREAD.modes
+        stack, watching = modes.interpreters, sys.getprofile()
+        try:
+            modes.interpreters = ()
+            modes.refresh()
+            sys.setprofile(None)
+            result = function(*args, **kwargs)
+        finally:
+            sys.setprofile(watching)
+            modes.interpreters = stack
+            modes.refresh()
+        with self._guarded():
+            self._after_outside(result, before)
+        return result
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """Let no error of the recorder's reach the user's code."""
+        try:
+            yield
+        except Exception as error:
+            self.fault = self.fault or error
+
+    def _before_outside(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, int]:
+        """Write the call of Python outside down; the versions of the tensors before it."""
         given = [*(args if inspect.ismethod(function) else args[1:]), *kwargs.values()]
         if any(each is not None and type(each) is not bool for each in given):
             self.refuse(
@@ -170,18 +228,11 @@ class Recorder(Capture):
             )
         self.set_gradients()
         self.program.items.append(Outside(function, args, kwargs))
-        before = self._versions()
-        modes = THREAD.modes
-        stack, modes.interpreters = modes.interpreters, ()
-        modes.refresh()
-        watching = sys.getprofile()
-        sys.setprofile(None)
-        try:
-            result = function(*args, **kwargs)
-        finally:
-            sys.setprofile(watching)
-            modes.interpreters = stack
-            modes.refresh()
+        return self._versions()
+
+    def _after_outside(self, result: Any, before: dict[int, int]) -> None:
+        if self.fault is not None:
+            return
         if result is not None:
             self.refuse("a step of an optimizer returns something")
         self._state.gradients.let_go(self._state.tensors, self._values, all_of_them=True)
@@ -189,7 +240,6 @@ class Recorder(Capture):
         for key, version in self._versions().items():
             self._counted_outside[key] += version - before[key]
             self._changed_outside |= version != before[key]
-        return result
 
     def changes(self) -> dict[int, int]:
         """How often the ops that are written down have changed the tensors that were there before, by their arrays."""
@@ -276,13 +326,15 @@ class Recorder(Capture):
         return array.copy() if op is constant else array
 
     def misses(self, what: str) -> None:
-        self.refuse(f"{what} ({_place(self._watched_frame())})")
+        with self._guarded():
+            self.refuse(f"{what} ({_place(self._watched_frame())})")
 
     def reads_offset(self, tensor: Tensor) -> None:
         owner = owner_of(tensor._array)
-        for known, held in self._state.tensors.values():
-            if owner_of(known._array) is owner:
-                self._state.check_offset(known._array, held)
+        with self._guarded():
+            for known, held in self._state.tensors.values():
+                if owner_of(known._array) is owner:
+                    self._state.check_offset(known._array, held)
 
     def _new(self, tensor: Tensor) -> Value:
         kind = tensor._kind

@@ -13,14 +13,16 @@ import numpy as np
 
 from .._core.geometry.layout import contiguous_array
 from .._core.modes import THREAD
-from .._core.node import Node, initialise, save
+from .._core.node import Node, initialise
 from .._core.tensor import Tensor
 from .._core.text.errors import GRAPH_FREED
 from ..autograd import root_gradients
 from ..autograd.engine import Uses, run_backward
 from ._emit import Source
+from ._errors import report_fault
 from ._program import Item, Value, uses, values_in
 from ._record import Recorder
+from ._resume import stopped_at
 from ._stages import stages_of
 from .passes import improved
 
@@ -123,11 +125,12 @@ class CompiledFunctionBackward(Node):
 
     __slots__ = ("_arrays", "_region", "_tensors")
 
-    def __init__(self, region: Region, inputs: Sequence[Tensor], tensors: Sequence[Tensor], arrays: list[Any]) -> None:
+    def __init__(self, region: Region, inputs: Sequence[Tensor]) -> None:
         initialise(self, tuple([each._edge() for each in inputs]), region.outputs)
         self._region = region
-        self._tensors: Any = [save(each) for each in tensors]
-        self._arrays: Any = arrays
+        self._tensors: Any = None
+        self._arrays: Any = None
+        """What the forward part saves; the program puts it here in the end."""
 
     def apply(self, grads: list[Any]) -> Sequence[Any]:
         if self._arrays is None:
@@ -142,7 +145,15 @@ class CompiledFunctionBackward(Node):
             kind.backend.zeros(shape, kind.dtype.numpy) if each is None else contiguous_array(each._array)
             for each, (shape, kind) in zip(grads, region.outputs, strict=True)
         ]
-        results = region.backward(*arriving, *[each.unpack(self)._array for each in self._tensors], *self._arrays)
+        saved = [each.unpack(self)._array for each in self._tensors]
+        try:
+            results = region.backward(*arriving, *saved, *self._arrays)
+        except Exception as error:
+            stop = stopped_at(error)
+            if stop is None:
+                raise
+            results = stop.resume()
+            report_fault("a backward pass", error)
         return [
             None if array is None else Tensor._from_parts((array, kind, [0, None]))
             for array, kind in zip(results, region.kinds, strict=True)
@@ -181,6 +192,6 @@ class Region:
         parameters = dict.fromkeys([f"v{each.number}" for each in (*joint.arriving, *saved)])
         self.backward: Callable[..., Any] = source.function("backward", ", ".join(parameters))
 
-    def node(self, inputs: Sequence[Tensor], tensors: Sequence[Tensor], arrays: list[Any]) -> Node:
+    def node(self, inputs: Sequence[Tensor]) -> Node:
         """The node of one call."""
-        return CompiledFunctionBackward(self, inputs, tensors, arrays)
+        return CompiledFunctionBackward(self, inputs)

@@ -60,6 +60,7 @@ class SizedSource(Source):
         last = {value.number: position for position, item in enumerate(items) for value in uses(item)}
         staying = {each.number for each in kept}
         for position, item in enumerate(items):
+            self._note_effects(item)
             self._item(item)
             touched = {each.number for each in (*uses(item), *values_in(getattr(item, "results", None)))} - staying
             if gone := sorted([number for number in touched if last.get(number, position) == position]):
@@ -69,12 +70,14 @@ class SizedSource(Source):
         name = f"run{len(self.calls)}"
         self.calls.append((call.op.name, [_decisive(each) for each in (*call.examples, call.made)]))
         self.constants[name] = lowered(call)
+        self.resumable.ops[name] = call.op
         return name
 
     def _outside(self, item: Outside) -> None:
         name = f"run{len(self.calls)}"
         self.calls.append((item.function, item.args, item.kwargs))
         self.constants[name] = functools.partial(run_inside, item.function, item.args, item.kwargs)
+        self.resumable.outside[name] = functools.partial(item.function, *item.args, **item.kwargs)
         self.lines.append(f"{name}()")
 
     def unpacked(self) -> str:

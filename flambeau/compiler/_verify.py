@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._core.process.caller import describe_place
+from ._attempt import Attempt
 from ._compiled import Compiled, Recording, Refused, places_of, write, write_checks
 from ._difference import Difference, same
 from ._emit import Source
@@ -296,6 +297,7 @@ class Verified(Compiled):
 
     _recorder = Witness
     _backend = "verify"
+    _guards = False
     verified = 0
     ops = 0
 
@@ -317,7 +319,7 @@ class Verified(Compiled):
 
         def verified(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             try:
-                now = self._recorded(args, kwargs, watch)
+                now = self._recorded(Attempt(self.function, args, kwargs), watch)
             except Refused as refused:
                 raise WrongProgram(f"{_STALE}: {refused.reason}") from None
             if _reads_otherwise(recording, now):

@@ -79,6 +79,8 @@ class Watch:
         self.codes: dict[CodeType, dict[str, Any]] = {}
         """The code that ran, and the globals that it saw."""
         self.reason: str | None = None
+        self.fault: Exception | None = None
+        """What went wrong here; from then on nothing is watched."""
         self._pause: AbstractContextManager[None] | None = None
         self._outside: FrameType | None = None
         """A call of an optimizer, or an import: what happens in it is its own."""
@@ -130,39 +132,43 @@ class Watch:
         return known
 
     def _note(self, frame: FrameType, event: str, argument: Any) -> None:
-        code = frame.f_code
-        if id(code) in self._ignored:
-            return
-        if self._outside is not None:
-            if event == "return" and frame is self._outside:
-                self._outside = None
-        elif event == "call":
-            if code.co_filename.startswith(_OPTIMIZERS):
-                self._outside = frame
-                if code.co_name not in _RUN_OUTSIDE:
-                    self._refuse(frame, f"{code.co_name} of an optimizer or a scheduler is called")
-            elif code.co_filename.startswith(_BY_ITSELF):
-                self._outside = frame  # what it runs is not part of the call
-            elif self.is_engine(code):
-                self._ignored[id(code)] = code
-            elif code in TRUSTED:
-                self._outside = frame
-            elif code not in self.codes:
-                caller = frame.f_back
-                if code in _WHEN_SOMETHING_GOES:
-                    return  # Python itself calls it, whatever runs
-                if _is_library(frame) and caller is not None and caller.f_code not in self.codes:
-                    return  # the engine uses it
-                self.codes[code] = frame.f_globals
-                if code in DISABLED:
-                    self._refuse(frame, f"{code.co_name} runs, which is not to be compiled")
-        elif code in self.codes:
-            if event == "c_call":
-                self._calling = frame
-                if self.reason is None:
-                    self._check(frame, argument)
-            elif frame is self._calling:  # it goes on
-                self._calling = None
+        try:
+            code = frame.f_code
+            if id(code) in self._ignored:
+                return
+            if self._outside is not None:
+                if event == "return" and frame is self._outside:
+                    self._outside = None
+            elif event == "call":
+                if code.co_filename.startswith(_OPTIMIZERS):
+                    self._outside = frame
+                    if code.co_name not in _RUN_OUTSIDE:
+                        self._refuse(frame, f"{code.co_name} of an optimizer or a scheduler is called")
+                elif code.co_filename.startswith(_BY_ITSELF):
+                    self._outside = frame  # what it runs is not part of the call
+                elif self.is_engine(code):
+                    self._ignored[id(code)] = code
+                elif code in TRUSTED:
+                    self._outside = frame
+                elif code not in self.codes:
+                    caller = frame.f_back
+                    if code in _WHEN_SOMETHING_GOES:
+                        return  # Python itself calls it, whatever runs
+                    if _is_library(frame) and caller is not None and caller.f_code not in self.codes:
+                        return  # the engine uses it
+                    self.codes[code] = frame.f_globals
+                    if code in DISABLED:
+                        self._refuse(frame, f"{code.co_name} runs, which is not to be compiled")
+            elif code in self.codes:
+                if event == "c_call":
+                    self._calling = frame
+                    if self.reason is None:
+                        self._check(frame, argument)
+                elif frame is self._calling:  # it goes on
+                    self._calling = None
+        except Exception as error:  # it would be raised in the user's code
+            self.fault = error
+            sys.setprofile(None)
 
     def calls_out_of(self, frame: FrameType) -> bool:
         """Whether a frame is in a call of a function that is not written in Python."""

@@ -13,7 +13,7 @@ from operator import attrgetter, is_, itemgetter
 from typing import Any
 
 from .._codegen.expr import Untraceable
-from .._core.modes import THREAD
+from .._core.modes import recording
 from .._core.process.caller import calling_place
 from .._core.tensor import PLAIN_TYPES, Tensor
 from .._core.version import note_changes
@@ -164,17 +164,15 @@ def _is_plain(option: Any) -> bool:
 
 def _seen(optimizer: Any, group: dict[str, Any], conditions: list[str]) -> tuple[Any, Any, Any, list[Tensor]]:
     """The rule, the numbers and the lists of a group's update, and the tensors that count its steps."""
-    seen, modes = _Seen(), THREAD.modes
-    grad, modes.grad = modes.grad, False
+    seen = _Seen()
     counters = [each._counter for state in optimizer.state.values() for each in state.values() if _counts(each)]
     versions = [list(each) for each in counters]
     try:
-        with seen:
+        with recording(False), seen:
             optimizer._update({**group, "lr": Formula("lr", group["lr"], conditions)})
     except Exception as error:  # whatever it is, the step itself will say it again
         raise _Unprepared(str(error)) from None
     finally:
-        modes.grad = grad
         for counter, version in zip(counters, versions, strict=True):
             counter[:] = version  # nothing has changed
     if any(not args[-1][0] for args in seen.updates):
@@ -227,47 +225,41 @@ class PreparedStep:
         return made
 
     def __call__(self) -> Any:
-        found = self._ready()
+        found: list[tuple[_Group, Any]] | None = None
+        try:
+            found = None if self._is_plain else self._ready()
+        except _Unprepared:
+            self._is_plain = True
+        except Exception as error:
+            self._failed(error)
         if found is None:
             return self._step(self._optimizer)
         for group, given in found:
-            if not self._updates(group, given):
-                modes = THREAD.modes
-                grad, modes.grad = modes.grad, False
-                try:
+            is_done = False
+            try:
+                is_done = not self._is_plain and group.run(given)
+            except Exception as error:  # before the kernel: behind it nothing can fail
+                self._failed(error)
+            if not is_done:
+                with recording(False):
                     self._optimizer._update(group.group)
-                finally:
-                    modes.grad = grad
         return None
 
     def _ready(self) -> list[tuple[_Group, Any]] | None:
         """The groups with the arrays of their gradients; None: the optimizer's own step has to run."""
-        if self._is_plain:
+        if self._groups is None:
+            if self._has_gradients():
+                self._prepare()
+            return None  # this step may still make what the next ones keep
+        gradients: list[Any] = []
+        if not self._holds(self._groups) or not all(group.holds(gradients) for group in self._groups):
             return None
-        try:
-            if self._groups is None:
-                if self._has_gradients():
-                    self._prepare()
-                return None  # this step may still make what the next ones keep
-            gradients: list[Any] = []
-            if not self._holds(self._groups) or not all(group.holds(gradients) for group in self._groups):
-                return None
-            return list(zip(self._groups, gradients, strict=True))
-        except _Unprepared:
-            self._is_plain = True
-        except Exception as error:
-            self._is_plain = True
-            report_fault("a prepared step", error)
-        return None
+        return list(zip(self._groups, gradients, strict=True))
 
-    def _updates(self, group: _Group, gradients: Any) -> bool:
-        """Whether the kernel of a group has updated its parameters; else nothing was done."""
-        try:
-            return not self._is_plain and group.run(gradients)
-        except Exception as error:
-            self._is_plain = True
-            report_fault("a prepared step", error)
-            return False
+    def _failed(self, error: Exception) -> None:
+        """Let the optimizer's own step run from now on."""
+        self._is_plain = True
+        report_fault(f"a prepared step of {type(self._optimizer).__name__}", error)
 
     def _holds(self, known: list[_Group]) -> bool:
         """Whether the optimizer has the groups and states that it had, and no hooks."""

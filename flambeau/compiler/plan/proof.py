@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..._backends.tiers import free_idle_memory, generated
+from .._errors import report_fault
 from .._lower import lowered
 from .._program import Call, Value, uses, values_in
 from .segment import Segment, extent_of
@@ -38,33 +39,54 @@ class Proof:
         The ops run before the tape has its memory, and leave prints of their results. So there are never two of them,
         and this call takes no more memory than one without a tape.
         """
-        segment = self._segment
-        given = dict(zip(segment.inputs, arrays, strict=False))
+        given = dict(zip(self._segment.inputs, arrays, strict=False))
         made = arrays[len(given) :]
-        before, beside = ({number: _copied(given[number]) for number in segment.changed} for _ in range(2))
-        wanted = {*segment.changed, *[number for output in segment.outputs for number, _ in output.windows]}
         shapes = [each.shape for each in made]
-        for array in made:
-            _let_go(array)
+        before: dict[int, Array] = {}
+        expected: dict[int, Print] | None = None
         try:
-            unread = {number: _unread(each) for number, each in segment.untouched.items()}
-            expected = _prints(segment, {**unread, **given, **beside}, wanted)
-        except Exception:  # run again, they change what they change up to there, and raise it
-            expected = None
-        beside.clear()
-        free_idle_memory()
+            before.update({number: _copied(given[number]) for number in self._segment.changed})
+            expected = self._expected(given, made, before)
+        except Exception as error:
+            self._failed(error)
         for array, shape in zip(made, shapes, strict=True):
             if array.shape != shape:
                 array.resize(shape, refcheck=False)
-        if expected is None or not segment.tape.run(table, done, refused, *arrays):
+        if expected is None or not self._segment.tape.run(table, done, refused, *arrays):
             return False
-        if all(expected[number] == _print(array) for number, array in _results(segment, given, made)):
-            self._settle(segment.tape.run)
-            return True
+        try:
+            if all(expected[number] == _print(each) for number, each in _results(self._segment, given, made)):
+                self._settle(self._segment.tape.run)
+                return True
+        except Exception as error:
+            self._failed(error)
         for number, array in before.items():
             np.copyto(given[number], array)
         self._settle(_refusing)
         return False
+
+    def _expected(
+        self, given: dict[int, Array], made: Sequence[Array], before: dict[int, Array]
+    ) -> dict[int, Print] | None:
+        """Prints of what the ops make; None: they raise an error, as they will again."""
+        segment = self._segment
+        beside = {number: _copied(array) for number, array in before.items()}
+        wanted = {*segment.changed, *[number for output in segment.outputs for number, _ in output.windows]}
+        for array in made:
+            _let_go(array)
+        try:
+            unread = {number: _unread(each) for number, each in segment.untouched.items()}
+            return _prints(segment, {**unread, **given, **beside}, wanted)
+        except Exception:  # run again, they change what they change up to there, and raise it
+            return None
+        finally:
+            beside.clear()
+            free_idle_memory()
+
+    def _failed(self, error: Exception) -> None:
+        """Run the ops one by one from now on: to prove a tape has failed."""
+        self._settle(_refusing)
+        report_fault("the proof of a tape", error)
 
 
 def _unread(array: Any) -> Array:

@@ -1,0 +1,274 @@
+"""Every function of the compiler made to raise in turn: programs go on, and do what the plain ones do.
+
+`python -m tests.compiler.faults` tries all of them, `python -m tests.compiler.faults _record` those of some files.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import importlib
+import inspect
+import pkgutil
+import sys
+import warnings
+from collections.abc import Callable
+from types import CodeType, FunctionType
+from typing import Any
+
+import flambeau as torch
+import flambeau.compiler
+from flambeau import nn
+
+CALLS = 10
+LATER = 8
+"""In this call a fault begins that is not there from the start: programs run already."""
+
+HITS: list[str] = []
+
+
+class Injected(Exception):
+    """What a function raises that is made to fail."""
+
+
+def hit(name: str) -> Injected:
+    HITS.append(name)
+    return Injected(name)
+
+
+QUIET = ("plan.draft:", "plan.stand_in:", "plan.sheet:", "plan.families:", "plan.proof:_", "optim._prepared:_Seen.run")
+"""Where an op or a step is tried out: what raises something there has no place on a tape, or is not prepared."""
+
+
+TOOLS = ("_aot", "_aot_load", "_archive", "_artifacts", "_difference", "_explain", "_minify", "_stages", "_verify",
+         "_witness", "_backend", "config", "_entry", "_stance", "_errors", "_resume", "_attempt")  # fmt: skip
+"""Files that are asked for by name, that are entered before anything runs, or that act when something has failed."""
+
+GUARDS = frozenset(
+    (
+        "Compiled.__call__", "Compiled._new_call", "Compiled._rescued", "Compiled._leave_alone", "Compiled._name",
+        "Compiled.__init__", "Compiled.forget", "Compiled._parts_as_they_are", "Callees.__call__", "Watch._note",
+        "CompiledFunctionBackward.apply", "CompiledFunctionBackward.release", "FreedBackward.apply", "Recorder.run",
+        "Recorder.run_outside", "Recorder._guarded", "Recorder.misses", "Recorder.reads_offset",
+        "PreparedStep._failed", "Proof._failed",
+    )
+)  # fmt: skip
+"""What catches the errors of the others, and what users or the engine call themselves."""
+
+
+@functools.cache
+def functions() -> dict[str, FunctionType]:
+    """The functions of the compiler and of prepared steps, by their files and names."""
+    names = [each.name for each in pkgutil.walk_packages(flambeau.compiler.__path__, "flambeau.compiler.")]
+    found: dict[str, FunctionType] = {}
+    for module in map(importlib.import_module, [*names, "flambeau.optim._prepared"]):
+        short = module.__name__.removeprefix("flambeau.").removeprefix("compiler.")
+        if short.split(".")[-1] in TOOLS or short.startswith("device"):
+            continue
+        for value in vars(module).values():
+            inside = [value, *(vars(value).values() if isinstance(value, type) else ())]
+            for each in inside:
+                function = inspect.unwrap(getattr(each, "fget", getattr(each, "__func__", each)))
+                is_function = isinstance(function, FunctionType) and function.__module__ == module.__name__
+                if (
+                    is_function
+                    and function.__qualname__ not in GUARDS
+                    and function.__code__.co_filename == module.__file__
+                ):
+                    found[f"{short}:{function.__qualname__}"] = function
+    return found
+
+
+def _raising(name: str, like: CodeType) -> CodeType:
+    """Code that raises, with the closure of other code."""
+    free = ", ".join(like.co_freevars)
+    body = f"({free});" if free else ""
+    error = f"__import__({__name__!r}, None, None, ['hit']).hit({name!r})"
+    text = f"def outer({free}):\n def inner(*args, **kwargs): {body} raise {error}\n"
+    outer = next(each for each in compile(text, "<fault>", "exec").co_consts if isinstance(each, CodeType))
+    return next(each for each in outer.co_consts if isinstance(each, CodeType))
+
+
+class Fault:
+    """Lets a function raise from some moment on, until it is `over`."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self._function = name, functions()[name]
+        self._code = self._function.__code__
+
+    def begin(self) -> None:
+        self._function.__code__ = _raising(self.name, self._code)
+
+    def over(self) -> None:
+        self._function.__code__ = self._code
+
+
+class Step:
+    """A whole step: buffers, random numbers, clipping, an optimizer; it returns a number."""
+
+    def __init__(self) -> None:
+        self.net = nn.Sequential(nn.Linear(4, 6), nn.BatchNorm1d(6), nn.Dropout(0.5), nn.ReLU(), nn.Linear(6, 2))
+        self.opt = torch.optim.Adam(self.net.parameters(), lr=0.01)
+
+    def function(self) -> Callable[..., Any]:
+        net, opt = self.net, self.opt
+
+        def step(x: Any) -> Any:
+            opt.zero_grad()
+            loss = net(x).pow(2).mean()
+            loss.backward()
+            nn.utils.clip_grad_norm_(net.parameters(), 0.1)
+            opt.step()
+            return loss.item()
+
+        return step
+
+    def call(self, run: Any, number: int) -> Any:
+        return run(torch.randn(5, 4))
+
+
+class ZeroedLast(Step):
+    """A step that forgets gradients last, and returns its loss."""
+
+    def function(self) -> Callable[..., Any]:
+        net, opt = self.net, self.opt
+
+        def step(x: Any) -> Any:
+            loss = net(x).pow(2).mean()
+            loss.backward()
+            opt.step()
+            opt.zero_grad(set_to_none=False)
+            return loss
+
+        return step
+
+
+class Module(Step):
+    """A module, with the loss, the backward pass and the step outside."""
+
+    def function(self) -> Callable[..., Any]:
+        return self.net
+
+    def call(self, run: Any, number: int) -> Any:
+        self.opt.zero_grad()
+        loss = run(torch.randn(5, 4)).pow(2).mean()
+        loss.backward()
+        self.opt.step()
+        return loss
+
+
+class Parts(Step):
+    """A function with statements that are not compiled, and a look at elements."""
+
+    def function(self) -> Callable[..., Any]:
+        net, seen = self.net, []
+
+        def scaled(x: Any) -> Any:
+            return torch.tanh(x) * 2
+
+        def f(x: Any) -> Any:
+            y = torch.relu(net(x)) + 1
+            seen.append(float(y.detach().sum()))
+            z = scaled(y)
+            return z * torch.rand(2) if x.sum() > -1000 else z
+
+        return f
+
+
+class Sizes(Step):
+    """A module of which no two calls have the same size."""
+
+    def call(self, run: Any, number: int) -> Any:
+        return run(torch.randn(3 + number % 4, 4)).sum().backward()
+
+    def function(self) -> Callable[..., Any]:
+        return self.net
+
+
+PROGRAMS: dict[str, tuple[type[Step], dict[str, Any]]] = {
+    "step": (Step, {}),
+    "zeroed last": (ZeroedLast, {}),
+    "module": (Module, {}),
+    "parts": (Parts, {}),
+    "sizes": (Sizes, {"dynamic": True}),
+}
+
+
+def _bits(value: Any) -> Any:
+    return value.detach().numpy().tobytes() if isinstance(value, torch.Tensor) else repr(value)
+
+
+def observed(name: str, compiled: bool, fault: Fault | None = None, begins: int = 0) -> list[Any]:
+    """What can be seen after each call of a program; from the call `begins` on, a function raises."""
+    kind, options = PROGRAMS[name]
+    torch.manual_seed(0)
+    made = kind()
+    run: Any = made.function()
+    if compiled:
+        run = torch.compile(run, **options)
+    seen: list[Any] = []
+    for number in range(CALLS):
+        if fault is not None and number == begins:
+            fault.begin()
+        result = made.call(run, number)
+        tensors = [*made.net.parameters(), *made.net.buffers()]
+        states = [each for state in made.opt.state.values() for each in state.values()]
+        grads = [each.grad for each in made.net.parameters()]
+        seen.append([_bits(each) for each in (result, *tensors, *grads, *states, torch.get_rng_state())])
+    return seen
+
+
+def entered(name: str) -> set[CodeType]:
+    """The code that runs in a program."""
+    found: set[CodeType] = set()
+
+    def note(frame: Any, event: str, argument: Any) -> None:
+        found.add(frame.f_code)
+
+    sys.settrace(note)
+    try:
+        observed(name, compiled=True)
+    finally:
+        sys.settrace(None)
+    return found
+
+
+def fault_of(name: str, function: str, begins: int, plain: list[Any]) -> str | None:
+    """What goes wrong in a program if a function raises; None: nothing, or it never ran."""
+    HITS.clear()
+    fault = Fault(function)
+    try:
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            found = observed(name, True, fault, begins)
+    except BaseException as error:
+        return f"{name}, {function} from call {begins}: {type(error).__name__}: {error}"
+    finally:
+        fault.over()
+        sys.setprofile(None)
+    if found != plain:
+        first = next(number for number, (one, other) in enumerate(zip(found, plain, strict=True)) if one != other)
+        return f"{name}, {function} from call {begins}: other results in call {first}"
+    warned = [each for each in told if "the compiler failed" in str(each.message)]
+    if HITS and not warned and not function.startswith(QUIET):
+        return f"{name}, {function} from call {begins}: raised, and nobody was told"
+    if not torch.is_grad_enabled() or not gc.isenabled():
+        return f"{name}, {function} from call {begins}: gradients or the collector are off"
+    return None
+
+
+def sweep(name: str, every: int = 1, only: str = "") -> tuple[int, list[str]]:
+    """How many functions were made to raise in a program, and what went wrong."""
+    plain = observed(name, compiled=False)
+    ran = entered(name)
+    chosen = [each for each, function in functions().items() if function.__code__ in ran and only in each][::every]
+    found = [fault_of(name, each, begins, plain) for each in chosen for begins in (0, LATER)]
+    return len(chosen), [each for each in found if each is not None]
+
+
+if __name__ == "__main__":
+    for program in PROGRAMS:
+        count, wrong = sweep(program, only=sys.argv[1] if len(sys.argv) > 1 else "")
+        print(f"{program}: {count} functions, {len(wrong)} failures", flush=True)
+        for each in wrong:
+            print(" ", each, flush=True)

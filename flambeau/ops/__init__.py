@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,6 @@ def load_library(path: str | os.PathLike[str]) -> None:
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name == "quantized":
-        return importlib.import_module(f"{__name__}.quantized")
+    if importlib.util.find_spec(f"{__name__}.{name}") is not None:  # also `from torch.ops import ...`
+        return importlib.import_module(f"{__name__}.{name}")
     return Namespace(name)  # the operators may be defined later

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from .._core.names.absent import refusal
@@ -145,11 +144,6 @@ def lift_fresh_copy(input: Tensor) -> Tensor:
 def sym_size(input: Tensor, dim: int | None = None) -> Any:
     """The shape, or the extent of one dimension."""
     return input.size() if dim is None else input.size(dim)
-
-
-def index(input: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
-    """The elements at indices, one for each leading dimension; None takes all."""
-    return input[tuple(slice(None) if each is None else each for each in indices)]
 
 
 def _sparse_mm_reduce_impl(input: Tensor, other: Tensor, reduce: str) -> tuple[Tensor, Tensor]:

@@ -1089,6 +1089,7 @@ FUNCTIONS: dict[str, dict[str, str]] = {
         "_safe_softmax": "nn.attention",
         "_softmax_backward_data": "reduce.softmax",
         "_upsample_bilinear2d_aa": "nn.image.interpolate",
+        "index": "index.subscript",
         "max_pool2d_with_indices_backward": "nn.pool.max_pool",
         "native_dropout_backward": "random.dropout",
         "slice": "shape.named_shapes",

@@ -337,7 +337,14 @@ def operator_call(op: Op, args: Sequence[Any]) -> tuple[OpOverload, tuple[Any, .
         return (overload_named("aten", form.name, form.overload), *form.arguments(args))
     if op.name == "full":
         return _creation(*args)
+    if op.name in _POSITIONS and all(each is None or isinstance(each, Tensor) for each in args[1]):
+        target, positions, _, *rest = args
+        return overload_named("aten", op.name, _POSITIONS[op.name]), (target, list(positions), *rest), {}
     return overload_named("flambeau", op.name, "default"), tuple(args), {}
+
+
+_POSITIONS = {"index": "Tensor", "index_put": "default"}
+"""Ops whose second argument are the positions, and the overload of the operator that each of them is."""
 
 
 def _promotes_by_itself(op: Op, form: Form, args: Sequence[Any]) -> bool:

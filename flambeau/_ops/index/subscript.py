@@ -41,6 +41,7 @@ from .indexing import (
     plan_index,
 )  # fmt: skip
 from .masks_without_data import is_mask_without_data, with_positions
+from .tensor_indices import basic_part, has_many, operator_entries, part_and_entries, runs_operators
 
 _BOOL, _INT64 = np.dtype(bool), np.dtype(np.int64)
 
@@ -153,13 +154,18 @@ def _recorded_getitem(tensor: Tensor, index: Any) -> Tensor:
             return _select(tensor, 0, index if index >= 0 else index + size)
     if basic_index(index, tensor._array.ndim) is not None:
         return _basic_getitem(tensor, index)
-    if _has_many(index):
-        part, entries = _part_and_entries(tensor, index)
+    if has_many(index):
+        part, entries = part_and_entries(tensor, index)
         return _index(part, entries, None)
+    if THREAD.modes.interpreters and runs_operators(tensor, index):
+        part, entries = operator_entries(tensor, index)
+        if entries:
+            return _index(part, entries, _saved(entries) if _followed(tensor) else None)
+        return _alias(part) if part is tensor else part
     if _is_mask_to_repeat(index, tensor):
         index = index.nonzero(as_tuple=True)
     plan = plan_index(index, tensor._array.shape)
-    part = _basic_part(tensor, plan.basic, type(index) is slice)
+    part = basic_part(tensor, plan.basic, type(index) is slice)
     if plan.advanced is not None:
         return _pick(part, _indices_of(index, plan))
     return _alias(part) if part is tensor else part
@@ -200,24 +206,6 @@ def _basic_getitem(tensor: Tensor, index: Any) -> Tensor:
     return _alias(part) if part is tensor else part
 
 
-def _basic_part(tensor: Tensor, basic: tuple[Any, ...], keep_full_slice: bool) -> Tensor:
-    """`tensor[basic]` by one view op for each item that changes something; `tensor` itself if none does."""
-    part = tensor
-    dim = 0
-    for item in basic:
-        if item is None:
-            part = _unsqueeze(part, dim)
-            dim += 1
-        elif type(item) is int:
-            part = _select(part, dim, item % part._array.shape[dim])
-        elif type(item) is slice:
-            start, stop, step = item.indices(part._array.shape[dim])
-            if keep_full_slice or start != 0 or step != 1 or stop != part._array.shape[dim]:
-                part = _slice(part, dim, start, max(start, stop), step)
-            dim += 1
-    return part
-
-
 def _is_mask_to_repeat(index: Any, tensor: Tensor) -> bool:
     """Whether an index is one mask whose positions are an op of their own, since what runs now is run again."""
     interpreters = THREAD.modes.interpreters
@@ -225,54 +213,6 @@ def _is_mask_to_repeat(index: Any, tensor: Tensor) -> bool:
         return False
     shape = index._array.shape
     return index._kind.dtype is bool_ and bool(shape) and tensor._array.shape[: len(shape)] == shape
-
-
-def _has_many(index: Any) -> bool:
-    """Whether an index stands for many, or is followed: its positions are not looked at here."""
-    items = index if type(index) is tuple else (index,)
-    tensors = [each for each in items if isinstance(each, Tensor)]
-    for each in tensors:
-        if each.stands_for_many:
-            return True
-    interpreters = THREAD.modes.interpreters
-    if not tensors or not interpreters or not interpreters[-1].follows_positions:
-        return False
-    others = [each for each in items if not isinstance(each, (Tensor, slice)) and type(each) is not int]
-    return all(each is None or each is ... for each in others) and all(map(_is_followed, tensors))
-
-
-def _is_followed(index: Tensor) -> bool:
-    return index._kind.dtype not in (bool_, uint8) or bool(index._array.ndim)
-
-
-def _part_and_entries(tensor: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]]:
-    """A view of `tensor`, and for each of its dimensions a tensor of positions or None: without a look at them."""
-    items: list[Any] = []
-    for each in index if type(index) is tuple else (index,):
-        if isinstance(each, Tensor) and each._kind.dtype in (bool_, uint8):
-            items += each.nonzero(as_tuple=True)
-        elif isinstance(each, Tensor):
-            items.append(each if each._kind.dtype is int64 else each.long())
-        else:
-            items.append(each)
-    taken = sum(each is not None and each is not ... for each in items)
-    if taken > tensor._array.ndim:
-        raise IndexError(f"too many indices for tensor of dimension {tensor._array.ndim} (got {taken})")
-    rest: list[Any] = [slice(None)] * (tensor._array.ndim - taken)
-    at = next((number for number, each in enumerate(items) if each is ...), len(items))
-    items = [*items[:at], *rest, *items[at + 1 :]]
-    entries: list[Tensor | None] = []
-    part = tensor
-    for item in items:
-        dim = len(entries)
-        if isinstance(item, Tensor):
-            entries.append(item)
-        elif isinstance(item, int):
-            part = _select(part, dim, item % part._array.shape[dim])
-        else:
-            part = _basic_part(part, (*[slice(None)] * dim, item), False)
-            entries.append(None)
-    return part, entries
 
 
 def _indices_of(index: Any, plan: IndexPlan) -> list[Tensor | None]:
@@ -300,7 +240,9 @@ def _saved(indices: Indices) -> list[SavedTensor | None]:
 
 def _arrays(indices: Indices) -> list[Any]:
     # A list, as every collection of arrays that a kernel takes: on the meta device they are replaced by readable ones.
-    # What stands for many is passed on as it is: `vmap` runs the op in another way.
+    # What stands for many is passed on as it is: `vmap` runs the op in another way, and so does a class of its own.
+    if THREAD.modes.interpreters and runs_operators(indices):
+        return list(indices)
     return [None if each is None else each if each.stands_for_many else each._array for each in indices]
 
 
@@ -321,7 +263,15 @@ def _pick(tensor: Tensor, indices: Indices) -> Tensor:
 
 def _index_gradient(grad: Tensor, self_sym_sizes: tuple[int, ...], indices: Indices) -> Tensor:
     saved = _saved(indices) if _followed(grad) else None
+    if THREAD.modes.interpreters and runs_operators(grad, indices):
+        return _index_put(grad.new_zeros(self_sym_sizes), list(indices), saved, grad, True)
     return _index_backward(grad, self_sym_sizes, _arrays(indices), saved)
+
+
+@public("ops.aten.index", function=False, method=False, name="index")
+def index_operator(input: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
+    """`input[indices]`, where None stands for a dimension that is taken whole."""
+    return _getitem(input, tuple([slice(None) if each is None else each for each in indices]))
 
 
 @primitive("IndexBackward0", self=_index_gradient)
@@ -422,9 +372,17 @@ def _general_setitem(tensor: Tensor, index: Any, value: Any) -> None:
         return
     if index is True:
         index = None
-    if _has_many(index):
-        many, entries = _part_and_entries(tensor, index)
+    if has_many(index):
+        many, entries = part_and_entries(tensor, index)
         change(_index_put, "index_put", many, entries, None, value.to(tensor._kind.dtype), False)
+        return
+    if THREAD.modes.interpreters and runs_operators(tensor, index, value):
+        part, entries = operator_entries(tensor, index)
+        if entries:
+            saved = _saved(entries) if _followed(tensor, value) else None
+            change(_index_put, "index_put", part, entries, saved, value, False)
+        else:
+            _fill_or_copy(part, value)
         return
     mask = _only_mask(index) if value._array.size == 1 else None
     if mask is not None and mask.dtype != np.bool_:
@@ -432,7 +390,7 @@ def _general_setitem(tensor: Tensor, index: Any, value: Any) -> None:
     if tensor._kind.dataless:
         index = with_positions(index, value)
     plan = plan_index(index, tensor._array.shape)
-    part = _basic_part(tensor, plan.basic, False)
+    part = basic_part(tensor, plan.basic, False)
     if plan.advanced is None:
         _fill_or_copy(part, value)
         return
@@ -536,8 +494,10 @@ def _index_put_arguments(input: Tensor, indices: Any, values: Tensor, accumulate
         raise TypeError(f"index_put(): argument 'values' (position 2) must be Tensor, not {type(values).__name__}")
     if input._kind.dataless:
         indices = with_positions(indices, values)
-    if _has_many(tuple(indices)):
-        return _part_and_entries(input, tuple(indices))[1], None, values, bool(accumulate)
+    if has_many(tuple(indices)):
+        return part_and_entries(input, tuple(indices))[1], None, values, bool(accumulate)
+    if THREAD.modes.interpreters and runs_operators(input, indices, values):
+        return list(indices), _saved(indices) if _followed(input, values) else None, values, bool(accumulate)
     advanced = _advanced_of(indices, input._array.shape)
     one_mask = len(indices) == 1 and indices[0]._kind.dtype in (bool_, uint8)
     if values._array.size == 1 and values._kind is not input._kind and one_mask and not accumulate:

@@ -101,3 +101,13 @@ def test_gradient(torch: Any) -> Any:
 def test_out_of_place(torch: Any) -> Any:
     Wrapper, _ = wrapper(torch)
     return torch.arange(5.0).index_put((Wrapper(torch.tensor([1])),), torch.ones(1)).elem
+
+
+@differential
+def test_operators_take_dimensions_whole(torch: Any) -> Any:
+    x, rows = torch.arange(12.0).view(3, 4), torch.tensor([1, 1])
+    operators = torch.ops.aten
+    return (
+        *(operators.index(x, [None, rows]), operators.index_put(x, [None, rows], torch.ones(3, 2), True)),
+        *(operators.index_put_(x, [None, rows], torch.ones(3, 1)), x, operators.index_put(x, [rows], torch.ones(4))),
+    )

@@ -1090,6 +1090,8 @@ FUNCTIONS: dict[str, dict[str, str]] = {
         "_softmax_backward_data": "reduce.softmax",
         "_upsample_bilinear2d_aa": "nn.image.interpolate",
         "index": "index.subscript",
+        "index_put": "index.subscript",
+        "index_put_": "index.subscript",
         "max_pool2d_with_indices_backward": "nn.pool.max_pool",
         "native_dropout_backward": "random.dropout",
         "slice": "shape.named_shapes",

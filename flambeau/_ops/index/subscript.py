@@ -548,6 +548,31 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
 publish_change(_index_put, "index_put", _index_put_arguments)
 
 
+def _operator_arguments(input: Tensor, indices: Indices, values: Tensor, accumulate: bool) -> tuple[Any, ...]:
+    """The same where None stands for a dimension that is taken whole, which the operator allows and methods do not."""
+    if all(each is not None for each in indices):
+        return _index_put_arguments(input, indices, values, accumulate)
+    if THREAD.modes.interpreters and runs_operators(input, indices, values):
+        tensors = list(indices)
+    else:
+        key = tuple([slice(None) if each is None else each for each in indices])
+        plan = plan_index(key, input._array.shape)
+        tensors = _indices_of(key, plan) if plan.advanced is not None else []
+    return _arrays(tensors), _saved(tensors) if _followed(input, values) else None, values, bool(accumulate)
+
+
+@public("ops.aten.index_put", function=False, method=False, name="index_put")
+def index_put_operator(input: Tensor, indices: Indices, values: Tensor, accumulate: bool = False) -> Tensor:
+    """A copy of `input` with `values` at positions, of which None stands for a dimension that is taken whole."""
+    return _index_put(input, *_operator_arguments(input, indices, values, accumulate))
+
+
+@public("ops.aten.index_put_", function=False, method=False, name="index_put_")
+def index_put_operator_(input: Tensor, indices: Indices, values: Tensor, accumulate: bool = False) -> Tensor:
+    """`input` itself, with `values` at such positions."""
+    return change(_index_put, "index_put", input, *_operator_arguments(input, indices, values, accumulate))
+
+
 def _delitem(self: Tensor, index: Any) -> None:
     raise TypeError("Tensor does not support deleting items")
 

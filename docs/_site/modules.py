@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from flambeau import _further
+
 GROUPS: dict[str, list[str]] = {
     "Tensors": ["", "Tensor", "linalg", "fft", "special", "signal.windows", "sparse", "masked", "nested", "random"],
     "Automatic differentiation": [
@@ -65,3 +67,16 @@ GROUPS: dict[str, list[str]] = {
     ],
     "Extending": ["library", "overrides", "testing"],
 }
+
+_INTERNAL = (
+    "jit",
+    "ops.",
+    "_core.names.legacy",
+    "_serialization",
+    "_utils",
+    "_tensor",
+    "_dispatch.public.keys",
+    "storage",
+)
+HIDDEN = frozenset(name for name, home in _further.HOMES.items() if home.startswith(_INTERNAL) or name.startswith("_"))
+"""Names that the package has for old programs and libraries alone."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from .modules import GROUPS
+from .modules import GROUPS, HIDDEN
 from .source_pages import source_link
 
 PACKAGE = "flambeau"
@@ -69,7 +69,7 @@ def public_entries(module: str) -> Iterator[Entry]:
         warnings.simplefilter("ignore")
         for name in sorted(set(names), key=str.lower):
             value = getattr(home, name, None)
-            if callable(value) and not isinstance(value, ModuleType) and _is_ours(value):
+            if callable(value) and not isinstance(value, ModuleType) and _is_shown(value) and name not in HIDDEN:
                 yield Entry(f"{_full(module)}.{name}", value)
 
 
@@ -81,10 +81,10 @@ def _home(module: str) -> Any:
     return importlib.import_module(PACKAGE).Tensor if module == "Tensor" else importlib.import_module(_full(module))
 
 
-def _is_ours(value: Any) -> bool:
-    """Whether the package defines it: what a module merely imports (`Any`, `dataclass`) is left out."""
+def _is_shown(value: Any) -> bool:
+    """Whether the package defines it, and it can be used: what a module merely imports (`Any`) is left out."""
     module = getattr(value, "__module__", None) or PACKAGE
-    return str(module).partition(".")[0] in (PACKAGE, "torch")
+    return str(module).partition(".")[0] in (PACKAGE, "torch") and not hasattr(value, "__unusable__")
 
 
 def _doc(value: Any) -> str:
@@ -125,7 +125,7 @@ def _object_page(entry: Entry, module: str) -> str:
     lines += _described(entry.kind, entry.name, entry.value)
     if inspect.isclass(entry.value):
         methods = list(_own_methods(entry.value))
-        if methods:
+        if methods and entry.name != f"{PACKAGE}.Tensor":  # whose methods have pages of their own
             lines += ["", "## Methods", ""]
             for name, value in methods:
                 lines += [*_described("method", f"{entry.name}.{name}", value), ""]

@@ -257,7 +257,7 @@ class Primitive(Op, Generic[P, Results]):
 
     def _run_indirectly(self, arrays: list[Any], place: Any) -> Any:
         """The results where a kernel cannot read the arrays as they are; one that makes windows does not read them."""
-        if self.makes_windows:
+        if self.makes_windows or (self.reads_narrow and not place.dataless):
             return self.kernel(*arrays)
         if not place.dataless:
             return run_widened(self.kernel, arrays)
@@ -360,6 +360,7 @@ def primitive(
     op_name: str | None = None,
     draws: bool = False,
     fuses: bool = True,
+    reads_narrow: bool = False,
     shape: Kernel | None = None,
     **formulas: Formula,
 ) -> Callable[[Callable[P, Any]], Primitive[P, Tensor]]:
@@ -369,13 +370,14 @@ def primitive(
 
     `results` names the outputs of a kernel that has several, so that formulas can ask for them by these names.
     `joint` is one formula for all inputs, or for those named `differentiable`. `draws`: it uses a generator. `fuses`:
-    False where the formulas are never elementwise, and nobody need try to make one kernel of them. `shape` takes the
-    kernel's arguments, arrays without data, and returns such results: for a kernel that has to read its own.
+    False where the formulas are never elementwise, and nobody need try to make one kernel of them. `reads_narrow`: the
+    kernel takes bfloat16, complex32 and the 8-bit floats as they are. `shape` takes the kernel's arguments, arrays
+    without data, and returns such results: for a kernel that has to read its own.
     """
 
     def decorate(kernel: Callable[P, Any]) -> Primitive[P, Tensor]:
         op: Primitive[P, Tensor] = Primitive(kernel, node, formulas, joint, view, results, differentiable, op_name)
-        op.draws, op.fuses = draws, fuses
+        op.draws, op.fuses, op.reads_narrow = draws, fuses, reads_narrow
         if shape is not None:
             op.shape = shape
         return op

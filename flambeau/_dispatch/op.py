@@ -46,6 +46,8 @@ class Op:
     """Whether the op takes numbers from a generator."""
     fuses = True
     """Whether the derivative may be elementwise, so that a backend computes all gradients in one pass."""
+    reads_narrow = False
+    """Whether the kernel takes arrays of bfloat16, complex32 and the 8-bit floats as they are."""
     reads = False
     """Whether the result is a Python value: the host looks at elements."""
     decomposition: Callable[..., Any] | None = None

@@ -92,7 +92,7 @@ def test_what_cannot_be_compiled_ahead(tmp_path: Path) -> None:
     seen: list[Any] = []
     for function, message in (
         (lambda x: counter.add_(1) + x, "changes a tensor"),
-        (lambda x: x if x.sum() > 0 else -x, "looks at elements"),
+        (lambda x: x if x.sum() > 0 else -x, "looks at the elements of a tensor"),
         (lambda x: x.sum().item(), "returns a number that it reads"),
         (lambda x: seen.append(x) or x, "changes Python state"),
     ):

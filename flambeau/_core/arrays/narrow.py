@@ -91,8 +91,8 @@ def run_widened(kernel: Callable[..., Any], args: list[Any]) -> Any:
         rounded[_SINGLE] = np.dtype(np.float16)
     for each in arrays:
         rounded.pop(each.dtype, None)
-    if any(isinstance(arg, dtype) and arg.wide is None for arg in args):
-        rounded = {}
+    if asked := next((arg for arg in args if isinstance(arg, dtype)), None):
+        rounded = {} if asked.wide is None else {asked.wide.numpy: asked.numpy}
     results = kernel(*[_widened_argument(each) for each in args])
     if type(results) in (tuple, list):
         return type(results)(_rounded(each, rounded) for each in results)

@@ -154,8 +154,8 @@ def _maker(count: int, casts: bool) -> Callable[..., Any]:
     text = source(count, casts)
     title = f"call of an elementwise op of {'one tensor' if count == 1 else 'two operands'}{', cast' * casts}"
     scope = {
-        **NAMES, "INTEGER": INTEGER, "LARGE": LARGE, "arranged": arranged, "asarray": np.asarray, "explain": explain,
-        "grows": grows, "is_small": is_small, "ndarray": np.ndarray, "shape_error": shape_error,
+        **NAMES, "Any": Any, "INTEGER": INTEGER, "LARGE": LARGE, "arranged": arranged, "asarray": np.asarray,
+        "explain": explain, "grows": grows, "is_small": is_small, "ndarray": np.ndarray, "shape_error": shape_error,
     }  # fmt: skip
     exec(compiled_sources([(kept(title, text), text)])[0], scope)
     made: Callable[..., Any] = scope["made"]

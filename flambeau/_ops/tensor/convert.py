@@ -28,7 +28,8 @@ from ..create.constants import CPU_KINDS, as_dtype
 from .copy import copied, recorded
 
 
-@primitive("ToCopyBackward0", self=lambda grad: grad, fuses=False)  # the engine converts it to the input's dtype
+# The engine converts the gradient to the input's dtype.
+@primitive("ToCopyBackward0", self=lambda grad: grad, fuses=False, reads_narrow=True)
 def _to_copy(self: Array, dtype: DType, memory_format: Any) -> Array:
     return copied(self, memory_format, dtype.numpy)
 

@@ -517,6 +517,7 @@ FORMS: dict[str, str] = {
     "igammac": "Tensor input, Tensor other",
     "igammac_": "Tensor input, Tensor other",
     "imag": "Tensor input",
+    "index": "Tensor input, Tensor?[] indices",
     "index_add": "Tensor input, int dim, Tensor index, Tensor source, *, Scalar alpha=",
     "index_add_": "Tensor input, int dim, Tensor index, Tensor source, *, Scalar alpha=",
     "index_copy": "Tensor input, int dim, Tensor index, Tensor source",

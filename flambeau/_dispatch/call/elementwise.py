@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _UNARY = """\
 def made(op, name, slow, table, ruled):
-    def function(input: "Tensor", *, out: "Tensor | None" = None) -> "Tensor":
+    def function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         if type(input) in PLAIN_TYPES and out is None:
             modes = THREAD.modes
 {casts}
@@ -56,7 +56,7 @@ _BINARY = """\
 def made(op, name, slow, table, ruled):
     mixed, tensors_only = op.mixed, op.tensors_only
 
-    def function(input: "Any", other: "Any", *, out: "Tensor | None" = None) -> "Tensor":
+    def function(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         if type(input) in PLAIN_TYPES and out is None:
             modes = THREAD.modes
 {casts}

@@ -91,6 +91,14 @@ def is_remade(kind: type) -> bool:
     return bool(kind.__flags__ & _HEAP_TYPE) and base_of(kind) in _BASES and not issubclass(kind, (Tensor, enum.Enum))
 
 
+def items_of(value: Any) -> Any:
+    """The items of an object of a class of containers, as a container of the built-in class."""
+    base: Any = base_of(type(value))
+    if base is OrderedDict:
+        return OrderedDict(OrderedDict.items(value))
+    return base(dict.items(value) if issubclass(base, dict) else base.__iter__(value))
+
+
 def attributes_of(value: Any) -> dict[str, Any]:
     """The attributes that an object has in its dictionary."""
     try:

@@ -1,4 +1,4 @@
-"""What code reads of modules: the attributes that it takes of a name directly, as `linalg` of `np` in `np.linalg.norm`.
+"""What code reads, by the names in it: of modules, the attributes that it takes directly, as in `np.linalg.norm`.
 
 A module has thousands of names, and most of what these lead to is nothing that a call reads. So of a module that code
 finds under a name, only what it takes of it is looked at; all else where the module itself is handed on.
@@ -48,6 +48,20 @@ def import_reads(code: CodeType) -> tuple[tuple[str, int, bool, frozenset[Path]]
             level, names = found[place - 2].argval, found[place - 1].argval  # these lie before it
             made.append((str(each.argval), int(level), bool(names), frozenset(_taken(found, place, names))))
     return tuple(made)
+
+
+@functools.lru_cache(maxsize=4096)
+def names_constant(code: CodeType, position: int) -> bool:
+    """Whether the name that a call of `getattr` or one like it is given, at some position of its code, stands there."""
+    before = [each for each in _instructions(code) if each.offset < position and each.opname != "KW_NAMES"]
+    count = next(each.arg for each in dis.get_instructions(code) if each.offset == position)
+    if count == 3 and before:  # behind the name stands a value
+        last = before.pop()
+        while before and last.opname in _ATTRIBUTE:
+            last = before.pop()
+        if not last.opname.startswith("LOAD_"):
+            return False
+    return bool(before) and before[-1].opname == "LOAD_CONST"
 
 
 def _instructions(code: CodeType) -> list[dis.Instruction]:

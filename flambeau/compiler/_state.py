@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import builtins
 import functools
+import operator
 import sys
+from collections import OrderedDict, deque
 from collections.abc import Iterable
 from contextvars import ContextVar
 from io import TextIOWrapper
@@ -45,6 +47,7 @@ from ._facts import Facts
 from ._gradients import Gradients
 from ._kinds import CONTAINERS, SINGLETONS, VALUES, is_named_tuple, mark
 from ._layout import Layout, has_hooks
+from ._made import base_of, items_of
 from ._modules import Path, global_reads
 from ._program import is_usable
 from ._watch import Uncompilable, Watch, is_harmless, reads_all_modules
@@ -61,6 +64,9 @@ _OPAQUE = (
     Kind, UnionType, GenericAlias, TextIOWrapper,
 )  # fmt: skip
 """What is known by its identity, and has no state that a program reads without an op or a call that is watched."""
+
+_WITH_ITEMS = (list, tuple, dict, set, frozenset, OrderedDict, deque)
+"""Built-in classes whose subclasses have items beside attributes."""
 
 _UNSTEADY_MODULES = frozenset(("numpy.random", "random", "secrets", "time", "uuid"))
 _MODULE_STATE = (
@@ -322,6 +328,8 @@ class State:
             if self._has_run(value.__dict__.get("__getattr__")):
                 for name in sorted(self._names - value.__dict__.keys()):
                     self._found_otherwise(value, name)
+        elif value is operator.attrgetter:
+            raise Uncompilable("it reads attributes by operator.attrgetter")
         elif isinstance(value, type):
             self._class(value)
         elif isinstance(value, functools.partial):
@@ -345,6 +353,8 @@ class State:
             self._class(type(value))
             self._check(f"type({known}) is not {self._constant(type(value))}", self.facts.is_of_class(value))
             self._attributes(value, known)
+            if base_of(type(value)) in _WITH_ITEMS:
+                self._visit(items_of(value), f"{self._constant(items_of)}({known})", True)
         else:
             raise Uncompilable(f"it reads a {type(value).__module__}.{type(value).__qualname__}")
 
@@ -408,14 +418,14 @@ class State:
             self._check(f"{known}.__dict__ is not {names}", self.facts.has_attributes_in(value, own))
             self._check(f"[*{names}] != {self._constant(list(own))}" if own else names, self.facts.has_keys(own))
             for name in own:
-                if name in self._names:
+                if self._watch.reads_any_name or name in self._names:
                     self._visit(own[name], self.facts.item(f"{names}[{name!r}]", own, name), True)
         if isinstance(value, Tensor):
             return
         for each in type(value).__mro__:
             slots = each.__dict__.get("__slots__", ())
             for name in (slots,) if isinstance(slots, str) else slots:
-                if name in self._names:
+                if self._watch.reads_any_name or name in self._names:
                     content = getattr(value, name, _MISSING)
                     if content is _MISSING:
                         self._check(f"hasattr({known}, {name!r})")

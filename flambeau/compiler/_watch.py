@@ -23,7 +23,7 @@ import numpy as np
 from .._core.process.caller import GENERATED, PACKAGE
 from .._core.process.collector import collector_paused
 from ._entry import DISABLED, TRUSTED
-from ._modules import Path, import_reads
+from ._modules import Path, import_reads, names_constant
 
 _ENGINE_ROOMS = (
     "_core", "_dispatch", "_ops", "_backends", "_codegen", "autograd", "compiler", "_subclasses", "amp", "random.py",
@@ -61,6 +61,7 @@ _WHEN_SOMETHING_GOES = frozenset(
     ]
 )
 """Code by which containers of weak references forget what there is no more."""
+_BY_NAME = (getattr, hasattr, setattr, delattr)
 _LOCAL_TYPES = (str, bytes, int, float, complex, tuple, list, dict, set, frozenset, range, slice, type)
 """Types whose methods touch nothing but the object, which is compared, and their arguments."""
 
@@ -89,6 +90,8 @@ class Watch:
         """Code of the engine, which most events are of, by its identity: to compare code takes longer."""
         self.variables: list[ContextVar[Any]] = []
         """The context variables that were looked at or set."""
+        self.reads_any_name = False
+        """Whether attributes were asked for by names that do not stand in the code."""
         self._calling: FrameType | None = None
         """Watched code that is in a call of a function which is not written in Python."""
 
@@ -157,6 +160,8 @@ class Watch:
                     if _is_library(frame) and caller is not None and caller.f_code not in self.codes:
                         return  # the engine uses it
                     self.codes[code] = frame.f_globals
+                    if "__dict__" in code.co_names and not (_is_ours(frame) or _is_standard(code)):
+                        self.reads_any_name = True
                     if code in DISABLED:
                         self._refuse(frame, f"{code.co_name} runs, which is not to be compiled")
             elif code in self.codes:
@@ -181,6 +186,9 @@ class Watch:
             self.variables.append(owner)  # what it holds is compared, before and after
         elif name == "id" and (_is_ours(frame) or _is_standard(frame.f_code)):
             return  # it tells apart objects that are compared, as `copy` and `inspect` do
+        elif function in _BY_NAME:
+            if not (_is_ours(frame) or _is_standard(frame.f_code) or names_constant(frame.f_code, frame.f_lasti)):
+                self.reads_any_name = True
         elif not is_harmless(function):
             module = getattr(function, "__module__", None)
             if owner is not None and type(owner) is not type(sys):

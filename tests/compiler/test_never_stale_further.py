@@ -10,7 +10,7 @@ import functools
 import os
 import time
 import warnings
-from collections import namedtuple
+from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -104,6 +104,55 @@ calls("a_function_of_the_library", torch.relu, (X,), (-X,))
 
 
 # ----- how Python is written ----------------------------------------------------------------------------------------
+
+
+class Table(dict[str, Any]):
+    pass
+
+
+class Row(list[Any]):
+    pass
+
+
+class Ordered(OrderedDict[str, Any]):
+    def __getitem__(self, key: str) -> Any:
+        return super().__getitem__(key)
+
+
+@program
+def items_of_subclasses(compile: Compile) -> Iterator[Any]:
+    table, row, ordered = Table(by=2.0), Row([3.0]), Ordered(a=1.0, b=2.0)
+    f = compile(lambda x: x * table["by"] + row[0] - next(iter(ordered.values())) + ordered["b"])
+    for _ in range(5):
+        yield f(X)
+    table["by"] = 5.0
+    yield f(X)
+    row[0] = 7.0
+    yield f(X)
+    ordered.move_to_end("a")
+    yield f(X)
+    ordered["b"] = 9.0
+    yield f(X)
+
+
+class Holder:
+    def __init__(self) -> None:
+        self.scale0, self.shift0, self.last = 2.0, 1.0, 3.0
+
+
+@program
+def names_that_are_made(compile: Compile) -> Iterator[Any]:
+    holder = Holder()
+
+    def f(x: Any, name: str) -> Any:
+        return x * getattr(holder, f"scale{x.size(0) - 2}") + getattr(holder, name) - holder.__dict__["la" + "st"]
+
+    f = compile(f)
+    for _ in range(5):
+        yield f(X, "shift0")
+    for name in ("scale0", "shift0", "last"):
+        setattr(holder, name, 8.0)
+        yield f(X, "shift0")
 
 
 @program

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._core.size import Size
 from .._core.tensor import Tensor, View
+from ._changes import Change
 from ._emit import Source
 from ._made import attributes_of, base_of, fill_attributes, filler, is_remade, slots_of
 from ._program import Call, Value, values_in
@@ -22,6 +23,8 @@ class Answer:
 
     def __init__(self, source: Source, recording: Recording, tensors: dict[int, str], wanted: list[Value]) -> None:
         self.lines: list[str] = []
+        self.changes: list[str] = []
+        """Lines that change what was there before; they come behind the others."""
         self._source, self._recorder, self._state = source, recording.recorder, recording.state
         self._tensors, self._wanted = tensors, wanted
         self._made: dict[int, str] = {}
@@ -55,6 +58,26 @@ class Answer:
         self._objects[id(tree)] = name
         return name
 
+    def change(self, changes: Sequence[Change]) -> None:
+        """Write what the call has changed in Python."""
+        for each in changes:
+            place = each.place
+            if each.is_of_items():
+                for key, value in each.after.items():
+                    if key not in each.before or each.before[key] is not value:
+                        self.changes.append(f"{place}[{self._key(key)}] = {self.expression(value)}")
+            elif isinstance(each.after, dict):
+                self.changes += [f"{place}.clear()", f"{place}.update({self._items(each.after)})"]
+            else:
+                items = ", ".join([self.expression(value) for value in each.after])
+                put = "update" if isinstance(each.after, set) else "extend"
+                self.changes += [f"{place}.clear()", f"{place}.{put}([{items}])"]
+
+    def _key(self, key: Any) -> str:
+        if not self._recorder.made.is_constant(key) and type(key) is not tuple:
+            raise Uncompilable(f"a {type(key).__name__} is a key of a dictionary that it makes or changes")
+        return self.expression(key)
+
     def _variable(self, text: str) -> str:
         name = f"o{len(self._objects)}"
         self.lines.append(f"{name} = {text}")
@@ -81,11 +104,7 @@ class Answer:
         raise Uncompilable(f"it returns a {kind.__name__}")
 
     def _items(self, tree: dict[Any, Any]) -> str:
-        parts = []
-        for key, each in dict.items(tree):
-            if not self._recorder.made.is_constant(key) and type(key) is not tuple:
-                raise Uncompilable(f"it returns a dictionary with a {type(key).__name__} as a key")
-            parts.append(f"{self.expression(key)}: {self.expression(each)}")
+        parts = [f"{self._key(key)}: {self.expression(each)}" for key, each in dict.items(tree)]
         return f"{{{', '.join(parts)}}}"
 
     def _object(self, tree: Any) -> str:

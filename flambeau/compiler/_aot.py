@@ -72,6 +72,8 @@ def entries_of(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> di
 class _Captured(Compiled):
     """A function of which one call is wanted, written down."""
 
+    _replays = False
+
     recording: Recording | None = None
 
     def _program(self, recording: Recording) -> Callable[..., Any] | None:

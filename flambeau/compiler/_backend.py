@@ -42,6 +42,7 @@ class CompiledByBackend(Compiled):
     """A function whose graphs somebody else compiles."""
 
     _guards = False
+    _replays = False
 
     def __init__(
         self,

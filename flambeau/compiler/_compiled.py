@@ -23,6 +23,7 @@ from .._dispatch.arguments.autocast import own_casts, switched_off
 from .._dispatch.host_read import sizes
 from ._answer import Answer
 from ._attempt import Attempt
+from ._changes import Change, undone
 from ._emit import Source
 from ._entry import compiled_by, is_marked_dynamic, run_inside
 from ._errors import TorchDynamoException, Unsupported, report_fault
@@ -74,12 +75,16 @@ class Recording:
     known: tuple[Any, ...]
     """The settings under which it ran."""
     watch: Watch
+    changes: Sequence[Change] = ()
+    """What it has changed in Python."""
 
 
 class Compiled:
     """A function with the programs of its calls."""
 
     _recorder: type[Recorder] = Recorder
+    _replays = True
+    """Whether programs make the changes in Python that a call makes."""
     _backend: Any = None
     """What compiles its graphs, as `compile` was told."""
     _guards = True
@@ -311,32 +316,44 @@ class Compiled:
         except Uncompilable as refused:
             raise Refused(str(refused)) from None
         known, now = settings(), Watch(code_behind(self.function))
-        recorder = self._recorder(state, now, self.function)
+        contents, recorder = state.contents(), self._recorder(state, now, self.function)
         with now, recorder, own_casts():
             result = attempt.run()
             if (fault := now.fault or recorder.fault) is not None:
                 raise fault
-            recorder.returns(result)
+            changes = contents.changes()
+            left = [result, *[each.after for each in changes]]
+            recorder.returns(result, left)
             recorder.set_gradients()
-            joint = _joint(state, recorder, result)
+            joint = _joint(state, recorder, left)
         reason, line = (now.reason, now.line) if now.reason else (recorder.reason, recorder.line)
         if reason is None and now.codes.keys() - watched.codes.keys():
             reason = "other code ran than before"
         if reason is None and not all(map(state.has_seen, now.variables)):
             reason = "it uses a context variable that comes from somewhere unknown"
         try:
-            with collector_paused():
+            with collector_paused(), undone(changes):
                 after = None if reason else State(now, False).of_call(self.function, *call)
             if after is not None and after.fingerprint() != state.fingerprint():
                 reason = CHANGES
         except Uncompilable as refused:
             reason = str(refused)
+        if reason is None and changes and not (self._replays and self._comes_again(state, changes, *call)):
+            reason = CHANGES
         if reason is None and settings() != known:
             reason = "it changes settings"
         if reason is not None:
             self._watch = now
             raise Refused(reason, line)
-        return Recording(state, recorder, joint, call, result, known, now)
+        return Recording(state, recorder, joint, call, result, known, now, changes)
+
+    @staticmethod
+    def _comes_again(state: State, changes: Sequence[Change], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Whether a call like the one that made such changes finds what that one found: it may be the next one."""
+        source = Source(state.constants)
+        source.lines, source.checks = [*state.lines, "return None"], len(state.lines)
+        with undone([each for each in changes if each.is_given]):
+            return source.function("checks", "args, kwargs")(args, kwargs) is None
 
     def _program(self, recording: Recording) -> Callable[..., Any] | None:
         """The program of a recorded call; None: one that is there has it now."""
@@ -382,10 +399,10 @@ class Refused(Exception):
         """Whether it is known, or can be found, which statements are to blame."""
 
 
-def _joint(state: State, recorder: Recorder, result: Any) -> Joint | None:
-    """The backward pass of a call, if its results have a history."""
+def _joint(state: State, recorder: Recorder, left: Any) -> Joint | None:
+    """The backward pass of a call, if something that it leaves has a history."""
     before = {id(tensor) for tensor, _ in state.tensors.values()}
-    leaves = [each for each in recorder.made.tensors(result) if each.requires_grad]
+    leaves = [each for each in recorder.made.tensors(left) if each.requires_grad]
     outputs = [each for each in leaves if id(each) not in before and recorder.value_of(each) is not None]
     if not outputs or recorder.reason is not None:
         return None
@@ -450,6 +467,7 @@ def outlined(source: Source, checks: Sequence[str], recording: Recording) -> Out
     wanted: list[Value] = []
     answer = Answer(source, recording, tensors, wanted)
     text = answer.expression(result) if recorder.read is None else answer.reading(recorder.read, result)
+    answer.change(recording.changes)
     items = program.items
     if joint is not None and not joint.freed:
         items = _with_node(source, recorder, joint, answer, wanted, tensors)
@@ -467,7 +485,7 @@ def outlined(source: Source, checks: Sequence[str], recording: Recording) -> Out
         source.constants.update(states_of=states_of, go_back=go_back)
         source.lines.append(f"drawn = states_of({', '.join(map(source.constant, drawn_from))})")
         source.leave = f"go_back(drawn); {source.leave}"
-    behind = [*counted_versions(state, recorder.changes()), *answer.lines, f"return {text}"]
+    behind = [*counted_versions(state, recorder.changes()), *answer.lines, *answer.changes, f"return {text}"]
     return Outline(source, items, wanted, behind)
 
 

@@ -99,12 +99,12 @@ def items_of(value: Any) -> Any:
     return base(dict.items(value) if issubclass(base, dict) else base.__iter__(value))
 
 
-def attributes_of(value: Any) -> dict[str, Any]:
-    """The attributes that an object has in its dictionary."""
+def attributes_of(value: Any) -> dict[str, Any] | None:
+    """The attributes that an object has in its dictionary; None: it has no such one."""
     try:
         found: dict[str, Any] = object.__getattribute__(value, "__dict__")
     except AttributeError:
-        return {}
+        return None
     return found
 
 
@@ -128,7 +128,7 @@ def parts_of(value: Any) -> list[Any]:
         base: Any = base_of(type(value))
         held += base.__iter__(value)
     if type(value).__flags__ & _HEAP_TYPE:
-        held += [*attributes_of(value).values(), *[content for _, content in slots_of(value)]]
+        held += [*(attributes_of(value) or {}).values(), *[content for _, content in slots_of(value)]]
     return held
 
 

@@ -160,13 +160,15 @@ class Recorder(Capture):
             self.program.items.append(self._demoted)
         self.read = None
 
-    def returns(self, result: Any) -> None:
-        """Take note of what the function returns: what it has read last, or something else."""
+    def returns(self, result: Any, left: Sequence[Any]) -> None:
+        """Take note of what the function returns, what it has read last or something else; `left`: with all that it
+        leaves in what was there before.
+        """
         if self.read is not None:
             kind = type(result)
-            if kind not in (bool, int, float, complex) or differs(kind(self.read.made), result):
+            if len(left) > 1 or kind not in (bool, int, float, complex) or differs(kind(self.read.made), result):
                 self._goes_on()
-        self.made.end(result)
+        self.made.end(left)
 
     def _watched_frame(self) -> FrameType:
         """Whose code runs."""

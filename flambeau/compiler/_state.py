@@ -43,11 +43,12 @@ from .._core.process.caller import PACKAGE
 from .._core.storage import offset_of
 from .._core.tensor import PLAIN_TYPES, Tensor
 from .._dispatch.interpreter import RUN_OUTSIDE
+from ._changes import Contents
 from ._facts import Facts
 from ._gradients import Gradients
 from ._kinds import CONTAINERS, SINGLETONS, VALUES, is_named_tuple, mark
 from ._layout import Layout, has_hooks
-from ._made import base_of, items_of
+from ._made import attributes_of, base_of, is_remade, items_of, slots_of
 from ._modules import Path, global_reads
 from ._program import is_usable
 from ._watch import Uncompilable, Watch, is_harmless, reads_all_modules
@@ -108,8 +109,8 @@ class State:
         self._accounted: set[CodeType] = set()
         self.kept: list[Any] = []
         """Objects that are known by their addresses, which no others may get while the checks are in use."""
-        self._containers: dict[int, tuple[Any, str]] = {}
-        """Lists, dictionaries and sets, and the expressions that find them."""
+        self._containers: dict[int, tuple[Any, str, bool]] = {}
+        """Lists, dictionaries and sets, the expressions that find them, and whether they are in arguments alone."""
         self._modules: dict[int, str] = {}
         """Modules of which no more is read than some of their attributes."""
         self._names_of_sys: set[str] = set()
@@ -120,12 +121,15 @@ class State:
 
     def of_call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> State:
         """Write down what a call depends on."""
-        self._visit(args, "args", False)
-        self._visit(kwargs, "kwargs", False)
         self._visit(function, self._constant(function), True)
         self._globals()
         self._imports()
         self._sys()
+        self._visit(args, "args", False)  # behind all else: what is only here may be another object in the next call
+        self._visit(kwargs, "kwargs", False)
+        given = [place for _, place, is_given in self._containers.values() if is_given]
+        if len(given) > 1:  # two that are one would change together
+            self._check(f"len({{*map(id, ({', '.join(given)}))}}) != {len(given)}")
         self._account()
         return self
 
@@ -141,6 +145,10 @@ class State:
         """The expression that finds an object or a container that was there before; None: the walk did not meet it."""
         container = self._containers.get(id(value))
         return self._seen.get(id(value)) if container is None else container[1]
+
+    def contents(self) -> Contents:
+        """What the containers and the attributes of objects hold now."""
+        return Contents(self._containers.values())
 
     def fingerprint(self) -> list[Any]:
         """Equal before and after a call that changed nothing but the elements of tensors."""
@@ -201,6 +209,8 @@ class State:
             self._check(f"type({place}) is not {self._constant(kind)}")
             self._visit(value.__func__, f"{place}.__func__", fixed)
             self._visit(value.__self__, f"{place}.__self__", fixed)
+        elif not fixed and id(value) not in self._seen and _is_known_by_parts(value):
+            self._given(value, self._place(expression))
         else:
             self._object(value, expression)
 
@@ -222,7 +232,7 @@ class State:
     def _container(self, value: Any, place: str, fixed: bool, known: bool) -> None:
         kind = type(value)
         if not isinstance(value, (tuple, frozenset)):
-            self._containers.setdefault(id(value), (value, place))
+            self._containers.setdefault(id(value), (value, place, not fixed))
         if not value:
             self._check(f"{place} or type({place}) is not {self._constant(kind)}", known)
             return
@@ -315,6 +325,24 @@ class State:
             self._look_into(value, known)
         elif expression != known:
             self._check(f"{expression} is not {known}", self.facts.is_object(expression, value))
+
+    def _given(self, value: Any, place: str) -> None:
+        """An object that is in the arguments alone: another one of its class that holds the like may take its place."""
+        self._seen[id(value)] = place
+        self._class(type(value))
+        self._check(f"type({place}) is not {self._constant(type(value))}")
+        own = attributes_of(value)
+        if own is not None:
+            names = self._place(f"{self._constant(attributes_of)}({place})")
+            self._containers[id(own)] = own, names, True
+            self._check(f"[*{names}] != {self._constant(list(own))}" if own else names)
+            for name in own:
+                if self._watch.reads_any_name or name in self._names:
+                    self._visit(own[name], f"{names}[{name!r}]", False)
+        for slot, content in slots_of(value):
+            self._visit(content, f"{self._constant(slot.__get__)}({place})", False)
+        if base_of(type(value)) in _WITH_ITEMS:
+            self._visit(items_of(value), f"{self._constant(items_of)}({place})", False)
 
     def _look_into(self, value: Any, known: str) -> None:
         if isinstance(value, (*_OPAQUE, *RUN_OUTSIDE)) or type(value) is object:
@@ -416,6 +444,8 @@ class State:
         if own is not None:
             names = self._constant(own)
             self._check(f"{known}.__dict__ is not {names}", self.facts.has_attributes_in(value, own))
+            if not isinstance(value, Tensor):
+                self._containers.setdefault(id(own), (own, names, False))
             self._check(f"[*{names}] != {self._constant(list(own))}" if own else names, self.facts.has_keys(own))
             for name in own:
                 if self._watch.reads_any_name or name in self._names:
@@ -531,6 +561,15 @@ class State:
 
 _HEAP_TYPE = 1 << 9
 """The flag of classes that Python code, or a module that looks like it, has made."""
+
+
+def _is_known_by_parts(value: Any) -> bool:
+    """Whether an object is nothing but what it holds: of a class that is not this package's, and can be made anew."""
+    kind = type(value)
+    if not is_remade(kind) or isinstance(value, (*_OPAQUE, *RUN_OUTSIDE, functools.partial, type, ModuleType)):
+        return False
+    roots = {each.__module__.partition(".")[0] for each in kind.__mro__}
+    return roots.isdisjoint((__name__.partition(".")[0], "torch"))
 
 
 def _is_parameter(value: Tensor, fixed: bool) -> bool:

@@ -295,6 +295,8 @@ _STALE = "the checks of a program hold for a call that does something else"
 class Verified(Compiled):
     """A function whose programs run beside its calls, never in their place."""
 
+    _replays = False
+
     _recorder = Witness
     _backend = "verify"
     _guards = False

@@ -184,8 +184,8 @@ class Watch:
         name = getattr(function, "__name__", "?")
         if type(owner) is ContextVar:
             self.variables.append(owner)  # what it holds is compared, before and after
-        elif name == "id" and (_is_ours(frame) or _is_standard(frame.f_code)):
-            return  # it tells apart objects that are compared, as `copy` and `inspect` do
+        elif name in ("id", "vars") and (_is_ours(frame) or _is_standard(frame.f_code)):
+            return  # they tell apart objects that are compared, or look for names that stand there
         elif function in _BY_NAME:
             if not (_is_ours(frame) or _is_standard(frame.f_code) or names_constant(frame.f_code, frame.f_lasti)):
                 self.reads_any_name = True

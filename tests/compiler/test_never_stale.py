@@ -916,7 +916,6 @@ def clipped_gradients(compile: Compile) -> Iterator[Any]:
 NEVER_COMPILED = {
     "a_generator_argument",
     "a_module_counts_its_calls",
-    "a_module_keeps_its_last_result",
     "a_result_that_cannot_be_differentiated",
     "an_input_with_a_history_is_changed",
     "printing",

@@ -468,7 +468,7 @@ def weights_in_common(compile: Compile) -> Iterator[Any]:
     yield g(X)
 
 
-@left_alone
+@program
 def layers_that_change_their_state(compile: Compile) -> Iterator[Any]:
     spectral = nn.utils.parametrizations.spectral_norm(nn.Linear(3, 3))
     normal = nn.utils.parametrizations.weight_norm(nn.Linear(3, 3))

@@ -1,0 +1,72 @@
+"""What a call changes in Python: the containers and attributes that were there before, as it leaves them.
+
+A program makes the same changes when its ops are done: nobody looks on in between. Which ones these are is found by
+comparing shallow copies of everything that the walk over Python state has met.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass
+class Change:
+    """A container that a call has changed."""
+
+    container: Any
+    place: str
+    """The expression that finds it."""
+    is_given: bool
+    """Whether it is found in the arguments alone."""
+    before: Any
+    after: Any
+    """Shallow copies."""
+
+    def is_of_items(self) -> bool:
+        """Whether a dictionary has kept its keys, in their order, and has perhaps got further ones."""
+        return isinstance(self.before, dict) and [*self.after][: len(self.before)] == [*self.before]
+
+
+class Contents:
+    """What containers hold when a call begins."""
+
+    def __init__(self, containers: Iterable[tuple[Any, str, bool]]) -> None:
+        self._before = [(each, place, is_given, each.copy()) for each, place, is_given in containers]
+
+    def changes(self) -> list[Change]:
+        """The containers that hold something else now."""
+        return [
+            Change(container, place, is_given, before, container.copy())
+            for container, place, is_given, before in self._before
+            if not _is_same(container, before)
+        ]
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    if len(one) != len(other) or any(mine is not its for mine, its in zip(one, other, strict=True)):
+        return False
+    return not isinstance(one, dict) or all(mine is its for mine, its in zip(one.values(), other.values(), strict=True))
+
+
+@contextmanager
+def undone(changes: Sequence[Change]) -> Iterator[None]:
+    """A context in which containers hold what they held before the call."""
+    try:
+        for each in changes:
+            _put(each.container, each.before)
+        yield
+    finally:
+        for each in changes:
+            _put(each.container, each.after)
+
+
+def _put(container: Any, content: Any) -> None:
+    container.clear()
+    if isinstance(container, (list, deque)):
+        container.extend(content)
+    else:
+        container.update(content)

@@ -1,8 +1,8 @@
 """What Python does in a step on a GPU, and nothing else: the steps of `train_steps.py`, on a device that does nothing.
 
-No GPU is needed. Kernels are neither compiled nor run, libraries are never called, memory is numbers: what is left is
-the time that a GPU waits for its next kernel, of which there is one for each call of the driver. The calls of Python
-functions are counted too: that number does not depend on the load of the machine.
+No GPU is needed (see `tests/support/idle_cuda.py`): what is left is the time that a GPU waits for its next kernel, of
+which there is one for each call of the driver. The calls of Python functions are counted too: that number does not
+depend on the load of the machine.
 
 Networks are run in several states: training as they are, training under autocast from float32 weights, and the forward
 pass alone in `no_grad` and in `inference_mode`. GPT-2 of transformers is measured too where that is installed.
@@ -23,75 +23,21 @@ from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 from typing import Any
-from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import numpy as np
 from _train_steps import cuda as steps
 from _train_steps import networks
 from _train_steps.workloads import training_step
 
 import flambeau
-from flambeau._backends.cuda import conv, cudnn, linear
-from flambeau._backends.cuda.backend import install_backend
-from flambeau._backends.cuda.driver import use
-from tests.support.simulated_cuda import SimulatedDriver
+from tests.support.idle_cuda import idle_device
 
 COUNTED: dict[str, int] = {}
 
 
-def _count(what: str) -> None:
+def _count(what: str, which: str) -> None:
     COUNTED[what] = COUNTED.get(what, 0) + 1
-
-
-class IdleDriver(SimulatedDriver):
-    """A device on which nothing happens; what would is counted."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._end = 1 << 40
-        vars(self.supplier).update(take=self._take, give=lambda pointer: None)
-
-    def _take(self, nbytes: int) -> int:
-        self._end += (nbytes + 511) & -512
-        return self._end
-
-    def upload(self, pointer: int, host: Any) -> None:
-        _count("upload")
-
-    def download(self, host: Any, pointer: int) -> None:
-        host[...] = 1
-
-    def copy(self, target: int, source: int, nbytes: int) -> None:
-        _count("copy")
-
-    def clear(self, pointer: int, nbytes: int) -> None:
-        _count("clear")
-
-    def compile(self, source: str) -> Callable[[int, int, bytes], None]:
-        def launch(blocks: int, threads: int, fields: bytes) -> None:
-            _count("launch")
-
-        return launch
-
-    def product(self, result: Any, left: Any, right: Any, added: bool = False) -> Callable[[int, int, int], None]:
-        return lambda result, left, right: _count("product")
-
-    def seen(self, array: Any) -> Any:
-        return np.zeros(array.shape, array.dtype)  # what the library would sort and select
-
-    def block_threads(self, wanted: int) -> int:
-        return wanted
-
-
-class _Idle:
-    """A plan of a library that is not there."""
-
-    def __init__(self, *description: Any) -> None: ...
-
-    def __call__(self, *operands: Any) -> None:
-        _count("library")
 
 
 Forward = tuple[Any, Callable[[], Any]]
@@ -213,14 +159,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=2.0, help="of measuring each (2)")
     parser.add_argument("--profile", type=int, default=0, metavar="LINES", help="print the functions that take longest")
     options = parser.parse_args()
-    use(IdleDriver())
-    install_backend()
-    with (
-        mock.patch.multiple(conv, library=lambda: True, Convolution=_Idle),
-        mock.patch.multiple(cudnn, library=lambda: True, Plan=_Idle),
-        mock.patch.object(linear, "Product", _Idle),
-        mock.patch.object(flambeau.cuda, "is_available", return_value=True),
-    ):
+    with idle_device(_count):
         for name, build in WORKLOADS.items():
             state = name.rpartition(", ")[2]
             if state in STATES and state not in options.states:

@@ -48,8 +48,8 @@ class Modes:
     `plain` is True while only the grad and inference modes and autocast matter: no interpreter, no mode that sees
     functions, no forward-mode level, no anomaly detection, no saved-tensor hooks. The short paths test it and leave
     everything else to the long one. `watcher` is the interpreter that looks on, where nothing but it keeps the modes
-    from being plain. `autocast` is the table in which functions that autocast has a rule for look up what runs in their
-    place.
+    from being plain: `is_ordinary` says that calls run the kernels of plain modes, watched or not. `autocast` is the
+    table in which functions that autocast has a rule for look up what runs in their place.
     """
 
     __slots__ = (
@@ -64,6 +64,7 @@ class Modes:
         "grad_layout",
         "inference",
         "interpreters",
+        "is_ordinary",
         "overrides_disabled",
         "plain",
         "saved_hooks",
@@ -92,10 +93,11 @@ class Modes:
         others = self.functions or self.anomaly or self.saved_hooks or self.forward_level >= 0
         self.plain = not (stack or others)
         self.watcher: Any = stack[0] if len(stack) == 1 and stack[0].only_watches and not others else None
+        self.is_ordinary = self.plain or self.watcher is not None
 
     def run_as_plain(self) -> bool:
         """Whether ops run as in plain modes, with somebody who looks on, or who writes them down to run them again."""
-        if self.plain or self.watcher is not None:
+        if self.is_ordinary:
             return True
         stack = self.interpreters
         others = self.functions or self.anomaly or self.saved_hooks or self.forward_level >= 0

@@ -7,6 +7,7 @@ integers to floats, half precision computed in float32) and then found by one di
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Protocol, cast
@@ -105,6 +106,8 @@ class Elementwise(Op):
     """Makes the node of a call and puts it on the output."""
     record_plainly: Recorder
     """The same in plain modes."""
+    in_place: _InPlace
+    """As which profilers know its in-place form."""
     short: Callable[..., Tensor] | None = None
     """Runs the op by the short path where that is open, on operands as they are: autocast is the caller's affair."""
 
@@ -147,6 +150,9 @@ class Elementwise(Op):
             recorder = nothing if made is None else elementwise_recorder(self, made, self.grad_inputs, plainly)
             setattr(self, attribute, recorder)
             return recorder
+        if attribute == "in_place":
+            self.in_place = _InPlace(self)
+            return self.in_place
         raise AttributeError(attribute)
 
     def differentiable_names(self) -> list[str]:
@@ -227,6 +233,15 @@ class Elementwise(Op):
             for name, each in zip(self.parameters, operands, strict=True)
             if isinstance(each, Tensor) and each.requires_grad
         )
+
+
+class _InPlace(Op):
+    """The in-place form of an elementwise op, to those who watch: it has a name, and takes the operands of the op."""
+
+    def __init__(self, op: Elementwise) -> None:
+        self.name, self.in_place_of = f"{op.name}_", op
+        self.kernel, self.parameters, self.tensor_positions = op.kernel, op.parameters, op.tensor_positions
+        self.writes = (0,)
 
 
 def _not_in_single(*operands: Any) -> Any:
@@ -562,6 +577,9 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
     if not isinstance(target, Tensor):
         raise TypeError(f"{op.title}_(): argument 'input' (position 1) must be Tensor, not {type(target).__name__}")
     modes = THREAD.modes
+    if modes.watcher is not None:
+        seen: Tensor = watched(op.in_place, (target, *others), modes, functools.partial(change, op, function))
+        return seen
     array = target._array
     other: Any = others[0] if others else None
     if type(other) in PLAIN_TYPES:

@@ -42,6 +42,8 @@ class Op:
     """The positions of the arguments that change."""
     write: Callable[..., None] | None = None
     """What an op that changes a copy of its first array does to that copy: its in-place form does it to the array."""
+    in_place_of: Op | None = None
+    """The op whose in-place form it is, if it only is that."""
     draws = False
     """Whether the op takes numbers from a generator."""
     fuses = True

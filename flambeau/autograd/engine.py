@@ -180,13 +180,14 @@ class _Pass:
                         continue
                     fresh = False
                 else:
+                    fresh = hooks is None and id(result) != given and isinstance(node, OpNode)
                     if (
                         type(result) is not Tensor
                         or result._kind is not target._kind
                         or result._array.shape != target._array.shape
                     ):
-                        result = checked(result, target, number, node)
-                    fresh = hooks is None and id(result) != given and isinstance(node, OpNode)
+                        returned, result = result, checked(result, target, number, node)
+                        fresh = fresh or (result is not returned and hooks is None and isinstance(node, OpNode))
                     if expected[target] == 1:
                         self.reach_leaf(target, result, fresh)
                         continue

@@ -380,3 +380,16 @@ def test_tensors_of_an_execution_trace_keep_their_numbers(tmp_path: Path) -> Non
     assert turned["outputs"]["values"][0] == product["inputs"]["values"][0]
     made = [each for each in json.loads(path.read_text())["nodes"] if each["outputs"]["shapes"] == [[50]]]
     assert len({each["outputs"]["values"][0][0] for each in made}) == 3
+
+
+@differential
+def test_changes_in_place_are_listed_as_such(T: Any) -> Any:
+    x, n = T.ones(3), T.ones(3, dtype=T.int64)
+    with T.profiler.profile() as prof:
+        x.add_(1.0)
+        x.mul_(x)
+        x.exp_()
+        T.relu_(x)
+        n += 1
+    changes = ("aten::add_", "aten::mul_", "aten::exp_", "aten::relu_")  # some have further ones inside in PyTorch
+    return [event.name for event in prof.events() if event.name in changes]

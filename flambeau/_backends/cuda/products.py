@@ -16,7 +16,6 @@ from .array import DeviceArray, empty, form_of, of_form, zeros
 from .blas import Product, placed
 from .driver import driver
 from .moves import resized
-from .reduce import reduced
 
 TYPES = frozenset(("float16", "bfloat16", "float32", "float64", "complex64", "complex128"))
 
@@ -87,11 +86,6 @@ def by_rows(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
 
 
 _calls_by_rows: dict[Any, _Call | None] = {}
-
-
-def summed_rows(array: DeviceArray) -> DeviceArray | None:
-    """The sum of the rows of a matrix: the gradient of what is added to each row of a product."""
-    return reduced("add", array, 0, array.form.dtype, False)
 
 
 def _prepared(first: Any, second: Any) -> _Call | None:

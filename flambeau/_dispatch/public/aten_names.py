@@ -306,6 +306,7 @@ CLOSE_TO = {
     "batch_norm_backward": "native_batch_norm_backward",
     "convolution_backward": "convolution_backward",
     "copied_like": "clone",
+    "draw_and_drop": "native_dropout",
     "full": "full",
     "group_norm": "native_group_norm",
     "group_norm_backward": "native_group_norm_backward",
@@ -318,6 +319,9 @@ CLOSE_TO = {
     "native_batch_norm": "native_batch_norm",
     "nll_backward": "nll_loss_backward",
     "nll_loss": "nll_loss_forward",
+    "norm_alone": "native_layer_norm",
+    "product_by_rows": "mm",
+    "product_of_narrow": "_scaled_mm",
     "relu_derivative": "threshold_backward",
     "softmax_backward": "_softmax_backward_data",
 }

@@ -372,6 +372,8 @@ def as_results(result: Any) -> Any:
 @functools.cache
 def profiled_name(op: Op) -> str:
     """What profiles call an op: `aten::mm`, `flambeau::update_parameters`."""
+    if op.in_place_of is not None:
+        return f"{profiled_name(op.in_place_of)}_"
     forms = forms_of(op)
     if forms:
         return f"aten::{forms[0].name}"

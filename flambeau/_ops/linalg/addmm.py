@@ -9,6 +9,8 @@ import numpy as np
 
 from ..._core.backend import as_array
 from ..._core.dtype import LEGACY_NAMES
+from ..._core.modes import THREAD
+from ..._core.slots import SLOTS
 from ..._core.tensor import Tensor
 from ..._dispatch.changes.exact_out import store_resized
 from ..._dispatch.dispatch import Array, fresh, primitive
@@ -103,13 +105,11 @@ def _addmm_right(grad: Tensor, mat1: Tensor, mat2_sym_sizes: Any, mat2_sym_strid
 
 
 def _addmm_added(grad: Tensor, self_sym_sizes: Any, beta: Any) -> Any:
-    array = grad._array
-    if beta == 1 and self_sym_sizes == array.shape[1:] and unrecorded(grad):
-        if grad._kind.is_cpu:
+    array, modes = grad._array, THREAD.modes
+    if beta == 1 and self_sym_sizes == array.shape[1:] and not modes.grad and modes.is_ordinary:
+        if grad._kind.is_cpu and unrecorded(grad):
             return fresh(sum_of_array(array, (0,), False, grad._kind.dtype), grad)
-        summed = grad._kind.backend.array_functions("products").summed_rows(array)  # of a row it is the sum of all
-        if summed is not None:
-            return fresh(summed, grad)
+        return SLOTS.sum_over(grad, (0,), False)
     return _scaled(grad, beta)
 
 

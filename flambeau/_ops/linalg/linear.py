@@ -15,6 +15,7 @@ from typing import Any
 from ..._core.modes import THREAD
 from ..._core.node import SavedTensor, initialise, new_node, next_sequence_number
 from ..._core.tensor import PLAIN_TYPES, Tensor
+from ..._dispatch.backend_op import BackendOp
 from ..._dispatch.dispatch import Array, fresh, primitive
 from ..._dispatch.gradients.array_derivatives import TAKEN, unrecorded
 from ..._dispatch.public.registry import public
@@ -119,26 +120,17 @@ def _save_instead(saved: Any, made_by: Any, view: Callable[[Any], Any]) -> None:
 _addmm_of_transposed.spelled_out = _spelled_out
 
 
-def _unrecorded_product(input: Tensor, weight: Tensor) -> Tensor | None:
-    """`input @ weight.T` on a device that waits for its next call, where nobody looks on; None: by way of a view."""
-    kind, modes = input._kind, THREAD.modes
-    if not kind.backend.costs_per_call or not modes.plain or weight._kind is not kind or kind.indirect:
-        return None
-    if type(input) not in PLAIN_TYPES or type(weight) not in PLAIN_TYPES:
-        return None
-    if modes.grad and (input.requires_grad or weight.requires_grad):
-        return None
-    done = kind.backend.array_functions("products").by_rows(input._array, weight._array)
-    return None if done is None else Tensor._from_parts((done, kind, None if modes.inference else [0, None]))
+_product_by_rows = BackendOp("product_by_rows")
+"""`(input, weight)`: `input @ weight.T`, without a view in between."""
 
 
 @public("nn.functional.linear", function=False, method=False, out=write_product)
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input @ weight.T + bias`."""
-    if bias is None:
-        unrecorded_product = _unrecorded_product(input, weight)
-        if unrecorded_product is not None:
-            return unrecorded_product
+    if bias is None and input._kind.backend.costs_per_call and weight._kind is input._kind:
+        product: Tensor | None = _product_by_rows(input, weight)
+        if product is not None:
+            return product
     dims, weight_dims = input._array.ndim, weight._array.ndim
     if dims == 0 or weight_dims == 0:
         raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {dims}D and {weight_dims}D")

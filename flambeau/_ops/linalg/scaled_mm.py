@@ -6,10 +6,9 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from ..._core.dtype import FLOAT8, dtype, float32
-from ..._core.kind import kind_of
-from ..._core.modes import THREAD
-from ..._core.tensor import PLAIN_TYPES, Tensor
+from ..._core.dtype import FLOAT8, float32
+from ..._core.tensor import Tensor
+from ..._dispatch.backend_op import BackendOp
 from ..._dispatch.changes.out import store
 from ..._dispatch.public.registry import public
 from ..create.constants import as_dtype
@@ -101,9 +100,10 @@ def _product(
             raise ValueError(f"out_dtype must match output matrix type: {target} is not {out.dtype}")
         scale_result = None if out_dtype is None else scale_result
         target = out.dtype
-    done = _on_device(left, right, scale_a, scale_b, target, quick_sums) if bias is None is out else None
-    if done is not None:
-        return done
+    if bias is None is out and left._kind.backend.costs_per_call:
+        product: Tensor | None = _product_of_narrow(left, right, scale_a, scale_b, target.numpy, quick_sums)
+        if product is not None:
+            return product
     result = (left.to(float32) * scale_a) @ (right.to(float32) * scale_b)
     if bias is not None:
         result = result + bias.to(float32)
@@ -113,18 +113,5 @@ def _product(
     return result if out is None else store(result, out)
 
 
-def _on_device(
-    left: Tensor, right: Tensor, scale_a: Tensor, scale_b: Tensor, target: dtype, quick_sums: bool
-) -> Tensor | None:
-    """The product by a device's library, which reads 8-bit floats as they are, where nobody looks on; None: not so."""
-    given, modes = (left, right, scale_a, scale_b), THREAD.modes
-    backend, place = left._kind.backend, left._kind.device
-    if not backend.costs_per_call or not modes.plain:
-        return None
-    if any(type(each) not in PLAIN_TYPES or each._kind.device is not place for each in given):
-        return None
-    if modes.grad and any(each.requires_grad for each in given):
-        return None
-    done = backend.array_functions("scaled").product(*[each._array for each in given], target.numpy, quick_sums)
-    kind = kind_of(target, place)
-    return None if done is None else Tensor._from_parts((done, kind, None if modes.inference else [0, None]))
+_product_of_narrow = BackendOp("product_of_narrow", narrow=True)
+"""`(left, right, scale_a, scale_b, dtype, quick_sums)`: by a device's library, which reads 8-bit floats as they are."""

@@ -11,8 +11,8 @@ import numpy as np
 from ..._core.device import channels_last, channels_last_3d, contiguous_format
 from ..._core.dtype import FLOAT, LEGACY_NAMES, dtype, finfo, float32
 from ..._core.geometry.layout import contiguous_array, has_format, in_format_of
-from ..._core.modes import THREAD
-from ..._core.tensor import PLAIN_TYPES, Tensor
+from ..._core.tensor import Tensor
+from ..._dispatch.backend_op import BackendOp
 from ..._dispatch.composite import derivative
 from ..._dispatch.dispatch import Array, several
 from ..._dispatch.public.registry import public
@@ -119,6 +119,10 @@ def native_layer_norm(
     return result, mean.detach(), rstd.detach()
 
 
+_norm_alone = BackendOp("norm_alone")
+"""`(input, shape, weight, bias, eps, centre)`: `layer_norm`, or without `centre` `rms_norm`, and no statistics."""
+
+
 def _normalised(
     input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None, eps: float, alone: bool = False
 ) -> tuple[Tensor, ...]:
@@ -134,7 +138,7 @@ def _normalised(
         shape = _checked_shape("layer_norm", input, shape, weight=weight, bias=bias)
     kept = check_parameters("LayerNormKernelImpl", input, weight, bias)
     if alone and input._kind.backend.costs_per_call:
-        found = _alone_on_device(input, shape, weight, bias, eps, True)
+        found = _norm_alone(input, shape, weight, bias, eps, True)
         if found is not None:
             return (found,)
     return _layer_norm(input, shape, weight, bias, eps, kept)
@@ -167,27 +171,6 @@ def layer_norm(
     tensor([[-1.,  1.]])
     """
     return _normalised(input, normalized_shape, weight, bias, eps, alone=True)[0]
-
-
-def _alone_on_device(
-    input: Tensor, shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None, eps: float, centre: bool
-) -> Tensor | None:
-    """The result without what its derivative needs, on a device that waits for its next call, where nobody looks on.
-
-    None: somebody does, or there is no such kernel.
-    """
-    kind, modes = input._kind, THREAD.modes
-    if not modes.plain or kind.indirect or type(input) not in PLAIN_TYPES:
-        return None
-    arrays: list[Any] = []
-    for each in (weight, bias):
-        if each is not None and (type(each) not in PLAIN_TYPES or (modes.grad and each.requires_grad)):
-            return None
-        arrays.append(None if each is None else each._array)
-    if modes.grad and input.requires_grad:
-        return None
-    done = kind.backend.array_functions("rows").norm_alone(input._array, shape, *arrays, eps, centre)
-    return None if done is None else Tensor._from_parts((done, kind, None if modes.inference else [0, None]))
 
 
 @derivative("rms_norm_backward")
@@ -259,7 +242,7 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
         and (weight is None or weight._kind is kind)
         and input._array.flags.c_contiguous
     ):
-        alone = _alone_on_device(input, shape, weight, None, floor, False) if kind.backend.costs_per_call else None
+        alone = _norm_alone(input, shape, weight, None, floor, False) if kind.backend.costs_per_call else None
         return _rms_norm(input, shape, weight, floor)[0] if alone is None else alone
     wide: Tensor = widened_tensor(input)
     dims = tuple(range(-len(shape), 0))

@@ -10,11 +10,11 @@ from ..._core.backend import as_array
 from ..._core.device import contiguous_format
 from ..._core.dtype import LEGACY_NAMES, bool_
 from ..._core.generator import default_generator
-from ..._core.kind import kind_of
 from ..._core.modes import THREAD
 from ..._core.random import sampling
-from ..._core.tensor import PLAIN_TYPES, Tensor
+from ..._core.tensor import Tensor
 from ..._dispatch.arguments.precision import in_single
+from ..._dispatch.backend_op import BackendOp
 from ..._dispatch.changes.inplace import run_inplace
 from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.public.registry import public
@@ -132,20 +132,17 @@ def _dropout_mask(self: Array, generator: Any, keep: float, itemsize: int) -> No
     sampling.fill_bernoulli(self, generator, keep)
 
 
-def _drawn_on_device(input: Tensor, p: float) -> tuple[Tensor, Tensor] | None:
-    """The mask and what it keeps from one kernel, on a device that waits for its next call, where nobody looks on."""
-    kind, modes = input._kind, THREAD.modes
-    if not kind.backend.costs_per_call or not modes.plain or kind.indirect or type(input) not in PLAIN_TYPES:
-        return None
-    made = kind.backend.array_functions("random").dropout(input._array, default_generator, 1 - p)
-    if made is None:
-        return None
-    kinds = kind, kind_of(bool_, kind.device)
-    counters = [None if modes.inference else [0, None] for _ in made]
-    result, mask = (Tensor._from_parts(each) for each in zip(made, kinds, counters, strict=True))
-    if modes.grad and input.requires_grad and not modes.inference:
-        _native_dropout.record_plainly((input, mask, p, True), [result, mask])
-    return result, mask
+_draw_and_drop = BackendOp("draw_and_drop", records=True)
+"""`(input, generator, keep)`: what a mask keeps, and the mask, which is drawn by the same kernel."""
+
+
+def _drawn_at_once(input: Tensor, p: float) -> tuple[Tensor, Tensor] | None:
+    """The result and the mask from one kernel, on a device that waits for its next call."""
+    found: tuple[Tensor, Tensor] | None = _draw_and_drop(input, default_generator, 1 - p)
+    modes = THREAD.modes
+    if found is not None and modes.grad and input.requires_grad and not modes.inference:
+        _native_dropout.record_plainly((input, found[1], p, True), [*found])
+    return found
 
 
 @public(method=False)
@@ -158,9 +155,10 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
             f"result type Float can't be cast to the desired output type {LEGACY_NAMES[input.dtype]}: native_dropout "
             "is for floating-point numbers"
         )
-    at_once = _drawn_on_device(input, p) if train is not False and 0 <= p < 1 else None
-    if at_once is not None:
-        return at_once
+    if train is not False and 0 <= p < 1 and input._kind.backend.costs_per_call:
+        at_once = _drawn_at_once(input, p)
+        if at_once is not None:
+            return at_once
     mask = empty_like(input, dtype=bool_)
     if train is False:
         mask.fill_(True)

@@ -241,9 +241,9 @@ def _maxima_by_dimensions(
 
 
 def _wants_indices(input: Tensor) -> bool:
-    """Whether somebody may ask later where the maxima were: a backward pass, forward mode, a listener."""
+    """Whether somebody may ask later where the maxima were: a backward pass, forward mode, an interpreter."""
     modes = THREAD.modes
-    return not modes.plain or (modes.grad and input.requires_grad)
+    return not modes.is_ordinary or (modes.grad and input.requires_grad)
 
 
 def _window(

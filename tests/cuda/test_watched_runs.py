@@ -1,0 +1,18 @@
+"""A run on which somebody looks asks the same of a device, in the same order, as one on which nobody does."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+
+def test_watched_runs_have_the_kernels_of_plain_ones() -> None:
+    """In a process of its own: the others see no device."""
+    command = [sys.executable, "-m", "tests.cuda.watched_runs"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    *different, last = done.stdout.splitlines()
+    assert not different, "\n".join(different)
+    count, heard = int(last.split()[0]), int(last.split()[3])
+    assert count >= 190
+    assert heard > 20 * count

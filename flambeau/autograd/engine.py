@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from .._core.backend import ARRAY_CLASSES
-from .._core.device import strided
-from .._core.geometry.layout import arranged
+from .._core.device import contiguous_format, strided
+from .._core.geometry.layout import arranged, is_dense
 from .._core.modes import THREAD
 from .._core.node import Node, OpNode
 from .._core.process.locks import new_reentrant_lock
@@ -381,13 +381,23 @@ def accumulate(leaf: Tensor, gradient: Tensor, fresh: bool = False) -> None:
     present = leaf._grad
     modes = THREAD.modes
     if present is None:
-        leaf._grad = gradient if modes.grad else owned(gradient, leaf, fresh)
+        leaf._grad = _copy_in_graph(gradient, leaf) if modes.grad else owned(gradient, leaf, fresh)
     elif modes.grad or _dispatches(present) or _dispatches(gradient):
         leaf._grad = present + gradient
     elif gradient._kind.indirect or present._kind.indirect:
         _accumulate_indirectly(leaf, present, gradient)
     else:
         _accumulate(present, gradient)
+
+
+def _copy_in_graph(gradient: Tensor, like: Tensor) -> Tensor:
+    """A copy that has a history, with the strides of `like` if that has no gaps: users change `grad` in place."""
+    if _dispatches(gradient) or gradient.layout is not strided or like.layout is not strided:
+        return gradient.clone()
+    shape, strides = like._array.shape, like.stride()
+    if gradient._array.shape != shape or not is_dense(shape, strides):
+        return gradient.clone(memory_format=contiguous_format)
+    return gradient.new_empty_strided(shape, strides).copy_(gradient)
 
 
 def _dispatches(tensor: Tensor) -> bool:

@@ -26,7 +26,7 @@ def _ordered(rows: Any, steps: int, reverse: bool) -> list[Any]:
     """The rows of each step, in the order in which the network sees them."""
     if steps == 1:
         return [rows]
-    blocks = list(rows.reshape(steps, -1, rows.shape[-1]))
+    blocks = list(rows.reshape(steps, len(rows) // steps, rows.shape[-1]))
     return blocks[::-1] if reverse else blocks
 
 

@@ -47,13 +47,15 @@ def asarray(
         source = from_numpy(obj)
     elif isinstance(obj, (np.generic, list, tuple, str, int, float, complex)):
         source = None
-    elif hasattr(obj, "__dlpack__"):
+    elif hasattr(obj, "__dlpack__") or type(obj).__name__ == "PyCapsule":
         source = from_dlpack(obj)
     elif isinstance(obj, (bytes, bytearray, memoryview)):
         source = frombuffer(obj, dtype=DEFAULTS.float if dtype is None else dtype)
     else:
         source = None
     if source is None:
+        if copy is False and isinstance(obj, np.generic):
+            raise RuntimeError("can't alias NumPy scalars: leave copy=False away, or make an array of it")
         if copy is False:
             raise ValueError("can't alias arbitrary sequence into a tensor: leave copy=False away")
         return tensor(obj, dtype=dtype, device=device, requires_grad=bool(requires_grad))

@@ -540,6 +540,15 @@ def lstsq(input: Tensor, b: Tensor, rcond: Any = None, *, driver: str | None = N
             "torch.linalg.lstsq: input.size(-2) should match other.size(-2), but the shapes are "
             f"{list(input._array.shape)} and {list(b._array.shape)}"
         )
+    if isinstance(rcond, Tensor):
+        if rcond._array.ndim or rcond.requires_grad:
+            raise TypeError(
+                "linalg_lstsq(): argument 'rcond' must be float, not Tensor: one number, without a gradient"
+            )
+        rcond = float(rcond)
+    # "gels" takes the matrix to have full rank, and "gelsd" no tolerance of one and more.
+    if chosen == "gels" or (chosen == "gelsd" and rcond is not None and rcond >= 1):
+        rcond = None
     solution, residuals, rank, values = _lstsq(input, right, rcond, chosen)
     return named(LSTSQ, (solution.squeeze(-1) if vector else solution, residuals, rank, values.detach()))
 

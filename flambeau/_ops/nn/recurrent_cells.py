@@ -45,6 +45,11 @@ _ARRAYS = _Library(np.concatenate, np.zeros_like)
 _TENSORS = _Library(cat, zeros_like)
 
 
+def _four(gates: Any, width: int) -> list[Any]:
+    """The columns of each of four gates, which may have none."""
+    return [gates[:, number * width : (number + 1) * width] for number in range(4)]
+
+
 def _blocks(rows: Any, sizes: Sizes, reverse: bool) -> list[Any]:
     """The rows of each step, in the order in which the network sees them."""
     batch = sizes[0]
@@ -77,7 +82,7 @@ def _matrix(state: Any) -> Any:
 
 
 def _rows_of(input: Any) -> Any:
-    return input.reshape(-1, input.shape[-1]) if input.ndim == 3 else input
+    return input.reshape(input.shape[0] * input.shape[1], input.shape[2]) if input.ndim == 3 else input
 
 
 def _as_sequence(rows: Any, input: Any) -> Any:
@@ -309,7 +314,7 @@ def _gru_gradients(
     of_output, of_hidden, of_states, of_gates = grads
     of_rows = _sum_of(None if of_output is None else _rows_of(of_output), of_states)
     count, width = states.shape
-    reset, update, new, product = (gates[:, at : at + width] for at in range(0, 4 * width, width))
+    reset, update, new, product = _four(gates, width)
     before = _previous(lib, hx, states, sizes, reverse)
     walk = _Backwards(lib, sizes, reverse)
     done = None
@@ -331,7 +336,7 @@ def _gru_gradients(
     factors = lib.join([by_new * to_reset, (before - new) * slope, by_new * reset, by_new], 1).reshape(count, 4, width)
     own = None
     if of_gates is not None:  # the gates' own gradients, in second derivatives
-        direct = [of_gates[:, at : at + width] for at in range(0, 4 * width, width)]
+        direct = _four(of_gates, width)
         of_new = direct[2] * (1 - new * new)
         of_reset = direct[0] * reset * (1 - reset) + of_new * to_reset
         own = lib.join([of_reset, direct[1] * slope, direct[3] + of_new * reset, of_new], 1).reshape(count, 4, width)
@@ -344,7 +349,7 @@ def _gru_gradients(
         if of_gate is not None:
             of_products = of_products + of_gate
         parts.append(of_products)
-        through = of_products[:, :3].reshape(-1, 3 * width) @ w_hh + of_state * kept
+        through = of_products[:, :3].reshape(len(of_products), 3 * width) @ w_hh + of_state * kept
         of_hidden = walk.replaced(of_hidden, through)
     of_all = walk.whole(parts)
     of_states = of_all[:, :3].reshape(count, 3 * width)
@@ -398,7 +403,7 @@ def gru_layer(
     turned = w_hh.T
     gates = np.empty((len(products), 4 * width), products.dtype, like=input)
     states = np.empty((len(products), width), products.dtype, like=input)
-    columns = [gates[:, at : at + width] for at in range(0, 4 * width, width)]
+    columns = _four(gates, width)
     arrays = (products[:, : 2 * width], products[:, 2 * width :], gates[:, : 2 * width], *columns, states)
     for to_open, to_new, open_, reset, update, new, product, state in zip(
         *(_blocks(each, sizes, reverse) for each in arrays), strict=True
@@ -477,7 +482,7 @@ def _lstm_gradients(
             *_of_parameters(needed[3:], input, states, of_all, of_all),
             None,
         ]
-    enter, forget, new, leave = (gates[:, at : at + width] for at in range(0, 4 * width, width))
+    enter, forget, new, leave = _four(gates, width)
     # By how much the first three gates move the cell, and the last one the output.
     slopes = [enter * (1 - enter), forget * (1 - forget), 1 - new * new, leave * (1 - leave)]
     values = [new, before, enter, shown]
@@ -499,7 +504,7 @@ def _lstm_gradients(
         of_products = lib.join([of_new[:, None] * factor[:, :3], of_state[:, None] * factor[:, 3:]], 1)
         if of_gate is not None:
             of_products = of_products + of_gate
-        of_products = of_products.reshape(-1, 4 * width)
+        of_products = of_products.reshape(len(of_products), 4 * width)
         parts.append(of_products)
         of_hidden = walk.replaced(of_hidden, of_products @ w_hh)
         of_cell = walk.replaced(of_cell, of_new * kept)
@@ -578,7 +583,7 @@ def lstm_layer(
     hidden, cell = _State(hx, sizes), _State(cx, sizes)
     output = np.empty((count, hx.shape[-1]), gates.dtype, like=input)
     cells, shown = np.empty((count, width), gates.dtype, like=input), np.empty((count, width), gates.dtype, like=input)
-    columns = [gates[:, at : at + width] for at in range(0, 4 * width, width)]
+    columns = _four(gates, width)
     arrays = (gates, *columns, cells, shown, output)
     for gate, enter, forget, new, leave, this, show, state in zip(
         *(_blocks(each, sizes, reverse) for each in arrays), strict=True

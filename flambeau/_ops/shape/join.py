@@ -190,9 +190,7 @@ def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
             dim = wrap_dim(dim, len(shape))
         elif shape[:dim] != first[:dim] or shape[dim + 1 :] != first[dim + 1 :]:
             raise _cat_error(first, shape, dim, position)
-    if first is None:
-        dim = wrap_dim(dim, 1)
-    return _cat(given, dim, common_dtype(given))
+    return _cat(given, 0 if first is None else dim, common_dtype(given))
 
 
 def _cat_error(first: tuple[int, ...], shape: tuple[int, ...], dim: int, position: int) -> RuntimeError:

@@ -114,7 +114,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
                 f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size({dim})={size} is "
                 f"not divisible by {downscale_factor}"
             )
-    return _pixel_unshuffle(input, downscale_factor)
+    return _pixel_unshuffle(input, downscale_factor) if input._array.size else input.clone()
 
 
 def _check_groups(input: Tensor, groups: Any) -> None:

@@ -95,6 +95,16 @@ def _average_backward(grad: Tensor, source: Tensor, rank: int, last: bool) -> An
     return laid_out(dim_moved(result, -1, 1) if moved else result, last)
 
 
+def _checked(grad: Tensor, name: str) -> Tensor:
+    """`grad`, of which only the batch may be empty, as PyTorch has it."""
+    if 0 in grad._array.shape[1:]:
+        raise RuntimeError(
+            f"{name}(): Expected grad_output to have non-zero size for non-batch dimensions, but grad_output has sizes "
+            f"{list(grad._array.shape)}"
+        )
+    return grad
+
+
 def _again2d(grad: Tensor, self_sym_sizes: Sizes) -> Tensor:
     return _adaptive_avg_pool2d(grad, self_sym_sizes[-2:])
 
@@ -125,7 +135,9 @@ def _adaptive_avg_pool2d_backward(self: Array, input: Array) -> Array:
 
 
 @primitive(
-    "AdaptiveAvgPool2DBackward0", shape=_windows, self=lambda grad, self: _adaptive_avg_pool2d_backward(grad, self)
+    "AdaptiveAvgPool2DBackward0",
+    shape=_windows,
+    self=lambda grad, self: _adaptive_avg_pool2d_backward(_checked(grad, "adaptive_avg_pool2d_backward"), self),
 )
 def _adaptive_avg_pool2d(self: Array, output_size: Sizes) -> Array:
     return _average(self, output_size, channel_last(self, 2))
@@ -142,7 +154,9 @@ def _adaptive_avg_pool3d_backward(self: Array, input: Array) -> Array:
 
 
 @primitive(
-    "AdaptiveAvgPool3DBackward0", shape=_windows, self=lambda grad, self: _adaptive_avg_pool3d_backward(grad, self)
+    "AdaptiveAvgPool3DBackward0",
+    shape=_windows,
+    self=lambda grad, self: _adaptive_avg_pool3d_backward(_checked(grad, "adaptive_avg_pool3d_backward"), self),
 )
 def _adaptive_avg_pool3d(self: Array, output_size: Sizes) -> Array:
     if self.dtype.itemsize == 2:
@@ -195,7 +209,9 @@ def _adaptive_max_pool2d_backward(self: Array, input: Array, indices: Array) -> 
 @primitive(
     "AdaptiveMaxPool2DBackward0",
     shape=_windows_with_indices,
-    self=lambda grad, self, result1: _adaptive_max_pool2d_backward(grad, self, result1),
+    self=lambda grad, self, result1: _adaptive_max_pool2d_backward(
+        _checked(grad, "adaptive_max_pool2d_backward"), self, result1
+    ),
 )
 @in_single
 def _adaptive_max_pool2d(self: Array, output_size: Sizes) -> Any:
@@ -215,7 +231,9 @@ def _adaptive_max_pool3d_backward(self: Array, input: Array, indices: Array) -> 
 @primitive(
     "AdaptiveMaxPool3DBackward0",
     shape=_windows_with_indices,
-    self=lambda grad, self, result1: _adaptive_max_pool3d_backward(grad, self, result1),
+    self=lambda grad, self, result1: _adaptive_max_pool3d_backward(
+        _checked(grad, "adaptive_max_pool3d_backward"), self, result1
+    ),
 )
 @in_single
 def _adaptive_max_pool3d(self: Array, output_size: Sizes) -> Any:

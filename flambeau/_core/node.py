@@ -356,8 +356,13 @@ class OpNode(Node):
         """The saved values by name, tensors unpacked and checked."""
         return {name: self._value(name) for name in self.saved_names}
 
-    def apply(self, grads: list[Any], edges: Sequence[Any] | None = None) -> Sequence[Any]:
-        """The gradients of the inputs; of those alone that have an edge in `edges`, if that is given."""
+    def apply(
+        self, grads: list[Any], edges: Sequence[Any] | None = None, values: dict[str, Any] | None = None
+    ) -> Sequence[Any]:
+        """The gradients of the inputs; of those alone that have an edge in `edges`, if that is given.
+
+        `values`: what was saved, where it is unpacked already. Hooks see each saved tensor unpacked once.
+        """
         if edges is None:
             edges = self.edges
         if self.joint is not None:
@@ -371,23 +376,16 @@ class OpNode(Node):
         if self.list_input is not None:
             return self._apply_to_list(grad, edges)
         backend = grad._kind.backend
-        if (grad._array.size >= LARGE or backend.costs_per_call) and (in_one_pass := backend.in_one_pass) is not None:
-            done: Sequence[Any] | None = in_one_pass(self, grad, self.saved(), edges)
+        large = values is None and (grad._array.size >= LARGE or backend.costs_per_call)
+        if large and (in_one_pass := backend.in_one_pass) is not None:
+            values = self.saved()
+            done: Sequence[Any] | None = in_one_pass(self, grad, values, edges)
             if done is not None:
                 return done
-        results: list[Any] = []
-        for entry, edge in zip(self.formulas, edges):  # noqa: B905  (as many by construction)
-            if edge is None or entry is None:
-                results.append(None)
-                continue
-            formula, names = entry
-            if not names:
-                results.append(formula(grad))
-            elif len(names) == 1:
-                results.append(formula(grad, self._value(names[0])))
-            else:
-                results.append(formula(grad, *[self._value(name) for name in names]))
-        return results
+        entries = [None if edge is None else entry for entry, edge in zip(self.formulas, edges, strict=True)]
+        if values is None:
+            values = {name: self._value(name) for entry in entries if entry is not None for name in entry[1]}
+        return [None if entry is None else entry[0](grad, *[values[name] for name in entry[1]]) for entry in entries]
 
     def _value(self, name: str) -> Any:
         """What was saved as `name`, tensors unpacked and checked."""
@@ -422,6 +420,14 @@ class OpNode(Node):
                         item.release()
             elif (type(value) is float or type(value) is int) and name in self.op.tensor_names:
                 setattr(self, name, FREED_NUMBER)  # the number in x * 2 counts as a saved tensor
+
+    def pack_saved(self, pack: Callable[[Any], Any], unpack: Callable[[Any], Any]) -> None:
+        """Hand the saved tensors to hooks that did not see them when they were saved."""
+        for name in self.held_names:
+            value = getattr(self, name)
+            for item in value if type(value) is list else [value]:
+                if type(item) is SavedTensor:
+                    item._pack(pack, unpack, self)
 
     def __getattr__(self, attribute: str) -> Any:
         if attribute.startswith(("_saved_", "_raw_saved_")):

@@ -25,7 +25,7 @@ def one_by_one(*names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
             for position, name in positions:
                 given: Any = args[position] if position < len(args) else kwargs.get(name)
                 if isinstance(given, Tensor) and given.stands_for_many:
-                    results: R = given._one_by_one(function, args, kwargs)
+                    results: R = given._one_by_one(run, args, kwargs)
                     return results
             return function(*args, **kwargs)
 

@@ -109,7 +109,7 @@ def _grad(outputs: Sequence[Tensor], inputs: Sequence[Tensor], seeds: Sequence[T
     """`autograd.grad` with zeros for what does not matter."""
     from ..autograd import grad
 
-    pairs = [(output, seed) for output, seed in zip(outputs, seeds, strict=True) if output.requires_grad]
+    pairs = [(output, seed) for output, seed in zip(outputs, seeds, strict=True) if output._edge() is not None]
     found: Sequence[Any] = [None] * len(inputs)
     if pairs:
         found = grad(

@@ -321,7 +321,7 @@ def jacrev(
         start = 0
         for each, size in zip(outputs, sizes, strict=True):
             block = [
-                column.narrow(0, start, size).reshape(*each.shape, *given.shape)
+                column.narrow(0, start, size).reshape((*each.shape, *given.shape))
                 for column, given in zip(columns, inputs, strict=True)
             ]
             blocks.append(tree_unflatten(block, structure))
@@ -366,7 +366,7 @@ def jacfwd(func: Func, argnums: Argnums = 0, has_aux: bool = False, *, randomnes
             block = []
             start = 0
             for given, size in zip(inputs, sizes, strict=True):
-                block.append(row.narrow(-1, start, size).reshape(*each.shape, *given.shape))
+                block.append(row.narrow(-1, start, size).reshape((*each.shape, *given.shape)))
                 start += size
             blocks.append(tree_unflatten(block, structure))
         jacobian = tree_unflatten(blocks, pushforward.output_structure)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._core.tensor import Tensor
+from .._dispatch.public.overloads import OpOverload
+from ..ops import aten
 from ._python_dispatch import TorchDispatchMode
 from ._pytree import tree_map
 
@@ -41,6 +43,8 @@ class _Keeping(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         options = kwargs or {}
         result = func(*args, **options)
+        if func is aten.detach.default:  # the second run takes tensors out of the graph more often
+            return result
         context = SelectiveCheckpointContext(is_recompute=False, op_output=result)
         kept = _is_kept(self.policy(context, func, *args, **options))
         self.storage[func].append(tree_map(_apart, result) if kept else _NOT_KEPT)
@@ -56,7 +60,7 @@ class _Finding(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         decided = self.storage.get(func)
-        if decided is None:  # the second run has steps of its own, such as taking inputs out of the graph
+        if decided is None:
             return func(*args, **(kwargs or {}))
         if not decided:
             raise RuntimeError(
@@ -106,6 +110,12 @@ def create_selective_checkpoint_contexts(
     if callable(policy_fn_or_list):
         policy = policy_fn_or_list
     elif isinstance(policy_fn_or_list, list):
+        for each in policy_fn_or_list:
+            if not isinstance(each, OpOverload):
+                raise ValueError(
+                    f"Expected op in `policy_fn_or_list` to be an OpOverload but got: {each} of type {type(each)}. "
+                    "Name one overload of an operator, such as torch.ops.aten.mm.default."
+                )
         listed = set(policy_fn_or_list)
         policy = lambda context, func, *args, **kwargs: func in listed  # noqa: E731
     else:

@@ -17,6 +17,7 @@ from contextvars import ContextVar
 from typing import Any
 
 import flambeau
+from flambeau._core.modes import THREAD
 from flambeau._core.tensor import Tensor
 from flambeau._dispatch.arguments.autocast import AutocastState
 from flambeau.autograd.function import Function
@@ -246,14 +247,15 @@ class _SaveInputs(Function):
     def backward(ctx: Any, *gradients: Tensor) -> Any:
         raise AssertionError("no gradient flows through the node that holds a checkpoint's inputs")
 
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        return None
+
 
 class _Placeholder:
-    """Stands in the graph for a saved tensor; `value` is there between the second run and its use."""
+    """Stands in the graph for a saved tensor."""
 
-    __slots__ = ("__weakref__", "value")
-
-    def __init__(self) -> None:
-        self.value: Tensor | None = None
+    __slots__ = ("__weakref__",)
 
 
 class _StopRecomputation(BaseException):
@@ -269,6 +271,7 @@ class _Frame:
         self.debug = debug
         self.early_stop = early_stop
         self.placeholders: list[weakref.ref[_Placeholder]] = []
+        self.recomputed: weakref.WeakKeyDictionary[Any, _Recomputed] = weakref.WeakKeyDictionary()
         self.saved: list[dict[str, Any]] = []
         self.forward_finished = False
 
@@ -279,21 +282,28 @@ class _Frame:
         return placeholder
 
     def unpack(self, placeholder: _Placeholder) -> Tensor:
-        # The value goes with its use: what backward is done with is freed, and a second backward runs once more.
+        # The value goes with its use: what a backward pass is done with is freed, and a second one runs once more.
         group = _GROUP.get()
-        if placeholder.value is None:
-            if group is not None and self in group:
+        task = group or THREAD.modes.backward_pass or _OutsideBackward()
+        values = self.recomputed.get(task)
+        if values is None or placeholder not in values:
+            if group is not None and values is not None:
                 raise CheckpointError(
-                    "torch.utils.checkpoint: a saved tensor is used a second time under one GraphExecGroup, whose "
-                    "backward passes must not overlap"
+                    "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once. "
+                    "The backward passes under one GraphExecGroup must not overlap: no two may use one saved tensor."
                 )
-            _Recomputation(self).run()
-            if group is not None:
-                group.add(self)
-        value, placeholder.value = placeholder.value, None
-        if value is None:
-            raise CheckpointError("torch.utils.checkpoint: the recomputation did not save a tensor that backward needs")
-        return value
+            values = weakref.WeakKeyDictionary()
+            _Recomputation(self, values).run()
+            self.recomputed[task] = values
+        return values.pop(placeholder)
+
+
+_Recomputed = weakref.WeakKeyDictionary[_Placeholder, Tensor]
+"""What a second run has saved and the backward pass has not used yet."""
+
+
+class _OutsideBackward:
+    """Stands for the backward pass where somebody looks at a saved tensor while none runs."""
 
 
 def _describe(tensor: Tensor, debug: bool) -> dict[str, Any]:
@@ -307,8 +317,9 @@ def _describe(tensor: Tensor, debug: bool) -> dict[str, Any]:
 class _Recomputation:
     """One second run of a frame."""
 
-    def __init__(self, frame: _Frame) -> None:
+    def __init__(self, frame: _Frame, values: _Recomputed) -> None:
         self.frame = frame
+        self.values = values
         self.saved: list[dict[str, Any]] = []
 
     def run(self) -> None:
@@ -331,7 +342,7 @@ class _Recomputation:
         self.saved.append(_describe(tensor, self.frame.debug))
         placeholder = self.frame.placeholders[position]()
         if placeholder is not None:
-            placeholder.value = tensor.detach()
+            self.values[placeholder] = tensor.detach()
         if self.frame.early_stop and position + 1 == expected:
             raise _StopRecomputation
         return tensor.detach()
@@ -409,8 +420,7 @@ def _checkpoint_by_hooks(
     return result
 
 
-_GROUP: ContextVar[weakref.WeakSet[_Frame] | None] = ContextVar("graph_exec_group", default=None)
-"""The calls that ran a second time under the group in use."""
+_GROUP: ContextVar[GraphExecGroup | None] = ContextVar("graph_exec_group", default=None)
 
 
 class GraphExecGroup:
@@ -422,7 +432,7 @@ class GraphExecGroup:
     def __enter__(self) -> None:
         if _GROUP.get() is not None:
             raise RuntimeError("GraphExecGroup contexts cannot be nested")
-        self._token = _GROUP.set(weakref.WeakSet())
+        self._token = _GROUP.set(self)
 
     def __exit__(self, *exception: object) -> None:
         _GROUP.reset(self._token)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import importlib
 import weakref
@@ -422,3 +423,99 @@ def test_sequential_errors() -> None:
             checkpoint_sequential([flambeau.exp, flambeau.log], segments, x, use_reentrant=False)
     with pytest.raises(ValueError, match="Unexpected keyword arguments: debug"):
         checkpoint_sequential([flambeau.exp], 1, x, use_reentrant=False, debug=True)
+
+
+_NORMS: dict[str, Callable[[Any], tuple[Callable[..., Any], list[Any]]]] = {
+    "module": lambda T: _with_statistics(T.nn.BatchNorm1d(3)),
+    "instances": lambda T: _with_statistics(T.nn.InstanceNorm1d(3, affine=True, track_running_stats=True)),
+    "before another op": lambda T: _followed(T, T.nn.BatchNorm1d(3)),
+    "function": lambda T: _functional(T, T.zeros(3), T.ones(3)),
+}
+
+
+def _with_statistics(norm: Any) -> Any:
+    return norm, [norm.running_mean, norm.running_var]
+
+
+def _followed(T: Any, norm: Any) -> Any:
+    return T.nn.Sequential(norm, T.nn.Tanh()), [norm.running_mean, norm.running_var]
+
+
+def _functional(T: Any, mean: Any, variance: Any) -> Any:
+    return lambda x: T.native_batch_norm(x, None, None, mean, variance, True, 0.1, 1e-5)[0], [mean, variance]
+
+
+@pytest.mark.parametrize("early_stop", [True, False])
+@pytest.mark.parametrize("name", _NORMS)
+@differential
+def test_both_runs_move_running_statistics(T: Any, name: str, early_stop: bool) -> Any:
+    """Also where the normalisation is the last op, after which the second run stops."""
+    function, statistics = _NORMS[name](T)
+    x = T.arange(24.0).reshape(2, 3, 4).requires_grad_()
+    checkpoints(T).checkpoint(function, x, use_reentrant=False, early_stop=early_stop).square().sum().backward()
+    return statistics, x.grad
+
+
+_SHARED: dict[str, Callable[[Any], Callable[[Any], Any]]] = {
+    "mul": lambda T: lambda x: x * x,
+    "where": lambda T: lambda x: T.where(x > 0, x, x),
+    "mse": lambda T: lambda x: T.nn.functional.mse_loss(x, x * 0),
+    "large": lambda T: lambda x: T.nn.functional.mse_loss(x.expand(40000, 2), x.expand(40000, 2) * 0),
+    "lerp": lambda T: lambda x: T.lerp(x, x, x),
+    "attention": lambda T: lambda x: T.nn.functional.scaled_dot_product_attention(*[x.reshape(1, 1, 2, 1)] * 3),
+}
+
+
+@pytest.mark.parametrize("name", _SHARED)
+@differential
+def test_a_saved_tensor_is_unpacked_once(T: Any, name: str) -> Any:
+    """Where several formulas of a node need it: hooks see one unpacking, a checkpoint runs a second time only once."""
+    runs, unpacked = [], []
+    function = _SHARED[name](T)
+    x = leaf(T, 1, 2)
+    checkpoints(T).checkpoint(lambda x: (runs.append(1), function(x))[1], x, use_reentrant=False).sum().backward()
+    with T.autograd.graph.saved_tensors_hooks(lambda each: each, lambda each: (unpacked.append(1), each)[1]):
+        function(x).sum().backward()
+    return len(runs), len(unpacked) if name in ("where", "mse") else None
+
+
+@differential
+def test_each_backward_pass_has_a_second_run_of_its_own(T: Any) -> Any:
+    runs = []
+
+    def function(x: Any, y: Any) -> Any:
+        runs.append(1)
+        return x.exp().sin(), y.sin().exp()
+
+    x, y = leaf(T, 1, 2), leaf(T, 3)
+    first, second = checkpoints(T).checkpoint(function, x, y, use_reentrant=False)
+    first.sum().backward()
+    after_one = len(runs)
+    second.sum().backward()
+    return after_one, len(runs), x.grad, y.grad
+
+
+@differential
+def test_under_forward_mode(T: Any) -> Any:
+    forward_ad = T.autograd.forward_ad
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(T.ones(2), T.tensor([1.0, 2.0]))
+        return forward_ad.unpack_dual(checkpoints(T).checkpoint(T.sin, dual, use_reentrant=False)).tangent
+
+
+@differential
+def test_selective_policies_are_not_asked_about_detaching(T: Any) -> Any:
+    module = checkpoints(T)
+    asked = []
+
+    def policy(context: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+        asked.append(str(func))
+        return module.CheckpointPolicy.MUST_SAVE
+
+    x = leaf(T, 1, 2)
+    contexts = functools.partial(module.create_selective_checkpoint_contexts, policy)
+    module.checkpoint(
+        lambda x: (x.sin() * x.detach()).cos(), x, use_reentrant=False, context_fn=contexts
+    ).sum().backward()
+    wrong = [outcome(lambda op=op: module.create_selective_checkpoint_contexts([op])) for op in (T.ops.aten.mm, "mm")]
+    return asked, x.grad, wrong

@@ -43,16 +43,31 @@ def _apply_of(node_type: type[OpNode]) -> Callable[..., Any]:
         lines += ["grad = grads[0]", "if grad is None:", "    return generic(self, grads, edges)"]
         if node_type.op.fuses and not node_type.op.is_view:  # what moves no element has nothing to compute
             lines += _in_one_pass(node_type, edges)
+        users = _users(node_type)
+        for name, positions in users.items():
+            if len(positions) > 1:  # unpacked once, as hooks expect
+                lines.append(f"if {' or '.join(f'e{number} is not None' for number in positions)}:")
+                lines += [f"    {line}" for line in _value(node_type, name)]
         for number, entry in enumerate(node_type.formulas):
             lines.append(f"r{number} = None")
             if entry is None:
                 continue
             names[f"formula{number}"], taken = entry
             lines.append(f"if e{number} is not None:")
-            lines += [f"    {line}" for name in taken for line in _value(node_type, name)]
+            alone = [name for name in taken if len(users[name]) == 1]
+            lines += [f"    {line}" for name in alone for line in _value(node_type, name)]
             lines.append(f"    r{number} = formula{number}({', '.join(['grad', *map(_local, taken)])})")
         lines.append(f"return ({''.join(f'r{number}, ' for number in range(len(edges)))})")
     return written("apply", "self, grads, edges=None", lines, f"apply of {node_type.__name__}", names)
+
+
+def _users(node_type: type[OpNode]) -> dict[str, list[int]]:
+    """For each name of what was saved, the numbers of the formulas that take it."""
+    users: dict[str, list[int]] = {}
+    for number, entry in enumerate(node_type.formulas):
+        for name in () if entry is None else entry[1]:
+            users.setdefault(name, []).append(number)
+    return users
 
 
 def _apply_to_list_of(node_type: type[OpNode]) -> Callable[..., Any]:
@@ -75,9 +90,10 @@ def _in_one_pass(node_type: type[OpNode], edges: list[str]) -> list[str]:
         "backend = grad._kind.backend",
         "if (grad._array.size >= LARGE or backend.costs_per_call) and backend.in_one_pass is not None:",
         *(f"    {line}" for name in node_type.saved_names for line in _value(node_type, name)),
-        f"    done = backend.in_one_pass(self, grad, {{{values}}}, ({''.join(f'{each}, ' for each in edges)}))",
-        "    if done is not None:",
-        "        return done",
+        f"    values = {{{values}}}",
+        f"    wanted = ({''.join(f'{each}, ' for each in edges)})",
+        "    done = backend.in_one_pass(self, grad, values, wanted)",
+        "    return generic(self, grads, wanted, values) if done is None else done",
     ]
 
 

@@ -14,6 +14,7 @@ from ..._core.modes import THREAD
 from ..._core.process.caller import warn_of_old_name
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive, several
+from ..._dispatch.gradients.needed import needs_gradient
 from ..._dispatch.public.protocol import write_out
 from ..._dispatch.public.registry import public
 from ..._dispatch.public.return_types import named, return_type
@@ -44,8 +45,7 @@ LSTSQ = return_type("linalg_lstsq", ("solution", "residuals", "rank", "singular_
 
 def _needs_vectors(tensor: Tensor) -> bool:
     """Whether values alone do not do: their derivatives are made of the vectors."""
-    modes = THREAD.modes
-    return modes.forward_level >= 0 or (modes.grad and tensor.requires_grad)
+    return THREAD.modes.forward_level >= 0 or needs_gradient(tensor)
 
 
 def _real(tensor: Any) -> Any:
@@ -154,7 +154,9 @@ _PHASE_TOLERANCE = 1e-2
 
 def _refuse_phase(name: str, what: str, diagonal: Tensor) -> None:
     """Complex vectors are unique up to a phase: a function of them that depends on it has no derivative."""
-    if not diagonal._kind.dataless and read(np.abs(diagonal._array).max(initial=0) > _PHASE_TOLERANCE):
+    if diagonal._kind.dataless or diagonal.stands_for_many:  # PyTorch does not look at examples either
+        return
+    if read(np.abs(diagonal._array).max(initial=0) > _PHASE_TOLERANCE):
         raise RuntimeError(
             f"{name}: The {what} in the complex case are specified up to multiplication by e^{{i phi}}. The specified "
             "loss function depends on this quantity, so it is ill-defined."

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..._core.dtype import float32, float64
 from ..._core.tensor import Tensor
+from ..._dispatch.gradients.needed import needs_gradient
 from ..._dispatch.public.registry import public
 from ..random.draws import randn
 from ..shape.join import cat, stack
@@ -168,8 +169,7 @@ def lobpcg(
     given = (ortho_iparams, ortho_fparams, ortho_bparams)
     bare: list[Any] = [None if each is None else each.detach() for each in (A, B, X, iK)]
     found = (_one if A.dim() == 2 else _batch)(bare[0], bare[1], bare[2], bare[3], options, given)
-    recorded = A.requires_grad or (B is not None and B.requires_grad)
-    return _with_gradients(A, B, found[1], largest is not False) if recorded else found
+    return _with_gradients(A, B, found[1], largest is not False) if needs_gradient(A, B) else found
 
 
 def _batch(A: Any, B: Any, X: Any, iK: Any, options: Any, given: Any) -> tuple[Tensor, Tensor]:

@@ -19,6 +19,7 @@ from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._dispatch.arguments.precision import in_single
 from ..._dispatch.composite import derivative
 from ..._dispatch.dispatch import Array, primitive, several
+from ..._dispatch.gradients.needed import needs_gradient
 from ..._dispatch.public.protocol import CASTING
 from ..._dispatch.public.registry import public
 from ..random.dropout import dropout, kept_factors
@@ -191,7 +192,7 @@ def _fits_one_op(query: Tensor, key: Any, value: Any, attn_mask: Any, dropout_p:
     return (
         len(given) in (2, 4)
         and all(size in (1, full) for size, full in zip(given[::-1], wanted[::-1], strict=False))
-        and not (attn_mask.requires_grad and THREAD.modes.grad)
+        and not needs_gradient(attn_mask)
     )
 
 
@@ -291,7 +292,7 @@ def _is_small(query: Tensor, key: Tensor, value: Tensor, attn_mask: Any) -> bool
     fits = len(given) <= len(scores) and all(
         size in (1, full) for size, full in zip(given[::-1], scores[::-1], strict=False)
     )
-    return fits and not (attn_mask.requires_grad and modes.grad)
+    return fits and not needs_gradient(attn_mask)
 
 
 _MANY_SCORES = 1 << 16
@@ -358,7 +359,7 @@ def _reads_shared_heads(query: Tensor, key: Tensor, value: Tensor) -> bool:
     """Whether the device's kernel reads a head as often as it is shared: what nobody differentiates is not copied."""
     if not query._kind.backend.costs_per_call or "FLASH_ATTENTION" not in ENABLED:
         return False
-    return not (THREAD.modes.grad and any(each.requires_grad for each in (query, key, value)))
+    return not needs_gradient(query, key, value)
 
 
 def _shared_heads(query: Any, key: Any, value: Any) -> tuple[Any, Any]:

@@ -123,6 +123,8 @@ def _convolution_gradients(
     of_input, of_weight, of_bias = _convolution_backward(
         grads[0], input, weight, stride, padding, dilation, transposed, output_padding, groups, needed
     )
+    if needed[2] and of_bias._array.shape != bias_sym_sizes_opt:  # no channel came out, of inputs that have none
+        of_bias = grads[0].new_zeros(bias_sym_sizes_opt)
     return [of_input if needed[0] else None, of_weight if needed[1] else None, of_bias if needed[2] else None]
 
 
@@ -161,8 +163,10 @@ def _second_gradients(
     transposed: bool,
     output_padding: Shape,
     groups: int,
+    output_mask: tuple[bool, ...],
 ) -> list[Any]:
-    of_input, of_weight, of_bias = grads
+    # Of what was not asked for there are empty results; forward mode differentiates by these too.
+    of_input, of_weight, of_bias = (each if asked else None for each, asked in zip(grads, output_mask, strict=True))
     options = (stride, padding, dilation, transposed, output_padding, groups)
     result: list[Any] = [None, None, None]
     if needed[0]:

@@ -91,6 +91,8 @@ def check_shapes(input: Shape, weight: Shape, bias: Shape | None, geometry: Geom
         )
     if 0 in weight[2:]:
         raise RuntimeError(f"the kernel must not be empty, but got weight of size {list(weight)}")
+    if transposed and not outputs and 0 not in input:
+        raise RuntimeError(f"non-empty weight tensor expected, but got weight of size {list(weight)}")
 
 
 def check_sizes(input: Shape, weight: Shape, geometry: Geometry, transposed: bool, output_padding: Shape) -> None:

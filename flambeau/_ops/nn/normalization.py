@@ -10,6 +10,7 @@ import numpy as np
 from ..._core.dtype import uint8
 from ..._core.geometry.layout import in_format_of
 from ..._core.modes import THREAD
+from ..._core.node import OpNode
 from ..._core.tensor import Tensor
 from ..._dispatch.composite import derivative
 from ..._dispatch.dispatch import Array, Primitive, primitive
@@ -184,12 +185,37 @@ def _normalised(
                 )
     if not isinstance(momentum, (int, float)):
         raise TypeError(f"batch_norm(): argument 'momentum' (position 7) must be float, not {type(momentum).__name__}")
-    result, mean, rstd, variance = op(input, weight, bias, running_mean, running_var, training, eps, kept)
-    if training and running_mean is not None and running_var is not None:
-        _move_both(running_mean, running_var, mean, variance, momentum, input._array.size)
+    run = _packed_last if THREAD.modes.saved_hooks and not input.stands_for_many else _moving
+    args = input, weight, bias, running_mean, running_var, training, eps, kept
+    result, mean, rstd, variance = run(op, args, momentum)
     if not training and input._kind.dataless:  # there these two have a shape all the same
         mean = rstd = input.new_empty(variance._array.shape, dtype=mean.dtype)
     return result, mean, rstd
+
+
+def _moving(op: Primitive[..., tuple[Tensor, ...]], args: tuple[Any, ...], momentum: float) -> tuple[Tensor, ...]:
+    """The results of `op`, after it has moved the running statistics."""
+    input, _, _, running_mean, running_var, training, *_ = args
+    results = op(*args)
+    if training and running_mean is not None and running_var is not None:
+        _move_both(running_mean, running_var, results[1], results[3], momentum, input._array.size)
+    return results
+
+
+def _packed_last(op: Primitive[..., tuple[Tensor, ...]], args: tuple[Any, ...], momentum: float) -> tuple[Tensor, ...]:
+    """`_moving`, where hooks see the saved tensors last: as in PyTorch, a checkpoint that stops there has moved the
+    statistics.
+    """
+    modes = THREAD.modes
+    hooks, modes.saved_hooks = modes.saved_hooks, []
+    try:
+        results = _moving(op, args, momentum)
+    finally:
+        modes.saved_hooks = hooks
+    node = results[0]._grad_fn
+    if isinstance(node, OpNode):
+        node.pack_saved(*hooks[-1])
+    return results
 
 
 def _with_statistics(*args: Any) -> tuple[Any, Any, Any]:

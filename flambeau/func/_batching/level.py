@@ -86,8 +86,11 @@ class BatchedTensor(Wrapper):
         """A new tensor for each example, as `zeros_like` and `new_empty` make them: it may be written to."""
         from ..._ops.create.constants import filled
 
+        shape = (self.level.size, *shape)
         with self.level.outside():
-            return self.level.wrapped(filled((self.level.size, *shape), kind, value))
+            inner = self.value  # of an outer level too: what is made has its examples as well
+            made = inner._filled_alike(shape, kind, value) if inner.stands_for_many else filled(shape, kind, value)
+            return self.level.wrapped(made)
 
     def _become(self, other: Tensor) -> None:
         """Take the shape and the examples of a view of this tensor."""

@@ -65,21 +65,22 @@ def _convolution(level: Vmap, op: Op, args: Sequence[Any]) -> Any:
 
 @rule("convolution_backward")
 def _convolution_backward(level: Vmap, op: Op, args: Sequence[Any]) -> Any:
-    grad, input, weight, *geometry, groups, mask, compute = args
+    grad, input, weight, stride, padding, dilation, transposed, output_padding, groups, mask, *rest = args
+    geometry = (stride, padding, dilation, transposed, output_padding)
     kept = rank(weight) - 1
     of_input = of_weight = of_bias = None
     if mask[0]:
         only = (True, False, False)
         if not level.has(weight):
             grads, lead = folded(level, grad, kept)
-            found = op(grads, folded(level, input, kept)[0], weight, *geometry, groups, only, compute)[0]
+            found = op(grads, folded(level, input, kept)[0], weight, *geometry, groups, only, *rest)[0]
             of_input = unfolded(found, lead)
         else:
             given = _as_channels(level, grad), _as_channels(level, input), _as_rows(level, weight)
-            of_input = _from_channels(level, op(*given, *geometry, groups * level.size, only, compute)[0])
+            of_input = _from_channels(level, op(*given, *geometry, groups * level.size, only, *rest)[0])
     if mask[1]:
         given = _as_channels(level, grad), _as_channels(level, input), _as_rows(level, weight)
-        found = op(*given, *geometry, groups * level.size, (False, True, False), compute)[1]
+        found = op(*given, *geometry, groups * level.size, (False, True, False), *rest)[1]
         of_weight = found.reshape(level.size, *weight._array.shape)
     if mask[2]:
         value = level.front(grad)

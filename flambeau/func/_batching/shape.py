@@ -25,7 +25,7 @@ give(along("dim", extra=1), *_both("unsqueeze"), "unsqueeze_")
 give(along("dim1", "dim2"), *_both("diagonal"))
 give(along("dim1", "dim2", extra=1), "diag_embed")
 give(along("dims"), "flip", "rot90")
-give(along("dim", sizes="input_sizes"), "select_backward", "slice_backward", "unfold_backward")
+give(along("dim", sizes="input_sizes"), "select_backward", "slice_backward")
 give(along("dim1", "dim2", sizes="input_sizes"), "diagonal_backward")
 give(along("dim"), "select_scatter", "slice_scatter")
 give(along("dim1", "dim2"), "diagonal_scatter")
@@ -44,8 +44,16 @@ def _size(level: Vmap, tensor: Any, size: Sequence[int]) -> tuple[int, ...]:
 def _unfold(level: Vmap, op: Op, args: Sequence[Any]) -> Any:
     tensor, dim, size, step = args
     if not rank(tensor):
-        return tensor.value.reshape(level.size, 1)
+        return tensor.value.unsqueeze(1)[:, :size]
     return op(tensor.value, shift(dim, rank(tensor)), size, step)
+
+
+@rule("unfold_backward")
+def _unfold_backward(level: Vmap, op: Op, args: Sequence[Any]) -> Any:
+    grad, sizes, dim, size, step = args
+    if not sizes:
+        return grad.value.sum(1)
+    return op(grad.value, (level.size, *sizes), shift(dim, len(sizes)), size, step)
 
 
 @rule("view", "reshape_alias", "unsafe_view", "view_copy")

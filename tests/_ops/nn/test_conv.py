@@ -243,6 +243,33 @@ def test_nothing_to_convolve(T: Any) -> Any:
     )
 
 
+@pytest.mark.parametrize("bias", [True, False])
+@differential
+def test_forward_over_reverse(T: Any, bias: bool) -> Any:
+    """Tangents of gradients, of which some were not asked for."""
+    forward_ad = T.autograd.forward_ad
+    x, weight = (T.sin(T.arange(1.0, 1 + size)).reshape(1, 2, -1).double() for size in (10, 6))
+    shift = T.ones(1, dtype=T.float64)
+    results = []
+    for wanted in ((0,), (1,), (0, 1)):
+        with forward_ad.dual_level():
+            leaves = [each.clone().requires_grad_() for each in (x, weight)]
+            duals = [forward_ad.make_dual(each, each.detach().cos()) for each in leaves]
+            result = T.conv1d(*duals, shift if bias else None, padding=1)
+            found = T.autograd.grad((result**2).sum(), [duals[each] for each in wanted], create_graph=True)
+            results += [forward_ad.unpack_dual(each).tangent.detach().tolist() for each in found]
+    return results
+
+
+@differential
+def test_no_channels(T: Any) -> Any:
+    """Without input channels no channel comes out, and the bias has a gradient of zeros."""
+    x, weight, bias = (T.ones(*shape, requires_grad=True) for shape in ((1, 0, 3), (3, 0, 2), (3,)))
+    result = T.conv1d(x, weight, bias)
+    of_nothing = outcome(lambda: T.conv_transpose1d(T.ones(1, 2, 3), T.ones(2, 0, 2)), "non-empty")
+    return result, T.autograd.grad(result.sum(), (x, weight, bias)), of_nothing
+
+
 @differential
 def test_even_kernels_warn(T: Any) -> Any:
     def convolve() -> Any:

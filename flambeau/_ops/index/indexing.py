@@ -576,14 +576,14 @@ def _add_rows(table: Array, table_shape: Shape, rows: Array, values: Array, narr
     sum_type = FLOAT32 if narrow_float else table.dtype
     if length < _LONG_ROW:
         if table.flags.c_contiguous and not narrow_float:
-            elements = rows if length == 1 else (rows[:, None] * length + np.arange(length)).reshape(-1)
+            elements = rows if length == 1 else (rows[:, None] * length + np.arange(length, like=rows)).reshape(-1)
             np.add.at(table.reshape(-1), elements, values.reshape(-1))
             return
         table_rows = math.prod(table_shape)
-        used: Array = np.arange(table_rows)
+        used: Array = np.arange(table_rows, like=rows)
         if table_rows > rows.size:
             used, rows = np.unique(rows, return_inverse=True)
-        sums = np.zeros((used.size, *values.shape[1:]), sum_type)
+        sums = np.zeros((used.size, *values.shape[1:]), sum_type, like=rows)
         _add_rows(sums, (used.size,), rows, values.astype(sum_type, copy=False), False)
     else:
         # Sorted, the values of one row are neighbours: a row that occurs once is copied, the others are summed.

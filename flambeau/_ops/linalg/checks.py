@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from ..._core.arrays.quick import joint_shape
+from ..._core.backend import read
 from ..._core.dtype import FLOAT, LEGACY_NAMES, complex64, complex128, float32, float64
 from ..._core.tensor import Tensor
-from ..._dispatch.host_read import host_read
+from ..._dispatch.host_read import check, host_read
 from ..._dispatch.op import Array
 from ..._dispatch.public.registry import export
 
@@ -99,6 +100,29 @@ def row_major(array: Any) -> Any:
     copied = np.empty(array.shape, array.dtype, like=array)
     copied[...] = array
     return copied
+
+
+@check("check_pivots")
+def check_pivots(pivots: Array, rows: int, caller: str) -> None:
+    """Refuse swaps of rows, counted from 1, with rows that are not there."""
+    if not pivots.size:
+        return
+    numbers = np.abs(pivots.astype(np.int64)) if caller == "ldl_solve" else pivots
+    low, high = read(numbers.min() < 1), read(numbers.max() > rows)
+    if caller == "lu_unpack" and (low or high):
+        raise RuntimeError(
+            "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the result "
+            f"of lu_factor? LU.size(-2) is {rows}"
+        )
+    if low or high:
+        rule = "be smaller or equal to LU.size(-2)" if high and not low else "be greater or equal to 1"
+        if caller == "ldl_solve":
+            rule = "satisfy |pivot| <= LD.size(-2)" if high and not low else "satisfy |pivot| >= 1"
+        factor = caller.replace("solve", "factor")
+        raise RuntimeError(
+            f"Pivots given to {caller} must all {rule}. Did you properly pass the result of {factor}? There are {rows} "
+            "rows"
+        )
 
 
 def column_major(array: Any) -> Any:

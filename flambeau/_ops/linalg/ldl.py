@@ -16,7 +16,7 @@ from ..._dispatch.gradients.undifferentiable import no_derivative
 from ..._dispatch.on_host import on_host
 from ..._dispatch.public.registry import public
 from ..._dispatch.public.return_types import named, return_type
-from .checks import batch_shape, check_floating, check_square, column_major, first_failure
+from .checks import batch_shape, check_floating, check_pivots, check_square, column_major, first_failure
 from .systems import solve_triangle
 
 LDL_FACTOR = return_type("linalg_ldl_factor", ("LD", "pivots"))
@@ -250,4 +250,5 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False)
     if pivots._kind.dtype.category != INTEGER:
         raise RuntimeError(f"{name}: Expected pivots to be integers. Got {LEGACY_NAMES[pivots._kind.dtype]}")
     batch_shape(name, LD, B)
+    check_pivots(pivots, sizes[0], "ldl_solve")
     return _ldl_solve(LD, pivots, B, hermitian)

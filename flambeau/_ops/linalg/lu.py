@@ -25,6 +25,7 @@ from .checks import (
     check_floating,
     check_kernel,
     check_matrix,
+    check_pivots,
     check_same_dtype,
     check_square,
     column_major,
@@ -260,11 +261,13 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
         raise RuntimeError(f"torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: {list(shape)}")
     if unpack_pivots and not given:
         raise RuntimeError("torch.lu_unpack: pivots are between 1 and LU.size(-2), but there is none")
+    if unpack_pivots:
+        check_pivots(LU_pivots, shape[-2], "lu_unpack")
     permutation, lower, upper = _lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots)
     return named(LU_UNPACK, (permutation.detach(), lower, upper))
 
 
-def _check_pivots(LU: Tensor, pivots: Tensor) -> None:
+def _check_pivot_shape(LU: Tensor, pivots: Tensor) -> None:
     if pivots._kind.dtype is not int32:
         raise RuntimeError(f"linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32, not {pivots.dtype}")
     shape, wanted = pivots._array.shape, LU._array.shape[:-1]
@@ -292,7 +295,8 @@ def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True,
     check_square(name, LU, "LU")
     check_same_dtype("linalg.lu_solve", LU, B)
     check_pair("linalg.lu_solve", LU, B, left)
-    _check_pivots(LU, pivots)
+    _check_pivot_shape(LU, pivots)
+    check_pivots(pivots, LU._array.shape[-2], "lu_solve")
     return _lu_solve(LU, pivots, B, left, adjoint)
 
 

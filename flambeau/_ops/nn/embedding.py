@@ -411,6 +411,10 @@ def _check_contents_of_bags(indices: Array, offsets: Array, rows: int) -> None:
             raise RuntimeError(
                 f"offsets[-1] can not be greater than input's length {count} but got offsets[-1] of {last}"
             )
+        if ((starts < 0) | (starts > count)).any():
+            raise IndexError(f"index out of range in self: the offsets of bags are from 0 to {count}")
+        if (np.diff(starts) < 0).any():
+            raise RuntimeError("Expected i < index_size to be true, but got false: the offsets of bags must not fall")
     wrong = np.flatnonzero((array < 0) | (array >= rows))
     if wrong.size:
         raise RuntimeError(

@@ -149,6 +149,17 @@ def _check_lengths(data: Tensor, lengths: Tensor, axis: int) -> None:
         )
 
 
+def _check_offsets(data: Tensor, offsets: Tensor, axis: int) -> None:
+    if offsets._kind.dataless:
+        return
+    array, size = every_element(offsets), data.shape[axis]
+    if read(np.any(np.diff(array) < 0)) or read(np.any(array < 0)) or read(np.any(array > size)):
+        raise RuntimeError(
+            "Expected segment_length >= 0 to be true, but got false: the offsets of segment_reduce rise, from 0 to at "
+            f"most {size}."
+        )
+
+
 @public(method=False)
 def segment_reduce(
     data: Tensor,
@@ -175,7 +186,9 @@ def segment_reduce(
     if segments is None:
         raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
     _check_segments(data, "lengths" if offsets is None else "offsets", segments, axis)
-    if offsets is None and not unsafe:
+    if offsets is not None:
+        _check_offsets(data, offsets, axis)
+    elif not unsafe:
         _check_lengths(data, segments, axis)
     if data._kind.dtype.category != FLOAT:
         raise NotImplementedError(f'"_segment_reduce_cpu" not implemented for {LEGACY_NAMES[data.dtype]!r}')

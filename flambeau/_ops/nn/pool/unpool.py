@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ...._core.backend import read
 from ...._core.dtype import FLOAT, int64
 from ...._core.geometry.moving_windows import channel_last
 from ...._core.process.determinism import alert_not_deterministic
@@ -16,7 +15,7 @@ from ...._core.tensor import Tensor
 from ...._dispatch.dispatch import Array, primitive
 from ...._dispatch.public.registry import public
 from ...reduce.reductions import no_kernel
-from .max_pool import picked
+from .max_pool import check_places, picked
 from .pool_window import Sizes, laid_out
 
 
@@ -27,12 +26,7 @@ def _placed(array: Any, indices: Any, output_size: Sizes, last: bool) -> Any:
     planes = math.prod(lead)
     result = np.zeros(planes * area, array.dtype, like=array)
     if array.size:
-        wrong = (indices < 0) | (indices >= area)
-        if read(wrong.any()):
-            raise RuntimeError(
-                f"Found an invalid max index: {indices[wrong][0]} (output volumes are of size "
-                f"{'x'.join(map(str, output_size))})"
-            )
+        check_places(indices, output_size)
         places = indices.reshape(planes, -1) + np.arange(planes, like=array).reshape(-1, 1) * area
         result[places.reshape(-1)] = array.reshape(-1)
     return laid_out(result.reshape(*lead, *output_size), last)

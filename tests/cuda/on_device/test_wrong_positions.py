@@ -27,7 +27,7 @@ def test_wrong_positions(name: str, size: int) -> None:
 def _raises(name: str, device: str, size: int, number: int) -> bool:
     """Whether a call fails, or a wait after it: several kernels may have found what is wrong, each wait tells one."""
     calls = (lambda: run(name, torch, device, size, number), *[torch.cuda.synchronize] * 9)
-    return any([_fails(each) for each in calls])
+    return True in [_fails(each) for each in calls]
 
 
 def _fails(call: Callable[[], Any]) -> bool:

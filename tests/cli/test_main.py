@@ -8,6 +8,7 @@ import json
 import platform
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,9 +24,9 @@ Capture = pytest.CaptureFixture[str]
 def test_help_and_version(capsys: Capture) -> None:
     status, out, _ = call(capsys, "--help")
     assert status == 0
-    for name in ("inspect", "convert", "run", "launch", "info", "Exit codes"):
+    for name in ("inspect", "convert", "run", "launch", "info", "explain", "Exit codes"):
         assert name in out
-    for name in ("inspect", "convert", "run", "launch", "info"):
+    for name in ("inspect", "convert", "run", "launch", "info", "explain"):
         status, out, _ = call(capsys, name, "--help")
         assert status == 0
         assert out.startswith(f"usage: flambeau {name}")
@@ -132,3 +133,25 @@ def test_words() -> None:
     assert (plural(1, "tensor"), plural(2000, "tensor")) == ("1 tensor", "2,000 tensors")
     assert printable("a\x1bb\n") == "a\\x1bb\\n"
     assert printable("x" * 300) == "x" * 197 + "..."
+
+
+def test_the_source_of_a_call_is_the_one_that_runs(capsys: Capture) -> None:
+    from flambeau._dispatch.call.primitive import CALLS
+    from flambeau._dispatch.op import OPS
+
+    a = flambeau.ones(2, 2)
+    for _ in range(CALLS + 1):
+        a.mm(a)
+    for name, function in (("mm", type(OPS["mm"]).__call__), ("exp", flambeau.exp), ("atan2", flambeau.atan2)):
+        status, out, _ = call(capsys, "explain", "op", name)
+        assert status == 0
+        scope: dict[str, Any] = {}
+        exec(compile(out.partition("# its kernel")[0], "shown", "exec"), scope)
+        shown = scope.get("__call__") or scope["made"]
+        code = shown.__code__ if name == "mm" else next(x for x in shown.__code__.co_consts if hasattr(x, "co_code"))
+        assert code.co_code == function.__code__.co_code
+        assert code.co_names == function.__code__.co_names
+    assert call(capsys, "explain", "op", "layer_norm")[1].count("output._grad_fn = None") == 1
+    status, _, error = call(capsys, "explain", "op", "ad")
+    assert status == 1
+    assert "perhaps add" in error

@@ -19,7 +19,7 @@ from ..gradients import recorder
 from ..gradients.recorder import edge_lines, listed, node_lines, operand, saved_lines, written
 from ..op import OPTIONAL_TENSOR
 from . import text
-from .text import is_recorded, needs_gradient, new_tensor, new_view
+from .text import indented, is_recorded, needs_gradient, new_tensor, new_view
 
 CALLS = 100
 """So often an op is called before its own function is written."""
@@ -33,6 +33,20 @@ def short_call(op: Any, long: Callable[..., Any], watched: bool = False) -> Call
     `watched`: its twin `watched_call`, for the modes in which a watcher looks on. Kernels have arrays, and call no ops:
     the modes may stay as they are while one runs.
     """
+    parameters, lines = _head_and_body(op, watched)
+    names = {**_NAMES, "long": long, "node_type": op.node_class}
+    name, title = ("watched_call", "watched call") if watched else ("__call__", "call")
+    return written(name, parameters, lines, f"{title} of {op.name}", names)
+
+
+def source(op: Any) -> str:
+    """The text of the short call of an op."""
+    parameters, lines = _head_and_body(op, watched=False)
+    return f"def __call__({parameters}):\n{indented(lines, 4)}\n"
+
+
+def _head_and_body(op: Any, watched: bool) -> tuple[str, list[str]]:
+    """The parameters and the lines of the short call of an op."""
     kernel = op.kernel
     while hasattr(kernel, "__wrapped__"):
         kernel = kernel.__wrapped__
@@ -75,9 +89,7 @@ def short_call(op: Any, long: Callable[..., Any], watched: bool = False) -> Call
     if watched:
         lines.append(told.format("output"))
     lines.append("return output")
-    names = {**_NAMES, "long": long, "node_type": op.node_class}
-    name, title = ("watched_call", "watched call") if watched else ("__call__", "call")
-    return written(name, ", ".join(["self", *arguments]), lines, f"{title} of {op.name}", names)
+    return ", ".join(["self", *arguments]), lines
 
 
 def _argument(arguments: list[str], position: int) -> str:

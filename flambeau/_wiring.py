@@ -19,6 +19,7 @@ _FUNCTIONS = {
     "converted": "_ops.tensor.convert:converted",
     "zeros_like": "_ops.create.like:zeros_like",
     "dispatch_by_class": "_dispatch.public.class_dispatch:watch",
+    "operator_body": "ops._bodies:body_of",
     "is_compiling": "compiler._entry:is_compiling",
     "run_on_sparse": "_ops.sparse.dispatch:run",
     "run_on_quantized": "_ops.quantized.dispatch:run",

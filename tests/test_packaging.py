@@ -26,7 +26,7 @@ VENDOR = re.compile(
     r"cudnn(?!_(?:enabled?|attention)\b|RnnBackward0\b)|\bnccl|\bmpi(?:4py)?\b",
     re.IGNORECASE,
 )
-FULL_OF_PYTORCHS_NAMES = {"parameter_types.py", "qconfig.py", "collect_env.py", "onednn.py"}
+FULL_OF_PYTORCHS_NAMES = {"qconfig.py", "collect_env.py", "onednn.py"}
 """Lists of PyTorch's operators, of its names of quantized engines, and of what its report on a machine has."""
 FOLDERS_ABOUT_VENDORS = {"_codegen", "_backends", "backends", "cuda", "distributed"}
 MACHINE_PATH = re.compile(r"(?<![\w.~/-])/(?:work|root|home|Users|tmp|opt)/[\w.-]+")

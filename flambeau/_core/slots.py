@@ -36,6 +36,8 @@ class Slots:
     """Zeros in the shape, layout and dtype of a tensor."""
     dispatch_by_class: Callable[[Any], None]
     """Let the class of a tensor, which has a `__torch_dispatch__`, run the operators that the tensor is given to."""
+    operator_body: Callable[[Any], Callable[..., Any] | None]
+    """`(schema)`: what takes all arguments of one of PyTorch's operators; None if nothing does."""
     is_compiling: Callable[[], bool]
     """Whether a program is being compiled."""
     run_on_sparse: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]

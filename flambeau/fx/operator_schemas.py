@@ -30,10 +30,10 @@ def get_signature_for_torch_op(op: Callable[..., Any], return_schemas: bool = Fa
     """The signatures that a function has; None if it cannot be asked for one."""
     target: Any = op
     if isinstance(target, (OpOverload, OpOverloadPacket)):
-        from .._dispatch.public.overloads import public_function
+        from ..ops._bodies import public_function
 
         name = target._name if isinstance(target, OpOverload) else target.__name__
-        target = public_function(name, None)
+        target = public_function(name)
     try:
         found = [inspect.signature(target)]
     except (TypeError, ValueError):

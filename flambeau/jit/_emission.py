@@ -10,8 +10,8 @@ from typing import Any
 from .._core.device import device, memory_format
 from .._core.tensor import Tensor
 from .._dispatch.op import Op
+from .._dispatch.public.explain import forms_of
 from .._dispatch.public.operator_forms import forms_of_functional
-from .._dispatch.public.parameter_types import FORMS
 from .._dispatch.public.registry import function_named
 from ._recording import Recording
 
@@ -47,7 +47,7 @@ def rule_for(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Rule |
         return functools.partial(_sized, name, 1)
     if name in _MADE:
         return functools.partial(_sized, name, 0)
-    if name not in FORMS or "out" in kwargs or name in ("item", "to", "tensor", "equal"):
+    if not forms_of(name) or "out" in kwargs or name in ("item", "to", "tensor", "equal"):
         return None
     return functools.partial(_direct, name)
 

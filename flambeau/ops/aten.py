@@ -8,23 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._dispatch.public.aten_names import OF_TENSORS, OF_TENSORS_OR_NUMBERS, OTHERS, PRIVATE, SAME
-from .._dispatch.public.overloads import COMPOSED, packet, public_function
-from .._dispatch.public.registry import namespace
-from . import _composed
-
-_find, __all__, _list = namespace("ops.aten")
-
-COMPOSED.update(
-    {n: each for n, each in vars(_composed).items() if getattr(each, "__module__", "") == _composed.__name__}
-)
-
-_OPERATORS = {*SAME, *OF_TENSORS, *OF_TENSORS_OR_NUMBERS, *(f"_{name}" for name in PRIVATE)} | {
-    entry.partition(".")[0] for each in OTHERS.values() for entry in ((each,) if isinstance(each, str) else each)
-}
+from .._dispatch.public.overloads import packet
+from .._dispatch.public.schemas import operators_of
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("__") or (name not in _OPERATORS and public_function(name, None) is None):
+    if name not in operators_of("aten"):
         raise AttributeError(f"'_OpNamespace' 'aten' object has no attribute '{name}'")
     return packet("aten", name)
+
+
+def __dir__() -> list[str]:
+    return sorted(operators_of("aten"))

@@ -2,44 +2,198 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
+from .._core.tensor import Tensor
 from .._dispatch.public.overloads import OpOverloadPacket
+from .._dispatch.public.schema import FunctionSchema
+from .._dispatch.public.schemas import operators_of, schemas_of
+from ..jit._language.numbers_of import dtype_of_number
 
-_SAME = frozenset((
-    "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "bitwise_not", "ceil", "conj_physical",
-    "digamma", "erf", "erfc", "exp", "expm1", "exp2", "floor", "imag", "isfinite", "lgamma", "log", "log1p", "log2",
-    "log10", "neg", "real", "reciprocal", "round", "sign", "signbit", "sin", "sinh", "sqrt", "tan", "tanh", "trunc",
-    "add", "atan2", "bitwise_and", "bitwise_or", "bitwise_xor", "eq", "fmax", "fmin", "fmod", "frexp", "gcd", "ge",
-    "gt", "hypot", "igamma", "igammac", "le", "lt", "maximum", "minimum", "mul", "ne", "nextafter", "pow",
-    "remainder", "rsqrt", "sub", "as_strided", "conj", "as_strided_scatter", "reshape", "where", "clone", "amax",
-    "amin", "sum", "prod", "empty_strided", "empty_permuted", "scalar_tensor", "cat",
-))  # fmt: skip
 _OTHERS = {
     "bessel_i0": "i0", "bessel_i0e": "special.i0e", "bessel_i1": "special.i1", "bessel_i1e": "special.i1e",
-    "bessel_j0": "special.bessel_j0", "bessel_j1": "special.bessel_j1", "erf_inv": "erfinv", "erfcx": "special.erfcx",
-    "ndtri": "special.ndtri", "spherical_bessel_j0": "special.spherical_bessel_j0", "zeta": "special.zeta",
-    "shift_left": "bitwise_left_shift", "shift_right_arithmetic": "bitwise_right_shift", "rev": "flip",
-    "transpose": "permute",
+    "bessel_j0": "special.bessel_j0", "bessel_j1": "special.bessel_j1", "copy_to": "Tensor.copy_",
+    "erf_inv": "erfinv", "erfcx": "special.erfcx", "ndtri": "special.ndtri", "resize": "Tensor.resize_",
+    "shift_left": "bitwise_left_shift", "shift_right_arithmetic": "bitwise_right_shift",
+    "spherical_bessel_j0": "special.spherical_bessel_j0", "rev": "flip", "transpose": "permute", "item": "Tensor.item",
+    "view_of_dtype": "Tensor.view", "zeta": "special.zeta", "svd": "linalg.svd",
 }  # fmt: skip
 """The operators that the package has under other names."""
 
 
-def _body(name: str) -> Any:
+def _torch() -> Any:
     import flambeau
 
-    found: Any = flambeau
+    return flambeau
+
+
+def _broadcast_in_dim(a: Tensor, shape: Any, broadcast_dimensions: Any) -> Tensor:
+    extents = [1] * len(shape)
+    for place, extent in zip(broadcast_dimensions, a.shape, strict=True):
+        extents[place] = extent
+    return a.reshape(extents).expand(list(shape))
+
+
+def _collapse(a: Tensor, start: int, end: int) -> Tensor:
+    return a.reshape([*a.shape[:start], math.prod(a.shape[start : end + 1]), *a.shape[end + 1 :]])
+
+
+def _split_dim(a: Tensor, dim: int, outer_length: int) -> Tensor:
+    return a.reshape([*a.shape[:dim], outer_length, a.shape[dim] // outer_length, *a.shape[dim + 1 :]])
+
+
+def _squeeze(a: Tensor, dimensions: Any) -> Tensor:
+    return a.squeeze(tuple(dimensions))
+
+
+def _div(a: Tensor, b: Tensor) -> Tensor:
+    """A quotient; of integers, rounded towards zero."""
+    is_exact = a.dtype.is_floating_point or a.dtype.is_complex
+    quotient: Tensor = _torch().div(a, b, rounding_mode=None if is_exact else "trunc")
+    return quotient
+
+
+def _cbrt(a: Tensor) -> Tensor:
+    root: Tensor = _torch().copysign(a.abs().pow(1 / 3), a)
+    return root
+
+
+def _var(inp: Tensor, dims: Any, correction: Any = 1, *, output_dtype: Any = None) -> Tensor:
+    result = inp.var(None if dims is None else list(dims), correction=correction)
+    return result if output_dtype is None else result.to(dtype_of_number(output_dtype))
+
+
+def _product(inp: Tensor, dims: Any, *, output_dtype: Any = None) -> Tensor:
+    result = inp
+    for dim in sorted(range(inp.ndim) if dims is None else dims, reverse=True):
+        result = result.prod(dim)
+    return result if output_dtype is None else result.to(dtype_of_number(output_dtype))
+
+
+def _iota(length: int, *, start: int, step: int, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
+    stop = start + length * step
+    made: Tensor = _torch().arange(start, stop, step, dtype=dtype_of_number(dtype), device=device)
+    return made.requires_grad_(requires_grad)
+
+
+def _full(shape: Any, fill_value: Any, *, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
+    options = {"dtype": dtype_of_number(dtype), "device": device, "requires_grad": requires_grad}
+    made: Tensor = _torch().full(shape, fill_value, **options)
+    return made
+
+
+def _full_like(a: Tensor, fill_value: Any, *, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
+    options = {"dtype": dtype_of_number(dtype), "device": device, "requires_grad": requires_grad}
+    made: Tensor = _torch().full_like(a, fill_value, **options)
+    return made
+
+
+def _empty(shape: Any, *, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
+    options = {"dtype": dtype_of_number(dtype), "device": device, "requires_grad": requires_grad}
+    made: Tensor = _torch().empty(shape, **options)
+    return made
+
+
+def _empty_strided(shape: Any, strides: Any, *, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
+    options = {"dtype": dtype_of_number(dtype), "device": device, "requires_grad": requires_grad}
+    made: Tensor = _torch().empty_strided(shape, strides, **options)
+    return made
+
+
+def _empty_permuted(shape: Any, physical_layout: Any, *, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
+    options = {"dtype": dtype_of_number(dtype), "device": device, "requires_grad": requires_grad}
+    made: Tensor = _torch().empty_permuted(shape, physical_layout, **options)
+    return made
+
+
+def _normal(
+    shape: Any, *, mean: Any, std: Any, dtype: Any, device: Any, requires_grad: bool, generator: Any = None
+) -> Tensor:
+    made = _empty(shape, dtype=dtype, device=device, requires_grad=False)
+    return made.normal_(mean, std, generator=generator).requires_grad_(requires_grad)
+
+
+def _uniform(shape: Any, *, low: float, high: float, dtype: Any, device: Any, generator: Any = None) -> Tensor:
+    return _empty(shape, dtype=dtype, device=device, requires_grad=False).uniform_(low, high, generator=generator)
+
+
+def _extreme(which: str) -> Callable[[Any], Any]:
+    def value(dtype: Any) -> Any:
+        kind, torch = dtype_of_number(dtype), _torch()
+        if kind is torch.bool:
+            return which == "max"
+        if kind.is_floating_point:
+            return math.inf if which == "max" else -math.inf
+        return getattr(torch.iinfo(kind), which)
+
+    return value
+
+
+def _fft(name: str) -> Callable[..., Tensor]:
+    def transform(self: Tensor, *, dim: Any, **options: Any) -> Tensor:
+        function = getattr(_torch().ops.aten, f"_fft_{name}")
+        if name == "c2c":
+            result: Tensor = function(self, dim, 0, options["forward"])
+        elif name == "c2r":
+            result = function(self, dim, 0, options["last_dim_size"])
+        else:
+            result = function(self, dim, 0, options["onesided"])
+        return result
+
+    return transform
+
+
+_WRITTEN: dict[str, Callable[..., Any]] = {
+    "broadcast_in_dim": _broadcast_in_dim,
+    "collapse": _collapse,
+    "collapse_view": _collapse,
+    "split_dim": _split_dim,
+    "squeeze": _squeeze,
+    "div": _div,
+    "cbrt": _cbrt,
+    "var": _var,
+    "prod": _product,
+    "iota": _iota,
+    "full": _full,
+    "full_like": _full_like,
+    "empty": _empty,
+    "empty_strided": _empty_strided,
+    "empty_permuted": _empty_permuted,
+    "normal": _normal,
+    "uniform": _uniform,
+    "maximum_value": _extreme("max"),
+    "minimum_value": _extreme("min"),
+    "fill": lambda self, value: _torch().full_like(self, value),
+    "convert_element_type": lambda a, dtype: a.to(dtype_of_number(dtype), copy=True),
+    "device_put": lambda a, device, non_blocking=False: a.to(device, copy=True),
+    "copy_strided": lambda a, stride: _torch().empty_strided(a.shape, stride, dtype=a.dtype).copy_(a),
+    "view_of": lambda a: a.view(a.shape),
+    **{f"fft_{name}": _fft(name) for name in ("c2c", "c2r", "r2c")},
+}
+"""Operators with arguments of their own."""
+
+
+def _body(name: str, schema: FunctionSchema) -> Any:
+    if name in _WRITTEN:
+        return _WRITTEN[name]
+    found: Any = _torch()
     for part in _OTHERS.get(name, name).split("."):
         found = getattr(found, part)
     return found
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _SAME and name not in _OTHERS:
+    if name not in operators_of("prims"):
         raise AttributeError(f"'_OpNamespace' 'prims' object has no attribute '{name}'")
-    packet = globals()[name] = OpOverloadPacket("prims", name, _body(name))
+    schema = schemas_of("prims", name)["default"]
+    try:
+        packet = globals()[name] = OpOverloadPacket("prims", name, _body(name, schema))
+    except AttributeError:
+        raise AttributeError(f"'_OpNamespace' 'prims' object has no attribute '{name}'") from None
     return packet
 
 
 def __dir__() -> list[str]:
-    return sorted((*_SAME, *_OTHERS))
+    return sorted(operators_of("prims"))

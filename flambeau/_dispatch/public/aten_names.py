@@ -22,7 +22,7 @@ SAME = [
     "logcumsumexp", "logical_and", "logical_not", "logical_or", "logical_xor", "masked_scatter", "masked_select",
     "matrix_exp", "max_unpool2d", "maximum", "minimum", "mish", "mm", "mv", "mvlgamma", "narrow_copy",
     "native_dropout_backward", "neg", "nextafter", "nonzero", "permute", "permute_copy", "pixel_shuffle",
-    "pixel_unshuffle", "polar", "prelu", "rad2deg", "reciprocal", "reflection_pad1d", "reflection_pad1d_backward",
+    "pixel_unshuffle", "polar", "rad2deg", "reciprocal", "reflection_pad1d", "reflection_pad1d_backward",
     "reflection_pad2d", "reflection_pad2d_backward", "reflection_pad3d", "reflection_pad3d_backward", "relu",
     "renorm", "repeat", "replication_pad1d", "replication_pad1d_backward", "replication_pad2d",
     "replication_pad2d_backward", "replication_pad3d", "replication_pad3d_backward", "round", "rsqrt",
@@ -214,13 +214,14 @@ OTHERS: dict[str, str | tuple[str, str]] = {
     "poisson": "poisson.default(self, generator=None)",
     "pow": ("pow.Tensor_Tensor(self, exponent)", "pow.Tensor_Scalar(self, exponent)"),
     "pow_number": "pow.Tensor_Scalar(self, exponent)",
+    "prelu": "_prelu_kernel.default(self, weight)",
     "prod_all": "prod.default(self, *, dtype=None)",
     "prod_dim": "prod.dim_int(self, dim, keepdim=False, *, dtype=None)",
     "put": "put.default(self, index, source, accumulate=False)",
     "random_": "random_.default(self, *, generator=None)",
     "repeat_interleave": "repeat_interleave.Tensor(repeats, *, output_size=None)",
     "remainder_by_number": "remainder.Scalar(self, other)",
-    "rms_norm": "rms_norm.default(input, normalized_shape, weight=None, eps=None)",
+    "rms_norm": "_fused_rms_norm.default(input, normalized_shape, weight, eps)",
     "roll": "roll.default(self, shifts, dims=[])",
     "rot90": "rot90.default(self, k=1, dims=[0, 1])",
     "round_decimals": "round.decimals(self, *, decimals)",
@@ -326,19 +327,3 @@ CLOSE_TO = {
     "softmax_backward": "_softmax_backward_data",
 }
 """Ops that do an operator's work, but not with its arguments: profiles list them under its name."""
-
-OVERLOADS = frozenset({
-    "default", "out", "Scalar", "Tensor", "int", "float", "Scalar_out", "grad_input", "Tensor_out", "complex",
-    "ScalarList", "List", "int_float", "float_int", "dim", "vec", "str", "x_scalar", "n_scalar", "bool",
-    "Scalar_Tensor", "Tensor_Scalar", "float_complex", "complex_float", "dtype_out", "dtype", "generator", "t",
-    "Tensor_Tensor", "output", "input", "data", "dims", "Scalar_Scalar", "Tensor_mode", "Scalar_mode", "values",
-    "correction", "device", "other", "int_out", "msg", "result", "dim_IntList", "out_mode", "memory_format",
-    "int_Tensor", "int_Scalar", "unary_out", "dim_values", "decimals", "value", "src", "reduce", "value_reduce",
-    "two", "other_scalar", "self_scalar", "deprecated", "eigenvalues", "sign", "start", "start_step", "p", "padding",
-    "m", "a", "periodic", "inverse", "L", "dim_max", "indexing", "dim_min", "ScalarOpt_dim", "ScalarOpt_dim_dtype",
-    "ScalarOpt_dtype", "Tensor_float", "float_Tensor", "dim_int", "tensors", "low", "low_generator", "self_Tensor",
-    "self_int", "source_Tensor", "source_Storage", "stable", "values_stable", "any", "sizes", "center", "sections",
-    "indices", "tensor_indices_or_sections", "dtype_layout", "X", "self", "ScalarOther", "ScalarSelf", "hacked_twin",
-    "int_list", "Scalar_Self", "Scalar_Other", "using_ints", "from",
-})  # fmt: skip
-"""The names of overloads that PyTorch's operators have. The functions here take all of their arguments in one."""

@@ -7,10 +7,12 @@ and whether the error was meant for a user or comes from the array library or fr
 
 from __future__ import annotations
 
+import copy
 import dis
 import functools
 import inspect
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, NoReturn
@@ -27,6 +29,9 @@ from ..._core.tensor import Tensor
 from ..._core.text.memory_errors import out_of_memory
 from .overrides import has_override
 from .protocol import NUMPY_NAMES
+from .schema import Argument, FunctionSchema, parse
+from .schemas import dispatched, schemas_of, written_in_python
+from .written_forms import WRITTEN
 
 _NUMPY = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
 _RAISES = dis.opmap["RAISE_VARARGS"]
@@ -49,6 +54,12 @@ _OTHER_SPACES = ("masked.", "signal.", "result_type")
 """Written in Python by PyTorch: functions of the same names as ops, with parameters of their own. And a function whose
 forms have one name for different places."""
 
+_OWN_PARSER = (
+    "quantized_gru", "quantized_lstm", "sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor",
+    "sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor",
+)  # fmt: skip
+"""Functions that find out by themselves what they were given."""
+
 _KEPT: dict[type[Exception], type[Exception]] = {
     TypeError: TypeError,
     AttributeError: TypeError,
@@ -64,25 +75,19 @@ class _Parameter:
 
     __slots__ = ("by_name", "has_default", "is_optional", "kind", "length", "name")
 
-    def __init__(self, text: str, by_name: bool) -> None:
-        kind, _, name = text.partition(" ")
-        self.name = name.removesuffix("=")
-        self.has_default = name.endswith("=")
+    def __init__(self, argument: Argument) -> None:
+        self.name = "input" if argument.name == "self" else argument.name
+        self.has_default = argument.has_default_value()
+        self.by_name = argument.kwarg_only
+        kind = argument.type_text.replace("SymInt", "int")
         self.is_optional = kind.endswith("?")
-        kind = kind.removesuffix("?")
-        self.length = 0
-        if kind.endswith("]"):
-            inner, _, length = kind[:-1].partition("[")
-            self.length = int(length or 0)
-            kind = f"{inner}[]"
-        self.kind = kind
-        self.by_name = by_name
+        self.length = argument.N or 0
+        self.kind = re.sub(r"\[\d+\]", "[]", kind.removesuffix("?"))
 
     def renamed(self, name: str) -> _Parameter:
         """The same under another name."""
-        other = _Parameter("", self.by_name)
-        other.name, other.kind, other.length = name, self.kind, self.length
-        other.has_default, other.is_optional = self.has_default, self.is_optional
+        other = copy.copy(self)
+        other.name = name
         return other
 
     def takes(self, value: Any) -> bool:
@@ -151,22 +156,31 @@ Form = tuple[_Parameter, ...]
 @functools.cache
 def forms_of(name: str) -> tuple[Form, ...]:
     """The forms in which PyTorch takes the arguments of a public function; none if it is not an op there."""
-    from .parameter_types import FORMS
-
-    key = "" if name.startswith(_OTHER_SPACES) else name if name in FORMS else _short(name)
-    if key not in FORMS:
+    if name.startswith(_OTHER_SPACES):
         return ()
-    forms = []
-    for text in FORMS[key].split(" | "):
-        by_name = False
-        form = []
-        for each in filter(None, text.split(", ")):
-            if each == "*":
-                by_name = True
-            else:
-                form.append(_Parameter(each, by_name))
-        forms.append(tuple(form))
-    return tuple(forms)
+    written = WRITTEN.get(name) or WRITTEN.get(_short(name))
+    if written is not None:
+        return (form_of(parse(f"{name}({written}) -> Tensor")),)
+    key = _short(name)
+    if key in written_in_python() or key in _OWN_PARSER:
+        return ()
+    schemas = [each for each in dispatched(key) if not any(one.is_out for one in each.arguments)]
+    forms = {_signature(form): form for form in map(form_of, schemas)}
+    return tuple([forms[each] for each in sorted(forms)])
+
+
+def form_of(schema: FunctionSchema) -> Form:
+    """The parameters of a schema."""
+    return tuple([_Parameter(each) for each in schema.arguments])
+
+
+def _signature(form: Form) -> str:
+    """A form as a text that says all of it but the defaults' values."""
+    shown = [
+        f"{each.kind}{each.length}{'?' * each.is_optional} {each.name}{'=' * each.has_default}{'*' * each.by_name}"
+        for each in form
+    ]
+    return ", ".join(shown)
 
 
 def _short(name: str) -> str:
@@ -182,7 +196,7 @@ def _misfit(form: Form, values: Mapping[str, Any], known: set[str]) -> _Paramete
     own = {parameter.name for parameter in form}
     for name, value in values.items():
         if name in known and name not in own and value is not None and value is not False:
-            return _Parameter(f"None {name}", False)
+            return _Parameter(Argument(name, "None"))
     return None
 
 
@@ -230,7 +244,7 @@ def _aligned(form: Form, order: list[str], values: Mapping[str, Any]) -> Form:
 def check_types(name: str, values: Mapping[str, Any], order: list[str]) -> None:
     """Refuse arguments whose types fit none of PyTorch's forms of this function; `order`: of all its parameters."""
     forms = forms_of(name)
-    if not forms or (name in _NUMBERS_AS_TENSORS and all(map(_is_number, list(values.values())[:2]))):
+    if not forms or (name in NUMBERS_AS_TENSORS and all(map(_is_number, list(values.values())[:2]))):
         return
     if name in _BY_NUMBER:
         return
@@ -286,7 +300,7 @@ def _described(parameter: _Parameter) -> str:
 
 _BY_NUMBER = ("result_type", "_native_batch_norm_legit")
 """Functions whose arguments have other names in each form: they look at them themselves."""
-_NUMBERS_AS_TENSORS = ("add", "div", "divide", "floor_divide", "mul", "multiply", "sub", "subtract", "true_divide")
+NUMBERS_AS_TENSORS = ("add", "div", "divide", "floor_divide", "mul", "multiply", "sub", "subtract", "true_divide")
 """Functions that take two numbers, too: PyTorch makes tensors of them."""
 _OTHERWISE = ("reduction", "train", "output_ratio", "output_size")
 """Parameters of `nn.functional` that are of another type than those of the ops below it."""
@@ -324,17 +338,44 @@ def _fits(form: Form, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
     return all(each.has_default or each.name in values for each in form) and _misfit(form, values, names) is None
 
 
+@functools.cache
+def _form_of_schema(schema: FunctionSchema, may_be_number: bool) -> Form:
+    """The parameters of a schema as operators take them: numbers stand for dtypes, and some for tensors."""
+    form = form_of(schema)
+    for each in form:
+        if each.kind in ("ScalarType", "Layout", "MemoryFormat") or (may_be_number and each.kind == "Tensor"):
+            each.kind = "Any"
+    return form
+
+
+def takes_numbers(operator: str) -> bool:
+    """Whether an operator takes a number for a tensor."""
+    return operator.removesuffix("_") in NUMBERS_AS_TENSORS
+
+
+def fits(schema: FunctionSchema, args: tuple[Any, ...], kwargs: Mapping[str, Any], may_be_number: bool = False) -> bool:
+    """Whether a schema takes these arguments; with `may_be_number` a number for a tensor too."""
+    if schema.is_vararg:
+        return True
+    words = {"input" if word == "self" else word: value for word, value in kwargs.items()}
+    return _fits(_form_of_schema(schema, may_be_number), args, words)
+
+
 def check_schema(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     """Refuse a call of the operator `aten.name` as PyTorch does, where a function raises a TypeError."""
-    words = {"input" if word == "self" else word: value for word, value in kwargs.items()}
-    fitting = [form for form in forms_of(name) if _fits(form, args, words)]
-    too_large = any(map(_is_huge, (*args, *words.values())))
-    if forms_of(name) and (not fitting or too_large):
-        given = ", ".join([*map(_kind_of, args), *(f"{word}={_kind_of(value)}" for word, value in kwargs.items())])
-        raise RuntimeError(
-            f"aten::{name}() Expected a value of another type for one of its arguments, or another number of them: it "
-            f"was given ({given})"
-        )
+    fitting = any(fits(each, args, kwargs) for each in schemas_of("aten", name).values())
+    if not fitting or any(map(_is_huge, (*args, *kwargs.values()))):
+        raise refusal_of_schemas(name, args, kwargs)
+
+
+def refusal_of_schemas(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> RuntimeError:
+    """What says that no schema of the operator `aten.name` takes these arguments."""
+    given = ", ".join([*map(_kind_of, args), *(f"{word}={_kind_of(value)}" for word, value in kwargs.items())])
+    expected = "".join(f"\n{each}" for each in schemas_of("aten", name).values())
+    return RuntimeError(
+        f"aten::{name}() Expected a value of another type for one of its arguments, or another number of them: it "
+        f"was given ({given}). Overloaded torch operator invoked from Python failed to match any schema:{expected}"
+    )
 
 
 def check_call(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
@@ -363,7 +404,9 @@ def check_kind(name: str, parameter: str, value: Any) -> None:
     forms = forms_of(name)
     found = [(each, place) for form in forms for place, each in enumerate(form, 1) if each.name == parameter]
     if parameter == "requires_grad":
-        found = found or [(_Parameter("bool? requires_grad", True), 0)]  # of every function that makes a tensor
+        found = found or [
+            (_Parameter(Argument("requires_grad", "bool?", kwarg_only=True)), 0)
+        ]  # of every function that makes a tensor
     if found and not any(each.takes(value) for each, _ in found):
         misfit, place = found[0]
         where = f" (position {place})" if len(forms) == 1 and not misfit.by_name else ""

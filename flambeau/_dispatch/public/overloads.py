@@ -12,11 +12,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..._core.dtype import bool_
+from ..._core.slots import SLOTS
 from ..._core.tensor import Tensor
 from ..op import OPS, Op
-from . import catalogue
-from .aten_names import CLOSE_TO, OF_TENSORS, OF_TENSORS_OR_NUMBERS, OTHERS, OVERLOADS, PRIVATE, SAME
-from .registry import function_named, load_all
+from .aten_names import CLOSE_TO, OF_TENSORS, OF_TENSORS_OR_NUMBERS, OTHERS, PRIVATE, SAME
+from .explain import check_schema, fits, refusal_of_schemas, takes_numbers
+from .registry import load_all
+from .schema import FunctionSchema
+from .schemas import schemas_of
 
 _NONE: Any = object()
 _ENTRY = re.compile(r"(\w+)\.(\w+)\((.*)\)")
@@ -64,8 +67,7 @@ class Form:
         ]
         if "dtype" in self.names and isinstance(args[0], Tensor):  # None, to an operator, is the tensor's own
             number = self.names.index("dtype")
-            is_own = values[number] is args[0].dtype and public_function(self.name, None, ("ops.aten", "")) is not None
-            keep[number] = keep[number] and not is_own
+            keep[number] = keep[number] and values[number] is not args[0].dtype
         last = max((i + 1 for i in range(self.positional) if keep[i]), default=0)
         by_name = {self.names[i]: values[i] for i in range(self.positional, len(values)) if keep[i]}
         return tuple(values[:last]), by_name
@@ -110,30 +112,6 @@ def _same(value: Any, default: Any) -> bool:
     return value is default or (not isinstance(value, Tensor) and type(value) is type(default) and value == default)
 
 
-def _called(function: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call the function behind an operator; where its parameters do not take the arguments, a RuntimeError says so."""
-    try:
-        return function(*args, **kwargs)
-    except (AttributeError, IndexError, TypeError, ValueError):
-        from .explain import check_schema
-
-        check_schema(name, args, kwargs)
-        raise
-
-
-def _stored(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """What a function gives, stored in `out`: operators have such an overload where functions take none."""
-    try:
-        return function(*args, **kwargs)
-    except TypeError:
-        if not isinstance(kwargs.get("out"), Tensor):
-            raise
-        from ..changes.exact_out import store_exactly
-
-        others = {name: value for name, value in kwargs.items() if name != "out"}
-        return store_exactly(function(*args, **others), kwargs["out"])
-
-
 class OpOverload:
     """An operator with one list of parameters: `torch.ops.aten.add.Tensor`."""
 
@@ -168,23 +146,39 @@ class OpOverload:
         """Whether the result is a window on the memory of the first argument."""
         return any(form.op.is_view for form in self.forms)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    @functools.cached_property
+    def _schema(self) -> FunctionSchema | None:
+        """What it takes and gives; None for an op of this package's own."""
+        return schemas_of(self.namespace, self._name).get(self._overloadname)
+
+    @functools.cached_property
+    def _body(self) -> Callable[..., Any] | None:
+        """What takes all arguments of the schema; None if there is nothing here that does."""
+        return None if self._schema is None else SLOTS.operator_body(self._schema)
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if self.own is not None:
             return self.own(*args, **kwargs)
-        if self.namespace != "aten":
+        if self._schema is None:
             return _op_named(self._name)(*args)
-        function = public_function(self._name, None, ("ops.aten", ""))
-        for form in self.forms:
-            # A default stands for something that the public function works out: the dtype of a sum, for one.
-            if form.is_complete and (function is None or len(args) + len(kwargs) == len(form.names)):
-                taken = form.bound(args, kwargs)
-                if taken is not None:
-                    result = form.op(*taken)
-                    return args[0] if result is None and self._name.endswith("_") else result
-        function = public_function(self._name)
-        if self._overloadname.endswith("out"):
-            function = functools.partial(_stored, function)
-        return _called(function, self._name, args, kwargs)
+        return self._run_body(args, kwargs)
+
+    def _run_body(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        schema: Any = self._schema
+        positional, by_name = schema.bind(args, kwargs, may_be_number=takes_numbers(self._name))
+        if self._body is None:
+            raise NotImplementedError(f"there is no {self} here")
+        values = (*positional, *by_name.values())
+        try:
+            result = self._body(*values)
+        except (AttributeError, IndexError, TypeError, ValueError):
+            check_schema(self._name, args, kwargs)
+            raise
+        if not schema.returns:
+            return None
+        if result is None and self._name.endswith("_"):
+            return args[0]
+        return list(result) if type(result) is tuple and schema.returns[0].type_text.endswith("]") else result
 
     def __repr__(self) -> str:
         return f"<OpOverload(op='{self.namespace}.{self._name}', overload='{self._overloadname}')>"
@@ -208,12 +202,12 @@ class OpOverloadPacket:
     def __init__(self, namespace: str, name: str, own: Callable[..., Any] | None = None) -> None:
         self._namespace, self.__name__, self._own = namespace, name, own
         self._qualified_op_name = f"{namespace}::{name}"
-        self.__doc__ = getattr(own or public_function(name, None), "__doc__", None)
+        self.__doc__ = getattr(own, "__doc__", None)
         self.__qualname__ = f"{namespace}.{name}"
         self.__module__ = f"torch._ops.{namespace}"
 
     def __getattr__(self, overload: str) -> OpOverload:
-        if overload not in OVERLOADS:
+        if overload not in self.overloads():
             raise AttributeError(f"The underlying op of '{self}' has no overload name '{overload}'")
         if self._own is None:
             found = overload_named(self._namespace, self.__name__, overload)
@@ -226,27 +220,22 @@ class OpOverloadPacket:
     @property
     def op(self) -> Callable[..., Any]:
         """What a call runs."""
-        return self._own or public_function(self.__name__, None) or self.__call__
+        return self._own or self.__call__
 
     def overloads(self) -> list[str]:
-        """The names of the overloads that ops here are."""
-        if self._own is not None or self._namespace != "aten":
-            return ["default"]
-        load_all()
-        names = {form.overload for op in list(OPS.values()) for form in forms_of(op) if form.name == self.__name__}
-        return sorted(names) or ["default"]
+        """The names of the overloads, in the order in which a call tries them."""
+        return list(schemas_of(self._namespace, self.__name__)) or ["default"]
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._own is not None or self._namespace != "aten":
-            return self.default(*args, **kwargs)
-        function = public_function(self.__name__, None)
-        if function is not None:
-            return _called(functools.partial(_stored, function), self.__name__, args, kwargs)
-        for overload in self.overloads():
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        overloads = self.overloads()
+        if self._own is not None or len(overloads) == 1:
+            return getattr(self, overloads[0])(*args, **kwargs)
+        may_be_number = takes_numbers(self.__name__)
+        for overload in overloads:
             found = getattr(self, overload)
-            if any(form.bound(args, kwargs) is not None for form in found.forms):
+            if fits(found._schema, args, kwargs, may_be_number):
                 return found(*args, **kwargs)
-        raise TypeError(f"{self}(): no overload takes these arguments; there are {', '.join(self.overloads())}")
+        raise refusal_of_schemas(self.__name__, args, kwargs)
 
     def __deepcopy__(self, memo: Any = None) -> OpOverloadPacket:
         return self
@@ -259,7 +248,6 @@ class OpOverloadPacket:
 
 
 _OVERLOADS: dict[tuple[str, str, str], OpOverload] = {}
-_REQUIRED: Any = object()
 
 
 @functools.cache
@@ -279,26 +267,6 @@ def overload_named(namespace: str, name: str, overload: str) -> OpOverload:
             for op in list(OPS.values()):
                 found.forms += [form for form in forms_of(op) if (form.name, form.overload) == (name, overload)]
     return found
-
-
-COMPOSED: dict[str, Callable[..., Any]] = {}
-"""Operators that are composed of others; `torch.ops` puts them here."""
-
-_SPACES = ("ops.aten", "", "nn.functional")
-
-
-def public_function(name: str, otherwise: Any = _REQUIRED, spaces: tuple[str, ...] = _SPACES) -> Any:
-    """The public function that takes the arguments of the operator `name`."""
-    if name in COMPOSED:
-        return COMPOSED[name]
-    for space in spaces:
-        if name in catalogue.FUNCTIONS[space]:
-            return function_named(space, name)
-    if name in catalogue.METHODS:
-        return getattr(Tensor, name)
-    if otherwise is _REQUIRED:
-        raise NotImplementedError(f"there is no aten.{name} here that takes these arguments")
-    return otherwise
 
 
 def _op_named(name: str) -> Op:

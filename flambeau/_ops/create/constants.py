@@ -153,7 +153,10 @@ def dtype_of_out(out: Any) -> DType:
 
 
 def delivered(result: Tensor, out: Any, *, warns: bool = False) -> Tensor:
-    """A factory's result, in `out` if that was given. Most give it another size without a word."""
+    """A factory's result, in `out` if that was given. Most give it another size without a word.
+
+    A row of numbers takes the shape of an `out` that has as many elements.
+    """
     if out is None:
         return result
     if result.dtype is not dtype_of_out(out):
@@ -162,6 +165,8 @@ def delivered(result: Tensor, out: Any, *, warns: bool = False) -> Tensor:
         )
     from ..._dispatch.changes.out import store
 
+    if result.ndim == 1 and isinstance(out, Tensor) and out.numel() == result.numel():
+        result = result.reshape(out.shape)
     if not warns:
         out.resize_(result.shape)
     return store(result, out)

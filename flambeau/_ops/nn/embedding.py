@@ -10,7 +10,7 @@ import numpy as np
 from ..._backends import arrays
 from ..._core.arrays.lazy_signs import every_element
 from ..._core.backend import LARGE, all_within, read, to_host
-from ..._core.dtype import FLOAT, LEGACY_NAMES, int32, int64
+from ..._core.dtype import FLOAT, LEGACY_NAMES, float64, int32, int64
 from ..._core.modes import recording
 from ..._core.tensor import Tensor
 from ..._dispatch.changes.inplace import check_writable
@@ -450,6 +450,9 @@ def torch_embedding_bag(
     bags, owners, sizes, origins = _bags(
         weight, indices, offsets, mode, per_sample_weights, scale_grad_by_freq, sparse, include_last_offset, padding
     )
+    if mode == SUM:  # PyTorch does not count there, and numbers bags only where rows may be left out
+        sizes = origins = sizes.new_zeros(sizes.shape)
+        owners = owners if padding >= 0 or weight._kind.dtype is float64 else owners[:0]
     return bags, owners, sizes, origins
 
 

@@ -2,7 +2,7 @@
 
 `torch.add` and `ops.aten.add` mean the operator `aten::add`, whose overload follows from the arguments: on numbers,
 strings, lists and dicts it is a function of `plain.py`, on tensors the package's own function of that name, where
-PyTorch's schemas (`_dispatch/public/parameter_types.py`) have it, or one of `tensors.py`, where its arguments differ.
+PyTorch's schemas have it, or one of `tensors.py`, where its arguments differ.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 from ..._core.tensor import Tensor
 from ..._dispatch.public import catalogue
 from ..._dispatch.public.explain import forms_of
-from ..._dispatch.public.overloads import COMPOSED
-from ..._dispatch.public.parameter_types import FORMS
 from ..._dispatch.public.registry import function_named
+from ..._dispatch.public.schemas import dispatched
+from ...ops._composed import COMPOSED
 from .numbers_of import dtype_of_number, layout_of_number, memory_format_of_number
 from .plain import INTEGER_POWER, PLAIN
 from .prims import FREE, PRIMS
@@ -113,7 +113,7 @@ def _on_tensors(name: str) -> Callable[..., Any] | None:
 def _public(name: str) -> Callable[..., Any] | None:
     """The package's function or method that takes the arguments of the operator."""
     found: Callable[..., Any]
-    if name in _REFUSED or name not in FORMS or name.startswith("__"):
+    if name in _REFUSED or not dispatched(name) or name.startswith("__"):
         return None
     if name in COMPOSED:
         return COMPOSED[name]

@@ -115,21 +115,11 @@ def _elu(in_place: bool) -> Callable[..., Any]:
     def compute(value: Tensor, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Any:
         if scale == 1 and input_scale == 1:
             return _functional().elu(value, alpha, in_place)
-        raise NotImplementedError("aten::elu with scales")
+        negative = (value * input_scale).expm1() * (alpha * scale)
+        result = _torch().where(value <= 0, negative, value * scale)
+        return value.copy_(result) if in_place else result
 
     return compute
-
-
-def _embedding_bag(
-    weight: Tensor, indices: Tensor, offsets: Any, scale_grad_by_freq: bool = False, mode: int = 0,
-    sparse: bool = False, per_sample_weights: Any = None, include_last_offset: bool = False, padding_idx: Any = None,
-) -> Any:  # fmt: skip
-    result = _functional().embedding_bag(
-        indices, weight, offsets, scale_grad_by_freq=scale_grad_by_freq, mode=("sum", "mean", "max")[mode],
-        sparse=sparse, per_sample_weights=per_sample_weights, include_last_offset=include_last_offset,
-        padding_idx=padding_idx,
-    )  # fmt: skip
-    return result, indices, indices, indices
 
 
 def _ctc(log_probs: Any, targets: Any, inputs: Any, lengths: Any, blank: int = 0, reduction: int = 1, zero: Any = False,
@@ -181,7 +171,6 @@ LAYERS: dict[str, Callable[..., Any]] = {
     "cosine_embedding_loss": _margin_loss("cosine_embedding_loss", ("margin", "reduction")),
     "triplet_margin_loss": _margin_loss("triplet_margin_loss", ("margin", "p", "eps", "swap", "reduction")),
     "ctc_loss": _ctc,
-    "embedding_bag": _embedding_bag,
     "elu": _elu(False),
     "elu_": _elu(True),
     "one_hot": _functional_one("one_hot", "num_classes"),

@@ -28,22 +28,24 @@ def _named(name: str) -> Any:
     return getattr(flambeau, name)
 
 
-def dtype_of_number(number: int) -> Any:
-    """The dtype that a number stands for."""
+def dtype_of_number(number: Any) -> Any:
+    """The dtype that a number stands for, or the dtype itself."""
     return _numbered(number, _DTYPES, "dtype")
 
 
-def layout_of_number(number: int) -> Any:
-    """The layout that a number stands for."""
+def layout_of_number(number: Any) -> Any:
+    """The layout that a number stands for, or the layout itself."""
     return _numbered(number, _LAYOUTS, "layout")
 
 
-def memory_format_of_number(number: int) -> Any:
-    """The memory format that a number stands for."""
+def memory_format_of_number(number: Any) -> Any:
+    """The memory format that a number stands for, or the memory format itself."""
     return _numbered(number, _MEMORY_FORMATS, "memory format")
 
 
-def _numbered(number: int, names: Any, what: str) -> Any:
+def _numbered(number: Any, names: Any, what: str) -> Any:
+    if isinstance(number, (dtypes.dtype, devices.layout, devices.memory_format)):
+        return number
     if type(number) is not int or not 0 <= number < len(names):
         raise RuntimeError(f"there is no {what} number {number}")
     return _named(names[number])

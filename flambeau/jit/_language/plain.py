@@ -286,6 +286,15 @@ def _at_the_edge(name: str, value: Any) -> float:
     return math.nan
 
 
+def _logarithm(value: Any, base: Any = None) -> Any:
+    natural = _mathematics("log")
+    return natural(value) if base is None else natural(value) / natural(base)
+
+
+def _of_any(name: str) -> Callable[[Any], bool]:
+    return lambda value: getattr(cmath if isinstance(value, complex) else math, name)(value)
+
+
 def _round(value: Any, digits: int = 0) -> Any:
     return float(round(value, digits))
 
@@ -329,13 +338,14 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "real": lambda value: value.real, "imag": lambda value: value.imag, "conj": lambda value: value.conjugate(),
     "polar": cmath.rect, "angle": cmath.phase, "atan2": math.atan2, "copysign": math.copysign, "gcd": math.gcd,
     "frexp": math.frexp, "ldexp": math.ldexp, "modf": math.modf, "hypot": math.hypot, "factorial": math.factorial,
-    "ceil": math.ceil, "floor": math.floor, "round": _round, "isnan": math.isnan, "isinf": math.isinf,
-    "isfinite": math.isfinite, "divmod": divmod,
+    "ceil": math.ceil, "floor": math.floor, "round": _round, "isnan": _of_any("isnan"),
+    "isinf": _of_any("isinf"), "isfinite": _of_any("isfinite"), "divmod": divmod,
+    "log": _logarithm,
     **{name: _text_method(name) for name in _TEXT_METHODS},
     **{
         name: _mathematics(name)
         for name in words(
-            "sqrt exp expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh degrees "
+            "sqrt exp expm1 log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh degrees "
             "radians erf erfc gamma lgamma fabs"
 )
     },

@@ -71,10 +71,6 @@ def _as_tensor(data: Any, *, dtype: Any = None, device: Any = None) -> Any:
     return _torch().as_tensor(data, dtype=None if dtype is None else dtype_of_number(dtype), device=device)
 
 
-def _index(value: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
-    return value[tuple([slice(None) if each is None else each for each in indices])]
-
-
 def _index_put(in_place: bool) -> Callable[..., Any]:
     def put(value: Tensor, indices: Sequence[Any], values: Tensor, accumulate: bool = False, *_: Any) -> Any:
         target = value if in_place else value.clone()
@@ -225,7 +221,6 @@ ADAPTED: dict[str, Callable[..., Any]] = {
     "to": _to,
     "tensor": _tensor,
     "as_tensor": _as_tensor,
-    "index": _index,
     "index_put": _index_put(False),
     "index_put_": _index_put(True),
     "_index_put_impl_": _index_put(True),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from tests.support.differential import differential, outcome
 
 
@@ -215,11 +213,3 @@ def test_calls_that_no_schema_takes(T: Any) -> Any:
         outcome(lambda: aten.maximum(x, 2)), outcome(lambda: aten.sin.default(2)), outcome(lambda: aten.add.Tensor(x)),
         outcome(lambda: aten.sin.default(x, x)), outcome(lambda: aten.add.nothing), outcome(lambda: aten.nothing),
     )  # fmt: skip
-
-
-@pytest.mark.parametrize("name", ["add", "max", "sum", "convolution", "sort", "prod"])
-def test_overloads_in_the_order_of_pytorch(name: str) -> None:
-    pytorch = pytest.importorskip("torch")
-    import flambeau
-
-    assert getattr(flambeau.ops.aten, name).overloads() == getattr(pytorch.ops.aten, name).overloads()

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._core.tensor import Tensor
+from .._dispatch.public.overloads import overload_named
 from .._ops.nn.layer_norm import _group_norm_gradients, _layer_norm_gradients
 from .._ops.nn.normalization import _batch_norm_gradients
 from ..jit._language.numbers_of import dtype_of_number
@@ -101,7 +102,7 @@ def _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, in
 
 def elu_backward(
     grad_output: Tensor, alpha: Any, scale: Any, input_scale: Any, is_result: bool, self_or_result: Tensor
-) -> Tensor:
+) -> Any:
     """The gradient of `elu` from its input or its result."""
     from flambeau import where
 
@@ -115,7 +116,7 @@ def elu_backward(
 
 def rrelu_with_noise_backward(
     grad_output: Tensor, self: Tensor, noise: Tensor, lower: Any, upper: Any, training: bool, self_is_result: bool
-) -> Tensor:
+) -> Any:
     """The gradient of `rrelu_with_noise`."""
     from flambeau import where
 
@@ -141,7 +142,7 @@ def masked_scatter_backward(grad_output: Tensor, mask: Tensor, sizes: Sequence[i
 
 
 def _by_places(dims: int) -> Callable[..., Tensor]:
-    def backward(grad_output: Tensor, self: Tensor, kernel_size: Any, output_size: Any, indices: Tensor) -> Tensor:
+    def backward(grad_output: Tensor, self: Tensor, kernel_size: Any, output_size: Any, indices: Tensor) -> Any:
         """The gradient of a pooling that takes elements: it goes where they came from."""
         lead = self.shape[: self.ndim - dims]
         places = indices.reshape(*lead, -1)
@@ -158,15 +159,14 @@ def embedding_backward(
     grad: Tensor, indices: Tensor, num_weights: int, padding_idx: int, scale_grad_by_freq: bool, sparse: bool
 ) -> Tensor:
     """The gradient of an embedding by its weight."""
-    from flambeau import embedding_dense_backward
-
-    dense: Tensor = embedding_dense_backward(grad, indices, num_weights, padding_idx, scale_grad_by_freq)
+    args = grad, indices, num_weights, padding_idx, scale_grad_by_freq
+    dense: Tensor = overload_named("aten", "embedding_dense_backward", "default")(*args)
     return dense.to_sparse(1) if sparse else dense
 
 
 def upsample_linear1d_backward(
     grad_output: Tensor, output_size: Any, input_size: Any, align_corners: bool, scales: float | None = None
-) -> Tensor:
+) -> Any:
     """The gradient of `upsample_linear1d`, which is linear in its input."""
     from ._composed import upsample_linear1d
     from ._relatives import gradients_of
@@ -175,7 +175,7 @@ def upsample_linear1d_backward(
     return gradients_of(upsample_linear1d, args, [0], grad_output)[0]
 
 
-def infinitely_differentiable_gelu_backward(grad: Tensor, self: Tensor) -> Tensor:
+def infinitely_differentiable_gelu_backward(grad: Tensor, self: Tensor) -> Any:
     """The gradient of `gelu`."""
     from flambeau.nn.functional import gelu
 
@@ -189,7 +189,7 @@ def masked_select_backward(grad: Tensor, input: Tensor, mask: Tensor) -> Tensor:
     return input.new_zeros(input.shape).masked_scatter(mask, grad)
 
 
-def cumprod_backward(grad: Tensor, input: Tensor, dim: int, output: Tensor) -> Tensor:
+def cumprod_backward(grad: Tensor, input: Tensor, dim: int, output: Tensor) -> Any:
     """The gradient of `cumprod`."""
     from flambeau import cumprod
 

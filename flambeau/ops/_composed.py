@@ -100,7 +100,7 @@ def _between(mode: str) -> Any:
         if scales and all(each is not None for each in scales):
             sizes = [int(extent * scale) for extent, scale in zip(input.shape[2:], scales, strict=True)]
             if output_size is None or list(output_size) == sizes:
-                options = {"recompute_scale_factor": False, "align_corners": align}
+                options: Any = {"recompute_scale_factor": False, "align_corners": align}
                 return interpolate(input, None, list(scales), mode, **options)
         return interpolate(input, output_size, None, mode, align)
 
@@ -147,7 +147,7 @@ lift = lift_fresh
 
 def _trilinear(
     i1: Tensor, i2: Tensor, i3: Tensor, expand1: Any, expand2: Any, expand3: Any, sumdim: Any, unroll_dim: int = 1
-) -> Tensor:
+) -> Any:
     """The product of three tensors with further dimensions, summed over some."""
     product: Any = 1
     for factor, dims in ((i1, expand1), (i2, expand2), (i3, expand3)):
@@ -194,7 +194,7 @@ def log_sigmoid_forward(self: Tensor) -> tuple[Tensor, Tensor]:
 
 def rrelu_with_noise(
     self: Tensor, noise: Tensor, lower: Any = 0.125, upper: Any = 1 / 3, training: bool = False, generator: Any = None
-) -> Tensor:
+) -> Any:
     """`nn.functional.rrelu`, with the slopes that were drawn stored in `noise`."""
     from flambeau import where
 
@@ -205,7 +205,7 @@ def rrelu_with_noise(
     return self * noise
 
 
-def _prelu_kernel(self: Tensor, weight: Tensor) -> Tensor:
+def _prelu_kernel(self: Tensor, weight: Tensor) -> Any:
     """`prelu`, with a weight that has as many dimensions as the input."""
     from flambeau import where
 
@@ -386,7 +386,7 @@ def _to_itself(self: Tensor, non_blocking: bool = False, copy: bool = False) -> 
 
 
 def _cast(name: str) -> Any:
-    def cast(self: Tensor, non_blocking: bool = False) -> Tensor:
+    def cast(self: Tensor, non_blocking: bool = False) -> Any:
         """The elements in another dtype."""
         return getattr(self, name)()
 
@@ -563,14 +563,14 @@ def _histogramdd_bin_edges(
 
 def _histogramdd_from_bin_cts(
     self: Tensor, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False
-) -> Tensor:
+) -> Any:
     """The counts of `histogramdd`."""
     from flambeau import histogramdd
 
     return histogramdd(self, bins, range=range, weight=weight, density=density).hist
 
 
-def _histogramdd_from_bin_tensors(self: Tensor, bins: Any, *, weight: Any = None, density: bool = False) -> Tensor:
+def _histogramdd_from_bin_tensors(self: Tensor, bins: Any, *, weight: Any = None, density: bool = False) -> Any:
     """The counts of `histogramdd` in bins that are given by their edges."""
     from flambeau import histogramdd
 

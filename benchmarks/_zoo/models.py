@@ -91,11 +91,44 @@ MODELS: dict[str, Start] = {
         "OPT:ForCausalLM", hidden_size=64, ffn_dim=128, num_hidden_layers=2, num_attention_heads=4,
         max_position_embeddings=64, word_embed_proj_dim=64,
     ),
+    "gpt-neox": _language_model("GPTNeoX:ForCausalLM", **_ENCODER),
+    "gpt-j": _language_model("GPTJ:ForCausalLM", n_embd=64, n_layer=2, n_head=4, rotary_dim=8, n_positions=64),
+    "gpt-neo": _language_model(
+        "GPTNeo:ForCausalLM", hidden_size=64, num_layers=2, num_heads=4, intermediate_size=128,
+        attention_types=[[["global", "local"], 1]], max_position_embeddings=64,
+    ),
+    "bloom": _language_model("Bloom:ForCausalLM", hidden_size=64, n_layer=2, n_head=4),
+    "falcon": _language_model("Falcon:ForCausalLM", hidden_size=64, num_hidden_layers=2, num_attention_heads=4),
+    "phi": _language_model("Phi:ForCausalLM", **_ENCODER),
+    "gemma": _language_model("Gemma:ForCausalLM", head_dim=16, **_DECODER),
+    "gemma2": _language_model("Gemma2:ForCausalLM", head_dim=16, **_DECODER),
+    "qwen3": _language_model("Qwen3:ForCausalLM", head_dim=16, **_DECODER),
+    "olmo": _language_model("Olmo:ForCausalLM", **_DECODER),
+    "cohere": _language_model("Cohere:ForCausalLM", **_DECODER),
+    "stablelm": _language_model("StableLm:ForCausalLM", **_DECODER),
+    "starcoder2": _language_model("Starcoder2:ForCausalLM", **_DECODER),
+    "mamba2": _language_model(
+        "Mamba2:ForCausalLM", hidden_size=64, num_hidden_layers=2, state_size=8, num_heads=8, head_dim=16, n_groups=1,
+        chunk_size=16,
+    ),
     "mamba": _language_model("Mamba:ForCausalLM", hidden_size=64, num_hidden_layers=2, state_size=8),
     "bert": _language_model("Bert:ForMaskedLM", **_ENCODER),
     "roberta": _language_model("Roberta:ForMaskedLM", **_ENCODER),
     "distilbert": _language_model("DistilBert:ForMaskedLM", dim=64, n_layers=2, n_heads=4, hidden_dim=128),
     "electra": _language_model("Electra:ForMaskedLM", embedding_size=64, **_ENCODER),
+    "albert": _language_model("Albert:ForMaskedLM", embedding_size=32, **_ENCODER),
+    "deberta": _language_model(
+        "DebertaV2:ForMaskedLM", relative_attention=True, pos_att_type=["p2c", "c2p"], **_ENCODER
+    ),
+    "mpnet": _language_model("MPNet:ForMaskedLM", **_ENCODER),
+    "convbert": _language_model("ConvBert:ForMaskedLM", embedding_size=64, **_ENCODER),
+    "fnet": _language_model(
+        "FNet:ForMaskedLM", hidden_size=64, num_hidden_layers=2, intermediate_size=128, max_position_embeddings=64
+    ),
+    "xlnet": _language_model("XLNet:LMHeadModel", d_model=64, n_layer=2, n_head=4, d_inner=128),
+    "funnel": _language_model(
+        "Funnel:ForMaskedLM", d_model=64, block_sizes=[1, 1], n_head=4, d_head=16, d_inner=128
+    ),
     "t5": _language_model(
         "T5:ForConditionalGeneration", d_model=64, d_kv=16, d_ff=128, num_layers=2, num_heads=4,
         decoder_start_token_id=0,

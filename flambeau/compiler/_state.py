@@ -111,6 +111,8 @@ class State:
         """Objects that are known by their addresses, which no others may get while the checks are in use."""
         self._containers: dict[int, tuple[Any, str, bool]] = {}
         """Lists, dictionaries and sets, the expressions that find them, and whether they are in arguments alone."""
+        self._keys: dict[int, Any] = {}
+        """Objects that are keys of dictionaries, which are known by their identities."""
         self._modules: dict[int, str] = {}
         """Modules of which no more is read than some of their attributes."""
         self._names_of_sys: set[str] = set()
@@ -209,7 +211,7 @@ class State:
             self._check(f"type({place}) is not {self._constant(kind)}")
             self._visit(value.__func__, f"{place}.__func__", fixed)
             self._visit(value.__self__, f"{place}.__self__", fixed)
-        elif not fixed and id(value) not in self._seen and _is_known_by_parts(value):
+        elif not fixed and id(value) not in self._seen and id(value) not in self._keys and _is_known_by_parts(value):
             self._given(value, self._place(expression))
         else:
             self._object(value, expression)
@@ -246,6 +248,7 @@ class State:
                 self._check(f"[*{place}] != {self._constant(list(value))}", known)
             else:
                 self.kept.extend(value)
+                self._keys.update([(id(each), each) for each in value])
                 self._check(f"[*map(id, {place})] != {self._constant([id(each) for each in value])}")
             items, place = list(value.values()), f"{place}.values()"
         names = [self._variable() for _ in value]
@@ -331,6 +334,9 @@ class State:
         self._seen[id(value)] = place
         self._class(type(value))
         self._check(f"type({place}) is not {self._constant(type(value))}")
+        known = [*self._keys.values(), *[self.constants.get(each) for each in self._seen.values()]]
+        if others := {id(each) for each in known if type(each) is type(value)}:
+            self._check(f"id({place}) in {self._constant(others)}")  # what is asked by identity has another answer
         own = attributes_of(value)
         if own is not None:
             names = self._place(f"{self._constant(attributes_of)}({place})")

@@ -169,6 +169,28 @@ def one_object_twice(compile: Compile) -> Iterator[Any]:
         yield same.length
 
 
+class Mode:
+    def __init__(self) -> None:
+        self.by = 2.0
+
+
+DEFAULT, LISTED, FACTORS = Mode(), [Mode(), Mode()], {Mode(): 3.0, Mode(): 5.0}
+
+
+@program
+def objects_that_are_asked_for_by_identity(compile: Compile) -> Iterator[Any]:
+    def f(x: Any, mode: Mode) -> Any:
+        x = x * FACTORS.get(mode, mode.by)
+        return x - 1 if mode is DEFAULT else x + 1 if mode in LISTED else x
+
+    for first in (Mode(), *LISTED, *FACTORS, DEFAULT):
+        g = compile(f)
+        for _ in range(5):
+            yield g(X, first)
+        for mode in (Mode(), DEFAULT, *LISTED, *FACTORS, Mode()):
+            yield g(X, mode)
+
+
 @pytest.mark.parametrize("name", sorted(PROGRAMS))
 def test_compiled_changes_what_plain_does(name: str) -> None:
     made: list[Compiled] = []

@@ -30,6 +30,7 @@ from ._errors import TorchDynamoException, Unsupported, report_fault
 from ._gradients import letting_go
 from ._later import Later
 from ._looks import Looks, looked
+from ._made import Made
 from ._outline import Outline, describe, places_in
 from ._parts import Parts, code_behind, in_parts
 from ._program import Item, Outside, Read, Value
@@ -310,13 +311,14 @@ class Compiled:
         names = watched.names()
         call = attempt.args, attempt.kwargs
         with_gradients = not names.isdisjoint(("backward", "grad", "zero_grad"))
+        made = Made()  # before anything here holds a gradient that the call may forget
         try:
             with collector_paused():
                 state = State(watched, with_gradients).of_call(self.function, *call)
         except Uncompilable as refused:
             raise Refused(str(refused)) from None
         known, now = settings(), Watch(code_behind(self.function))
-        contents, recorder = state.contents(), self._recorder(state, now, self.function)
+        contents, recorder = state.contents(), self._recorder(state, now, self.function, made)
         with now, recorder, own_casts():
             result = attempt.run()
             if (fault := now.fault or recorder.fault) is not None:

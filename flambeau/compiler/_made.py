@@ -33,7 +33,9 @@ class Made:
     """
 
     def __init__(self) -> None:
-        self._before = gc.get_objects(generation=0)  # held: nothing new may get the address of what was there
+        # Held: nothing new may get the address of what was there. Tensors are known by their values, and not held: a
+        # call that forgets gradients before it computes new ones must not have both in memory.
+        self._before = [each for each in gc.get_objects(generation=0) if not isinstance(each, Tensor)]
         self._new: set[int] = set()
         self.parts: set[int] = set()
         """The identities of the objects and containers of the result that the call has made."""

@@ -41,7 +41,7 @@ class Recorder(Capture):
 
     sees_checks = True
 
-    def __init__(self, state: State, watch: Watch, function: Any) -> None:
+    def __init__(self, state: State, watch: Watch, function: Any, made: Made) -> None:
         super().__init__()
         self.read: Call | None = None
         """The last op, if the function returns what that reads."""
@@ -69,7 +69,7 @@ class Recorder(Capture):
         """What the op that is being recorded has given."""
         self._alive: dict[int, Any] = {}
         """What tells, for the arrays that are known by their identity, when they are gone."""
-        self.made = Made()
+        self.made = made
         self._changed_outside = False
         """Whether Python that runs outside has changed tensors that were there before."""
 

@@ -13,6 +13,7 @@ from .._core.generator import Generator
 from .._core.tensor import Tensor
 from .._dispatch.factory import Factory
 from .._dispatch.op import Op
+from ._made import Made
 from ._program import Call, Outside, Value
 from ._reads import bounds, generators_of, states_of
 from ._record import Recorder
@@ -25,8 +26,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 class Witness(Recorder):
     """A recorder that keeps copies: what it was told can be compared with what a program computes."""
 
-    def __init__(self, state: State, watch: Watch, function: Any) -> None:
-        super().__init__(state, watch, function)
+    def __init__(self, state: State, watch: Watch, function: Any, made: Made) -> None:
+        super().__init__(state, watch, function, made)
         arrays = [tensor._array for tensor, _ in state.tensors.values()]
         if any(type(each) is not np.ndarray for each in arrays):
             self.refuse("what is on another device than the CPU is not compared")

@@ -29,15 +29,17 @@ from ._entry import compiled_by, is_marked_dynamic, run_inside
 from ._errors import TorchDynamoException, Unsupported, report_fault
 from ._gradients import letting_go
 from ._later import Later
+from ._logs import log
 from ._looks import Looks, looked
 from ._made import Made
+from ._misses import why_missed
 from ._outline import Outline, describe, places_in
 from ._parts import Parts, code_behind, in_parts
 from ._program import Item, Outside, Read, Value
 from ._reads import differs, first, generators_before, go_back, states_of
 from ._record import Recorder
 from ._region import FreedBackward, Joint, Region
-from ._resume import stopped_at
+from ._resume import is_of_generated_code, stopped_at
 from ._settings import settings, what_forbids
 from ._sizes import Family, SizedRegion, SizedSource, family_of, sized_checks
 from ._split import Definition
@@ -61,6 +63,9 @@ _MOST_READINGS = 3
 """So many different things may be found at one place before a read is no check any more, but a break."""
 
 CHANGES = "it changes Python state"
+OTHER_CODE = "other code ran than before"
+_MAY_END = (CHANGES, OTHER_CODE)
+"""Reasons that first calls have, and later ones may not: caches are filled, warnings given."""
 
 
 @dataclass
@@ -119,6 +124,8 @@ class Compiled:
         """Some of them may not be written yet."""
         self.reasons: list[str] = []
         """Why calls could not be compiled, one after the other."""
+        self.recompiles: list[str] = []
+        """Why calls were recorded though there were programs, one after the other."""
         self.parts: Parts | None = None
         """What runs in its place if it cannot be compiled whole."""
         self._watch = Watch()
@@ -164,16 +171,33 @@ class Compiled:
                     return result
             if (parts := self._parts_as_they_are()) is not None:
                 return run_inside(parts.run, args, kwargs)
-            if len(self._programs) < MOST_PROGRAMS and self._attempts < _MOST_ATTEMPTS and sys.getprofile() is None:
+            if self._attempts < _MOST_ATTEMPTS:
                 return self._new_call(args, kwargs)
         return run_inside(self.function, args, kwargs)
 
     def _is_compiled_in(self, modes: Modes) -> bool:
         """Whether calls are compiled in such modes; the reason why not is kept once."""
         reason = what_forbids(modes)
-        if reason and reason not in self.reasons:
-            self.reasons.append(reason)
+        self._note_once(reason)
         return reason is None
+
+    def _takes_more(self) -> bool:
+        """Whether a call without a program may get one."""
+        watcher = sys.getprofile()
+        if len(self._programs) >= MOST_PROGRAMS:
+            self._note_once(f"it has {MOST_PROGRAMS} programs, which is the most")
+        elif watcher is not None and not isinstance(getattr(watcher, "__self__", None), Watch):
+            self._note_once("a profiler is set (sys.setprofile), in whose place the compiler would have to be")
+        return len(self._programs) < MOST_PROGRAMS and watcher is None
+
+    def _note_once(self, reason: str | None) -> None:
+        if reason and reason not in self.reasons:
+            self._note(reason)
+
+    def _note(self, reason: str) -> None:
+        """Keep a reason for which a call is not compiled."""
+        self.reasons.append(reason)
+        log("graph_breaks", f"Graph break in {self._name()}\nReason: {reason}")
 
     def _by_what_there_is(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call while nothing new is compiled."""
@@ -195,7 +219,7 @@ class Compiled:
         """A call without a program: it may get one."""
         attempt = Attempt(self.function, args, kwargs)
         try:
-            return self._tried(attempt)
+            return self._tried(attempt) if self._takes_more() else attempt.run()
         except BaseException as error:
             attempt.put_back()
             expected = error is attempt.error or isinstance(error, TorchDynamoException) or not self._guards
@@ -223,6 +247,8 @@ class Compiled:
         stop = stopped_at(error)
         if stop is not None and stop.is_outside:
             raise error
+        if stop is not None and stop.is_at_checks and is_of_generated_code(error):
+            return MISS  # what a check looks for is no longer there
         if stop is not None and stop.has_begun:
             result = stop.resume()
         else:
@@ -236,7 +262,7 @@ class Compiled:
         """Compile this function no more: the compiler has failed."""
         self._programs.clear()
         self.parts, self._attempts = None, _MOST_ATTEMPTS
-        self.reasons.append(report_fault(self._name(), error))
+        self._note(report_fault(self._name(), error))
 
     def _name(self) -> str:
         code = getattr(getattr(self.function, "forward", self.function), "__code__", None)
@@ -260,6 +286,8 @@ class Compiled:
                 return attempt.result
             self._calls -= 1  # the next one is watched again: this may have been a call out of the ordinary
             return self._refuse(Refused(self._watch.reason, self._watch.line), attempt)
+        if self._programs:
+            self._note_recompile(attempt)
         try:
             recording = self._recorded(attempt, self._watch)
             self._watch = recording.watch
@@ -271,14 +299,28 @@ class Compiled:
             self._programs.append(program)
         return attempt.result
 
+    def _note_recompile(self, attempt: Attempt) -> None:
+        """Keep why a call is none of those that there are programs for."""
+        latest = next((each for each in reversed(self._programs) if not isinstance(each, Later)), None)
+        if latest is not None:
+            try:
+                reason = why_missed(latest, attempt.args, attempt.kwargs)
+            except Exception as error:
+                reason = f"something that it looked at is no longer there ({type(error).__name__}: {error})"
+            self.recompiles.append(reason)
+            log("recompiles", f"Recompiling {self._name()}\ntriggered by the following guard failure: {reason}")
+
     def _refuse(self, refused: Refused, attempt: Attempt) -> Any:
         """Take note of a call that was not compiled; its result."""
         self._attempts += 1
-        self.reasons.append(refused.reason)
+        self._note(refused.reason)
         if self.fullgraph:
             raise self._unsupported(refused.reason) from None
-        if refused.breaks and self.reasons[-2:-1] == [refused.reason]:  # it will not get better
-            self.parts = in_parts(self.function, self._definition, refused.line, self._part)
+        if self.reasons[-2:-1] == [refused.reason]:  # it will not get better
+            if refused.breaks:
+                self.parts = in_parts(self.function, self._definition, refused.line, self._part)
+            if self.parts is None and refused.reason not in _MAY_END:
+                self._attempts = _MOST_ATTEMPTS
         return attempt.run()
 
     def _first_call(self, attempt: Attempt) -> Any:
@@ -288,7 +330,7 @@ class Compiled:
             attempt.run()
         if looks.reason is not None:
             self._calls = 0
-            self.reasons.append(looks.reason)
+            self._note(looks.reason)
             raise self._unsupported(looks.reason)
         return attempt.result
 
@@ -327,10 +369,10 @@ class Compiled:
             left = [result, *[each.after for each in changes]]
             recorder.returns(result, left)
             recorder.set_gradients()
-            joint = _joint(state, recorder, left)
+            joint = None if now.reason else _joint(state, recorder, left)
         reason, line = (now.reason, now.line) if now.reason else (recorder.reason, recorder.line)
         if reason is None and now.codes.keys() - watched.codes.keys():
-            reason = "other code ran than before"
+            reason = OTHER_CODE
         if reason is None and not all(map(state.has_seen, now.variables)):
             reason = "it uses a context variable that comes from somewhere unknown"
         try:
@@ -363,12 +405,15 @@ class Compiled:
             return _built_for_sizes(recording, self._families)
         tuning = generated("choices").tuning if self.tunes and generated("choices") is not None else nullcontext
         source, known = Source(recording.state.constants, places_of(recording.state)), recording.known
+        name = self._name()
         with tuning():
             outline = outlined(source, recording.state.lines, recording)
 
         def write_function() -> Callable[..., Any]:
             with tuning():
-                return outline.function()
+                made = outline.function()
+            log("output_code", f"{name}\n{vars(made)['source']}")
+            return made
 
         return Later(write_function, lambda: settings() == known, places_in(outline.items), self._programs)
 

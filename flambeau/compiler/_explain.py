@@ -23,7 +23,7 @@ _LONGEST = 90
 class Explanation(str):
     """A text for people; its attributes are for programs, and `save` writes a page with everything on it."""
 
-    __slots__ = ("is_whole", "programs", "reasons", "subject")
+    __slots__ = ("is_whole", "programs", "reasons", "recompiles", "subject")
 
     subject: str
     """The name of the function."""
@@ -31,6 +31,8 @@ class Explanation(str):
     """The functions that run in place of calls. Each has its `source` and its `stages`."""
     reasons: list[str]
     """Why calls were not compiled, those of parts included."""
+    recompiles: list[str]
+    """Which value differed from that of an earlier call, for each call that was recorded though there were programs."""
     is_whole: bool
     """Whether calls are compiled, and none of them in parts."""
 
@@ -95,6 +97,9 @@ def explanation_of(compiled: Any) -> Explanation:
     refused = compiled.reasons
     calls = f"{len(refused) or 'no'} call{'s' * (len(refused) > 1)} that could not be compiled"
     whys = "".join([f"\n- {each}" for each in refused])
+    whys += "".join([f"\n- recorded again: {each}" for each in compiled.recompiles])
+    if not programs and not refused:
+        whys = "\n- too few calls: the third is recorded, the fourth runs its program"
     made = Explanation(
         "\n\n".join([f"{counted}, {calls}{whys}", *[each for program in programs for each in _shown(program)]])
     )
@@ -102,6 +107,7 @@ def explanation_of(compiled: Any) -> Explanation:
     made.subject = getattr(function, "__qualname__", type(function).__qualname__)
     made.programs = list(programs)
     made.reasons = compiled.all_reasons
+    made.recompiles = compiled.recompiles
     made.is_whole = bool(compiled.programs) and compiled.parts is None
     return made
 

@@ -17,6 +17,7 @@ from .._core.backend import backend_of_array, is_array
 from .._core.device import usable_device
 from .._core.kind import kind_of_array
 from .._core.modes import recording
+from .._core.process.caller import GENERATED
 from .._core.tensor import Tensor
 from .._dispatch.factory import Factory
 from .._dispatch.op import Op
@@ -33,6 +34,8 @@ class Resumable:
     """The lines of each function."""
     parameters: dict[str, str] = field(default_factory=dict)
     """The parameters of those that run the ops of tapes."""
+    checks: int = 0
+    """With so many lines of the whole left, its checks are over."""
     begins: int = 0
     """With so many lines of the whole left, its first effect begins."""
     ops: dict[str, Op] = field(default_factory=dict)
@@ -55,6 +58,11 @@ class Stop:
         self._at = at
         self.is_outside = depth > 1 and self._lines[at].partition("(")[0] in self._known.outside
         """Whether Python that runs as it is has raised the error: it has run, and must not run again."""
+
+    @property
+    def is_at_checks(self) -> bool:
+        """Whether the program was still finding out if the call is the recorded one."""
+        return len(self._lines) - self._at > self._known.checks
 
     @property
     def has_begun(self) -> bool:
@@ -111,6 +119,14 @@ def stopped_at(error: BaseException) -> Stop | None:
     for frame, line, at in reversed(frames):
         found = Stop(frame, line, depth - 1 - at, found)
     return found
+
+
+def is_of_generated_code(error: BaseException) -> bool:
+    """Whether a line of a program itself has raised an error, and nothing that it calls."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    return place is not None and place.tb_frame.f_code.co_filename.startswith(GENERATED)
 
 
 def declined(*args: Any) -> bool:

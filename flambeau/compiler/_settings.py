@@ -13,6 +13,21 @@ from .._core.process.threads import num_threads
 from .._dispatch.arguments.autocast import autocast_key
 from .._ops.nn import attention
 
+NAMES = (
+    "grad mode",
+    "inference mode",
+    "autocast",
+    "the default dtype",
+    "the default device",
+    "deterministic algorithms",
+    "filling of new memory",
+    "warnings of nondeterminism",
+    "the number of threads",
+    "generated kernels",
+    "the kernels of attention",
+)
+"""What the settings are, in words for the user."""
+
 
 def settings() -> tuple[Any, ...]:
     """The settings, as something that can be compared."""

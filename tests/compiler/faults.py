@@ -36,18 +36,19 @@ def hit(name: str) -> Injected:
     return Injected(name)
 
 
-QUIET = ("plan.draft:", "plan.stand_in:", "plan.sheet:", "plan.families:", "plan.proof:_", "optim._prepared:_Seen.run")
+QUIET = ("plan.draft:", "plan.stand_in:", "plan.sheet:", "plan.families:", "plan.proof:_", "_shadows:is_on_host",
+         "optim._prepared:_Seen.run")  # fmt: skip
 """Where an op or a step is tried out: what raises something there has no place on a tape, or is not prepared."""
 
 
 TOOLS = ("_aot", "_aot_load", "_archive", "_artifacts", "_difference", "_explain", "_minify", "_stages", "_verify",
-         "_witness", "_backend", "config", "_entry", "_stance", "_errors", "_resume", "_attempt")  # fmt: skip
+         "_witness", "_backend", "config", "_entry", "_stance", "_errors", "_resume", "_attempt", "_logs")  # fmt: skip
 """Files that are asked for by name, that are entered before anything runs, or that act when something has failed."""
 
 GUARDS = frozenset(
     (
         "Compiled.__call__", "Compiled._new_call", "Compiled._rescued", "Compiled._leave_alone", "Compiled._name",
-        "Compiled.__init__", "Compiled.forget", "Compiled._parts_as_they_are", "Callees.__call__", "Watch._note",
+        "Compiled.__init__", "Compiled.forget", "Compiled._note", "Compiled._parts_as_they_are", "Callees.__call__", "Watch._note",
         "CompiledFunctionBackward.apply", "CompiledFunctionBackward.release", "FreedBackward.apply", "Recorder.run",
         "Recorder.run_outside", "Recorder._guarded", "Recorder.misses", "Recorder.reads_offset",
         "PreparedStep._failed", "Proof._failed",

@@ -124,6 +124,21 @@ def test_an_error_behind_effects_is_raised_once() -> None:
     assert weight.tolist() == [-6.0] * 3
 
 
+def test_what_checks_look_for_may_be_gone() -> None:
+    names: dict[str, Any] = {"scale": 2.0}
+    text = "def f(x):\n    try:\n        return x * scale\n    except NameError:\n        return x * 3\n"
+    exec(text, names)
+    compiled = torch.compile(names["f"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert [compiled(torch.ones(2)).tolist() for _ in range(5)] == [[2.0, 2.0]] * 5
+        del names["scale"]
+        assert [compiled(torch.ones(2)).tolist() for _ in range(5)] == [[3.0, 3.0]] * 5
+        names["scale"] = 5.0
+        assert [compiled(torch.ones(2)).tolist() for _ in range(5)] == [[5.0, 5.0]] * 5
+    assert torch.compiler.explain(compiled).programs
+
+
 class _Interrupt(KeyboardInterrupt):
     pass
 

@@ -1,0 +1,123 @@
+"""Reasons: why calls have no program, which value differed, and what the environment asks to be told of."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+
+import flambeau as torch
+from flambeau import nn
+from flambeau.compiler import _compiled
+
+X = torch.ones(3, 4)
+
+
+def test_which_value_differed() -> None:
+    layer, options = nn.Linear(4, 2), {"scale": 1.0}
+
+    @torch.compile
+    def f(x: Any, times: int = 1) -> Any:
+        return layer(x) * options["scale"] * times
+
+    def again(x: Any, **kwargs: Any) -> list[str]:
+        before = len(torch.compiler.explain(f).recompiles)
+        f(x, **kwargs)
+        return torch.compiler.explain(f).recompiles[before:]
+
+    for _ in range(4):
+        assert again(X) == []
+    assert again(torch.ones(5, 4)) == ["args[0] was <float32[3, 4]>, now it is <float32[5, 4]>"]
+    f(torch.ones(5, 4))
+    options["scale"] = 2.0
+    assert again(torch.ones(5, 4)) == ["options['scale'] was 1.0, now it is 2.0"]
+    f(torch.ones(5, 4))
+    with torch.no_grad():
+        assert again(torch.ones(5, 4)) == ["grad mode was True, now it is False"]
+        f(torch.ones(5, 4))
+        assert again(torch.ones(5, 4), times=2) == ["kwargs was empty, now it is {'times': 2}"]
+    explained = torch.compiler.explain(f)
+    assert "\n- recorded again: args[0] was <float32[3, 4]>, now it is <float32[5, 4]>" in explained
+
+
+def test_zero_programs_have_a_reason() -> None:
+    f = torch.compile(lambda x: x * 2)
+    assert "too few calls" in torch.compiler.explain(f)
+    f(X)
+    assert "too few calls" in torch.compiler.explain(f)
+    f = torch.compile(lambda x: x * 2, backend="eager")
+    assert "backend='eager'" in torch.compiler.explain(f)
+    f = torch.compile(lambda x: x * 2)
+    sys.setprofile(lambda *_: None)
+    try:
+        for _ in range(5):
+            f(X)
+    finally:
+        sys.setprofile(None)
+    assert torch.compiler.explain(f).reasons == [
+        "a profiler is set (sys.setprofile), in whose place the compiler would have to be"
+    ]
+
+
+def test_a_function_with_all_its_programs_says_so() -> None:
+    f = torch.compile(lambda x, number: x * number, dynamic=False)
+    for number in range(12):
+        for _ in range(2):
+            f(X, float(number + 2))
+    explained = torch.compiler.explain(f)
+    assert explained.startswith("8 programs")
+    assert explained.reasons == ["it has 8 programs, which is the most"]
+
+
+def test_logs_that_the_environment_asks_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def calls() -> str:
+        f = torch.compile(lambda x: x * 2)
+        for each in (X, X, X, X, X[:2], X[:2]):
+            f(each)
+
+        @torch.compile
+        def printing(x: Any) -> Any:
+            sys.stdout.write("")
+            return x + 1
+
+        printing(X), printing(X)
+        return capsys.readouterr().err
+
+    monkeypatch.delenv("TORCH_LOGS", raising=False)
+    assert calls() == ""
+    monkeypatch.setenv("TORCH_LOGS", "+recompiles,graph_breaks")
+    told = calls()
+    assert "[__recompiles] Recompiling test_logs_that_the_environment_asks_for.<locals>" in told
+    assert "guard failure: args[0] was <float32[3, 4]>, now it is <float32[2, 4]>" in told
+    assert "[__graph_breaks] Graph break in test_logs_that_the_environment_asks_for.<locals>.calls" in told
+    assert "test_reasons.py" in told
+    assert "output_code" not in told
+    monkeypatch.setenv("TORCH_LOGS", "output_code")
+    assert "[__output_code] def call(args, kwargs):" in calls()
+
+
+def test_what_is_never_compiled_is_soon_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    walks: list[int] = []
+    tried: list[int] = []
+    state, new_call = _compiled.State, _compiled.Compiled._new_call
+
+    def counted(*args: Any) -> Any:
+        walks.append(1)
+        return state(*args)
+
+    def noted(self: Any, args: Any, kwargs: Any) -> Any:
+        tried.append(1)
+        return new_call(self, args, kwargs)
+
+    monkeypatch.setattr(_compiled, "State", counted)
+    monkeypatch.setattr(_compiled.Compiled, "_new_call", noted)
+    names: dict[str, Any] = {"stdout": sys.stdout}
+    exec("def writes(x):\n    stdout.write('')\n    return x * 2\n", names)  # without source: it has no parts
+    f = torch.compile(names["writes"])
+    for _ in range(20):
+        assert f(X).tolist() == (X * 2).tolist()
+    assert len(torch.compiler.explain(f).reasons) == 2
+    assert (len(walks), len(tried)) == (0, 3)

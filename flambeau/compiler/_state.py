@@ -9,7 +9,6 @@ does not understand makes the call uncompilable: nothing is assumed.
 
 from __future__ import annotations
 
-import builtins
 import functools
 import operator
 import sys
@@ -497,7 +496,7 @@ class State:
                 new = paths - done.setdefault(name, set())
                 if name in seen and new:
                     self._read(seen[name], name, self.facts.item(f"{known}[{name!r}]", seen, name), new)
-                elif new and not done[name] and hasattr(builtins, name):
+                elif new and not done[name]:  # a builtin, or a name that is caught: it may get a value
                     self._check(f"{name!r} in {known}", self.facts.is_absent(seen, name))
                 done[name] |= paths
 

@@ -533,6 +533,7 @@ def outlined(source: Source, checks: Sequence[str], recording: Recording) -> Out
         source.lines.append(f"drawn = states_of({', '.join(map(source.constant, drawn_from))})")
         source.leave = f"go_back(drawn); {source.leave}"
     behind = [*counted_versions(state, recorder.changes()), *answer.lines, *answer.changes, f"return {text}"]
+    source.resumable.begins = len(answer.changes) + 1 if answer.changes else 0
     return Outline(source, items, wanted, behind)
 
 

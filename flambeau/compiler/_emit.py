@@ -101,7 +101,8 @@ class Source:
         known.lines = {name: lines, **{each.name: each.lines for each in self._refused}}
         known.parameters = {each.name: each.parameters for each in self._refused}
         known.checks = len(self.lines) - self.checks
-        known.begins = 0 if self._effects is None else len(self.lines) - self._effects
+        if self._effects is not None:
+            known.begins = len(self.lines) - self._effects
         namespace[RESUMABLE] = known
         made = namespace[name]
         made.source = "\n".join([each.text for each in (*written, *seldom)])

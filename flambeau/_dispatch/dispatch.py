@@ -271,19 +271,10 @@ class Primitive(Op, Generic[P, Results]):
             kind = kind_of_array(array.dtype, kind.device)
             if self.makes_windows and is_neg(source._kind):
                 kind = marked(kind, False, True)
-        if not self.is_view:
-            output: Tensor = new(Tensor)
-            output._array = array
-            output._kind = kind if self.makes_windows else kind.plain
-            output._counter = None if modes.inference else [0, None]
-            output._requires_grad = False
-            output._grad_fn = None
-            output._output_nr = 0
-            output._grad = None
-            output._view = None
-            output._extra = None
-            return output
-        return view_of(source, array, kind, many)
+        if self.is_view:
+            return view_of(source, array, kind, many)
+        counter: Any = None if modes.inference else [0, None]
+        return Tensor._from_parts((array, kind if self.makes_windows else kind.plain, counter))
 
     def _wrong_type(self, position: int, value: Any) -> str:
         name = self.parameters[position]

@@ -18,6 +18,7 @@ import json
 import statistics
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -92,11 +93,15 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
     rounds, seconds = (2, 0.1) if options.quick else (6, 0.5)
+    names = [each for each in MODELS if options.only.search(each) and find_spec(_library_of(each)) is not None]
+    if not names:
+        print("no such model, or neither timm nor transformers is installed")
+        return 0
     children = {each: Child(each, options.threads) for each in ("torch", "flambeau")}
     headings = ("programs", "one", "same", "first s", "PyTorch", "plain", "compiled", "plain", "compiled", "of plain")
     print(f"{'milliseconds; ratios':39}{' '.join(headings)}")
     lines = []
-    for name in [each for each in MODELS if options.only.search(each)]:
+    for name in names:
         for how in (options.how,) if options.how else _HOW:
             for autocast in [options.autocast == "on"] if options.autocast else [False, True]:
                 lines.append(_line(children, name, how, autocast, rounds, seconds))
@@ -108,6 +113,10 @@ def main() -> int:
     print(f"{sum([each['whole'] for each in whole])} of {len(lines)} lines are one program")
     _measure.write_json(options.json, {"zoo": lines})
     return int(not all(each.get("same") for each in lines))
+
+
+def _library_of(model: str) -> str:
+    return "timm" if model.startswith("timm ") else "transformers"
 
 
 def _label(found: dict[str, Any]) -> str:

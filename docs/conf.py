@@ -15,7 +15,6 @@ author = "The Flambeau developers"
 copyright = author
 _settings = (HERE.parent / "pyproject.toml").read_text(encoding="utf-8")
 release = re.findall(r'^version = "(.*)"', _settings, re.MULTILINE)[0]
-version = release.rpartition(".")[0]
 
 extensions = ["myst_nb", "sphinx_copybutton", "sphinx_design", "_site.reference", "_site.source_pages"]
 exclude_patterns = ["_build", "_site"]
@@ -29,7 +28,8 @@ nb_execution_timeout = 180
 nb_merge_streams = True
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
-suppress_warnings = ["ref.python"]  # a class that two modules show has two pages, and its name alone means either
+# A class that two modules show has two pages, and its name alone means either; tracebacks with notes are no Python.
+suppress_warnings = ["ref.python", "misc.highlighting_failure"]
 maximum_signature_line_length = 88
 python_use_unqualified_type_names = True
 add_module_names = False
@@ -45,9 +45,7 @@ html_show_sourcelink = False
 html_sidebars = {"index": [], "reference/flambeau*": []}
 html_theme_options = {
     "logo": {"text": "Flambeau"},
-    "navbar_end": ["version-switcher", "theme-switcher"],
-    "switcher": {"json_url": "_static/versions.json", "version_match": version},
-    "check_switcher": False,
+    "navbar_end": ["theme-switcher"],
     "show_toc_level": 2,
     "navigation_depth": 2,
     "secondary_sidebar_items": {"**": ["page-toc"], "index": []},

@@ -6,6 +6,8 @@ from typing import Any
 
 import flambeau
 
+from .._dispatch.public.schemas import operators_of
+
 
 def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     """What the arguments of a `to` say: device, dtype, non_blocking, memory format."""
@@ -22,4 +24,6 @@ def __getattr__(name: str) -> Any:
         found = getattr(space, name, None)
         if found is not None:
             return found
+    if name in operators_of("aten"):
+        return getattr(flambeau.ops.aten, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

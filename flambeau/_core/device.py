@@ -234,6 +234,8 @@ def _memory_format_named(name: str) -> memory_format:
 def usable_device(value: Any) -> device:
     """`value` as a device that this installation can hold tensors on, or PyTorch's error for a missing one."""
     found = value if type(value) is device else device(value)
+    if found.type == "meta":
+        return META  # there is one, whatever its ordinal
     if found.dataless:
         return found
     if found.type == "cpu":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from .._dispatch.public.registry import namespace
@@ -19,7 +20,12 @@ def tanh(input: Any) -> Any:
     return input.tanh()
 
 
+_MODULES = {"_Reduction": "_reduction", "grad": "grad"}
+
+
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"{__package__}.{_MODULES[name]}")
     try:
         function = _function_named(name)
     except AttributeError:

@@ -59,3 +59,9 @@ def sdpa_kernel(backends: list[SDPBackend] | SDPBackend, set_priority: bool = Fa
     finally:
         attention.ENABLED.clear()
         attention.ENABLED.update(before)
+
+
+def _cur_sdpa_kernel_backends(with_priority: bool = False) -> list[SDPBackend]:
+    """The ways of computing attention that are allowed now."""
+    order = "CUDNN_ATTENTION", "FLASH_ATTENTION", "EFFICIENT_ATTENTION", "MATH", "OVERRIDEABLE"
+    return [SDPBackend[each] for each in order if each in attention.ENABLED]

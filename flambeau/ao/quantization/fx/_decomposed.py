@@ -15,7 +15,8 @@ quantized_decomposed_lib = Library("quantized_decomposed", "DEF")
 
 def _rounded(input: Tensor, scale: Any, zero_point: Any, quant_min: int, quant_max: int, dtype: Any) -> Tensor:
     scaled = (input.to(float32) * (1.0 / scale)).round() + zero_point
-    return scaled.clamp(quant_min, quant_max).to(dtype_of_number(dtype))
+    result: Tensor = scaled.clamp(quant_min, quant_max).to(dtype_of_number(dtype))
+    return result
 
 
 def quantize_per_tensor(
@@ -30,7 +31,8 @@ def dequantize_per_tensor(
 ) -> Tensor:
     """The numbers that integers stand for, by one scale and zero point."""
     wanted = float32 if out_dtype is None else dtype_of_number(out_dtype)
-    return (input.to(wanted) - zero_point) * scale
+    result: Tensor = (input.to(wanted) - zero_point) * scale
+    return result
 
 
 def _along(values: Tensor | None, input: Tensor, axis: int) -> Any:
@@ -54,7 +56,8 @@ def dequantize_per_channel(
     """The numbers that integers stand for, by a scale and a zero point for each channel."""
     parts = _along(scales, input, axis), _along(zero_points, input, axis)
     wanted = float32 if out_dtype is None else dtype_of_number(out_dtype)
-    return ((input.to(float32) - parts[1]) * parts[0]).to(wanted)
+    result: Tensor = ((input.to(float32) - parts[1]) * parts[0]).to(wanted)
+    return result
 
 
 _QUANTIZE = "int quant_min, int quant_max, ScalarType dtype"

@@ -37,8 +37,9 @@ def hit(name: str) -> Injected:
 
 
 QUIET = ("plan.draft:", "plan.stand_in:", "plan.sheet:", "plan.families:", "plan.proof:_", "_shadows:is_on_host",
-         "optim._prepared:_Seen.run")  # fmt: skip
-"""Where an op or a step is tried out: what raises something there has no place on a tape, or is not prepared."""
+         "optim._prepared:_Seen.run", "_misses:")  # fmt: skip
+"""Where an op or a step is tried out: what raises something there has no place on a tape, or is not prepared. And where
+a sentence about a recompile is made, for which there is another one."""
 
 
 TOOLS = ("_aot", "_aot_load", "_archive", "_artifacts", "_difference", "_explain", "_minify", "_stages", "_verify",

@@ -22,6 +22,7 @@ from ..nn.parameter import Parameter
 from ..utils import _pytree as pytree
 from . import node as _node
 from ._code_of_nests import _PyTreeCodeGen, _PyTreeInfo
+from ._compatibility import compatibility  # noqa: F401  (libraries import it from here)
 from ._lazy_graph_module import _make_graph_module
 from ._patcher import (
     _find_proxy,

@@ -153,3 +153,34 @@ def test_powers_of_two_in_eight_bits(torch: Any) -> Any:
     )
     kinds = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
     return [numbers.to(kind).to(torch.float8_e8m0fnu).view(torch.uint8) for kind in kinds]
+
+
+@differential
+def test_indices_of_other_layouts(torch: Any) -> Any:
+    to_csr, to_coo = torch._convert_indices_from_coo_to_csr, torch._convert_indices_from_csr_to_coo
+    rows, begins, columns = torch.tensor([0, 0, 2]), torch.tensor([0, 2, 2, 3]), torch.tensor([0, 1, 2])
+    batch = torch.tensor([[0, 1, 2], [0, 2, 2]]), torch.tensor([[0, 1], [1, 0]])
+    return (
+        *(to_csr(rows, 3), to_csr(rows, 4, out_int32=True), to_csr(rows[:0], 2), to_csr(rows, 3).dtype),
+        *(to_coo(begins, columns), to_coo(begins, columns, transpose=True), to_coo(*batch)),
+        *(to_coo(begins, columns, out_int32=True), outcome(lambda: to_csr(batch[1], 3))),
+    )
+
+
+@differential
+def test_names_that_libraries_import(torch: Any) -> Any:
+    name = torch.__name__
+    pipes = importlib.import_module(f"{name}.utils.data.datapipes")
+    worker = importlib.import_module(f"{name}.utils.data._utils.worker")
+    numbers = pipes.datapipe._IterDataPipeSerializationWrapper(pipes.iter.IterableWrapper([1, 2]))
+    items = pipes.datapipe._MapDataPipeSerializationWrapper(pipes.map.SequenceWrapper([1, 2]))
+    marked = importlib.import_module(f"{name}.fx._symbolic_trace").compatibility
+
+    @marked(is_backward_compatible=False)
+    def function() -> int:
+        return 3
+
+    return (
+        *(worker._generate_state(1234, 3), worker._generate_state(2**40 + 5, 0)),
+        *(list(numbers), len(numbers), items[1], len(items), function()),
+    )

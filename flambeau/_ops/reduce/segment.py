@@ -160,7 +160,7 @@ def _check_offsets(data: Tensor, offsets: Tensor, axis: int) -> None:
         )
 
 
-@public(method=False)
+@public("_segment_reduce", method=False)
 def segment_reduce(
     data: Tensor,
     reduce: str,

@@ -24,7 +24,8 @@ def _numpy_lock() -> Any:
 also_at_forks(_numpy_lock)
 
 
-def _entropy(base_seed: int, worker: int) -> Any:
+def entropy(base_seed: int, worker: int) -> Any:
+    """What seeds NumPy in a worker."""
     return np.random.SeedSequence([worker, base_seed & 0xFFFFFFFF, base_seed >> 32, 0])
 
 
@@ -33,7 +34,7 @@ def seed_process(base_seed: int, worker: int) -> None:
     seed = base_seed + worker
     random.seed(seed)
     default_generator.manual_seed(seed)
-    np.random.seed(_entropy(base_seed, worker).generate_state(4))  # noqa: NPY002
+    np.random.seed(entropy(base_seed, worker).generate_state(4))  # noqa: NPY002
 
 
 def process_states() -> tuple[Any, ...]:
@@ -84,7 +85,7 @@ class ThreadRandomness:
 
     def __init__(self, base_seed: int, worker: int) -> None:
         seed = base_seed + worker
-        numbers = np.random.default_rng(_entropy(base_seed, worker))
+        numbers = np.random.default_rng(entropy(base_seed, worker))
         self.rng = _RNG(random.Random(seed), Generator().manual_seed(seed), numbers)
         self._last = self._states()
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
 from . import MP_STATUS_CHECK_INTERVAL, pipes, shared
-from .randomness import _RNG, ProcessRandomness, ThreadRandomness, seed_process
+from .randomness import _RNG, ProcessRandomness, ThreadRandomness, entropy, seed_process
 
 MULTIPROCESSING = "multiprocessing"
 THREAD = "thread"
@@ -258,3 +258,8 @@ def _thread_worker(tasks: Any, results: Any, setup: WorkerSetup) -> None:
         except BaseException as error:  # a thread that just ended would leave the main thread waiting for ever
             failure = Failure(error, worker.place, worker.fetcher.failing)
             results.put(Result(setup.worker, task, FAILURE, failure, None))
+
+
+def _generate_state(base_seed: int, worker_id: int) -> list[int]:
+    """The four numbers that seed NumPy in a worker."""
+    return [int(each) for each in entropy(base_seed, worker_id).generate_state(4)]

@@ -146,3 +146,40 @@ class DataChunk(list[T]):
     def raw_iterator(self) -> Iterator[T]:
         """The samples as they came in."""
         yield from self.items
+
+
+class _DataPipeSerializationWrapper:
+    """A pipe that travels to workers as it is: whatever pickles it, pickles this."""
+
+    def __init__(self, datapipe: Any) -> None:
+        self._datapipe = datapipe
+
+    def __len__(self) -> int:
+        try:
+            return len(self._datapipe)
+        except Exception as error:
+            raise TypeError(f"{type(self).__name__} instance doesn't have valid length") from error
+
+
+class _IterDataPipeSerializationWrapper(_DataPipeSerializationWrapper, IterDataPipe[Any]):
+    """The same of one that is iterated over."""
+
+    def __init__(self, datapipe: IterDataPipe[Any]) -> None:
+        super().__init__(datapipe)
+        self._datapipe_iter: Iterator[Any] | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        self._datapipe_iter = iter(self._datapipe)
+        return self
+
+    def __next__(self) -> Any:
+        if self._datapipe_iter is None:
+            raise AssertionError("Iterator has not been initialized; call __iter__() before __next__()")
+        return next(self._datapipe_iter)
+
+
+class _MapDataPipeSerializationWrapper(_DataPipeSerializationWrapper, MapDataPipe[Any]):
+    """The same of one with items."""
+
+    def __getitem__(self, idx: Any) -> Any:
+        return self._datapipe[idx]

@@ -27,6 +27,7 @@ from ._stages import stages_of
 from .passes import improved
 
 _MOST_USES = 4
+_HOOKS = "its backward pass has hooks, which run once for each backward"
 
 
 class Joint:
@@ -106,9 +107,11 @@ def _obstacle(recorder: Recorder, outputs: Sequence[Tensor]) -> str | None:
             value = recorder.value_of(node)
             if value is not None and value.number not in recorder.program.inputs:
                 return "it makes a leaf that requires gradients, and returns what depends on it"
+            if node._extra is not None and node._extra.hooks:
+                return _HOOKS
         elif node is not None and id(node) not in seen:
             if node._hooks is not None:
-                return "its backward pass has hooks, which run once for each backward"
+                return _HOOKS
             seen.add(id(node))
             waiting += [each[0] for each in node.edges if each is not None]
     return None

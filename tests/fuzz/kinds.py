@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from . import around, statements, tensors, training
+from . import around, files, statements, tensors, training
 from .program import Judge, Program, judge
 from .statement_writer import write_program
 
@@ -21,5 +21,6 @@ KINDS = {
     "training": Kind(training.write),
     "tensors": Kind(tensors.write),
     "around": Kind(around.write),
+    "files": Kind(files.write, files.judge),
     "statements": Kind(write_program, statements.judge),
 }

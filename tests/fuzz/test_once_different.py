@@ -34,6 +34,16 @@ for turn in range(7):
     compiled(leaf)
     see(leaf.grad)
 """,
+    "a hook that a call gives to its argument": """\
+seen = []
+def function(x):
+    x.register_hook(lambda grad: seen.append(1))
+    return x * 2
+compiled = compile(function)
+for turn in range(7):
+    result = compiled(torch.ones(3, requires_grad=True))
+    see(len(seen))
+""",
     "a copy of what was detached, changed and returned": """\
 def function(x):
     result = x * 1.5

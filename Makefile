@@ -41,6 +41,7 @@ test: lint types
 
 conformance: $(VENV)/.installed
 	$(VENV)/bin/python -m tests.conformance --jobs $(WORKERS)
+	$(VENV)/bin/python -m tests.conformance --states --jobs $(WORKERS)
 
 lint: $(VENV)/.installed
 	$(VENV)/bin/ruff check $(SOURCES)

@@ -129,7 +129,7 @@ def _widened(value: Any, tested: pytorch.dtype) -> Any:
     return _WIDER.get(value, value) if isinstance(value, pytorch.dtype) else value
 
 
-def _values(entry: Entry, dtype: pytorch.dtype, sample: Any, op: Any = None, ours: Any = None) -> Iterator[str]:
+def compare_values(entry: Entry, dtype: pytorch.dtype, sample: Any, op: Any = None, ours: Any = None) -> Iterator[str]:
     args, kwargs = arguments(sample)
     our_args, our_kwargs = translated(sample)
     theirs, ours = op or entry.info.op, ours or entry.op
@@ -148,7 +148,7 @@ def _values(entry: Entry, dtype: pytorch.dtype, sample: Any, op: Any = None, our
 def values(entry: Entry, dtype: pytorch.dtype) -> Iterator[Outcome]:
     """Value, dtype, shape, and which input a result shares memory with."""
     for sample in entry.samples(dtype):
-        yield report(sample, _values, entry, dtype, sample)
+        yield report(sample, compare_values, entry, dtype, sample)
 
 
 def noncontiguous(entry: Entry, dtype: pytorch.dtype) -> Iterator[Outcome]:
@@ -156,7 +156,7 @@ def noncontiguous(entry: Entry, dtype: pytorch.dtype) -> Iterator[Outcome]:
     for sample in entry.samples(dtype):
         spread = _with_gaps_between(sample)
         if spread is not None:
-            yield report(spread, _values, entry, dtype, spread)
+            yield report(spread, compare_values, entry, dtype, spread)
 
 
 def _with_gaps_between(sample: Any) -> Any:
@@ -193,7 +193,7 @@ def method(entry: Entry, dtype: pytorch.dtype) -> Iterator[Outcome]:
     ours = translate(variant)
     for sample in entry.samples(dtype):
         if isinstance(sample.input, pytorch.Tensor):
-            yield report(sample, _values, entry, dtype, sample, variant, ours)
+            yield report(sample, compare_values, entry, dtype, sample, variant, ours)
 
 
 def inplace(entry: Entry, dtype: pytorch.dtype) -> Iterator[Outcome]:

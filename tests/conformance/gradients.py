@@ -27,7 +27,7 @@ _MEASURE = 1e-6
 """How far finite differences may be off."""
 
 
-class _Differentiable:
+class Differentiable:
     """A sample as a function of its differentiable inputs, in one library."""
 
     def __init__(self, library: Any, op: Any, process: Any, wrapper: Any, args: Any, kwargs: Any) -> None:
@@ -113,11 +113,14 @@ def _leaf(value: Any) -> Any:
     return value
 
 
-def _compare(entry: Entry, sample: Any, differentiate: Callable[[_Differentiable], Any], base: float) -> Iterator[str]:
+def compare(
+    entry: Entry, sample: Any, differentiate: Callable[[Differentiable], Any], base: float, measured: bool = True
+) -> Iterator[str]:
+    """Where derivatives differ; those that are `measured` may be nearer to the slope of the function than PyTorch's."""
     process, our_process = entry.process(sample)
     wrapper = entry.info.gradcheck_wrapper
-    theirs = _Differentiable(pytorch, entry.info.op, process, wrapper, *arguments(sample.transform(_leaf)))
-    ours = _Differentiable(flambeau, entry.op, our_process, translate(wrapper), *translated(sample))
+    theirs = Differentiable(pytorch, entry.info.op, process, wrapper, *arguments(sample.transform(_leaf)))
+    ours = Differentiable(flambeau, entry.op, our_process, translate(wrapper), *translated(sample))
     if not theirs.inputs:
         return
     if any(each.dtype is pytorch.float32 for each in theirs.inputs):
@@ -133,7 +136,7 @@ def _compare(entry: Entry, sample: Any, differentiate: Callable[[_Differentiable
         else:
             allowed = Tolerance(base * magnitude(left), base)
             found = next(differences(_taken(left), _taken(right), allowed, f"derivative {position}: "), None)
-            if found and not _better(theirs, ours, differentiate, actual):
+            if found and not (measured and _better(theirs, ours, differentiate, actual)):
                 yield found
                 return
 
@@ -143,9 +146,9 @@ def _taken(gradient: Any) -> Any:
     return gradient.detach().resolve_conj().resolve_neg() if str(gradient.layout) == "torch.strided" else gradient
 
 
-def _better(theirs: _Differentiable, ours: _Differentiable, differentiate: Any, actual: list[Any]) -> bool:
+def _better(theirs: Differentiable, ours: Differentiable, differentiate: Any, actual: list[Any]) -> bool:
     """Whether our derivative is right where PyTorch's is not; a second one is as good as the first it is made from."""
-    if differentiate is not _Differentiable.second:
+    if differentiate is not Differentiable.second:
         try:
             return _as_measured(theirs, differentiate, actual)
         except RuntimeError:  # the sample cannot be moved: it looks at memory outside its input
@@ -157,16 +160,16 @@ def _better(theirs: _Differentiable, ours: _Differentiable, differentiate: Any, 
         and next(differences(_taken(left), _taken(right), Tolerance(_FIRST, _FIRST)), None)
         for left, right in zip(expected, found, strict=True)
     )
-    return differ and _as_measured(theirs, _Differentiable.first, found)
+    return differ and _as_measured(theirs, Differentiable.first, found)
 
 
-def _as_measured(function: _Differentiable, differentiate: Any, ours: list[Any]) -> bool:
+def _as_measured(function: Differentiable, differentiate: Any, ours: list[Any]) -> bool:
     """Whether our derivatives, not PyTorch's, are those that finite differences of PyTorch's own function show."""
     ways = [
         way if each.layout is pytorch.strided else way.sparse_mask(each.detach()).to_dense()  # only its places move
         for each, way in zip(function.inputs, function.weights(function.inputs, 3), strict=True)
     ]
-    if differentiate is _Differentiable.forward:
+    if differentiate is Differentiable.forward:
         pairs = zip(function.slope(ways), ours, strict=True)
         return all(_near(measured, _theirs(found)) for measured, found in pairs if found is not None)
     slopes = function.slope(ways)
@@ -196,9 +199,9 @@ def _presence(value: Any) -> str:
     return "None" if value is None else "a tensor"
 
 
-def _supported(entry: Entry, sample: Any, differentiate: Callable[[_Differentiable], Any]) -> bool:
+def supported(entry: Entry, sample: Any, differentiate: Callable[[Differentiable], Any]) -> bool:
     """Whether PyTorch has this derivative for this sample."""
-    theirs = _Differentiable(
+    theirs = Differentiable(
         pytorch, entry.info.op, entry.process(sample)[0], entry.info.gradcheck_wrapper, *arguments(sample)
     )
     try:
@@ -211,20 +214,20 @@ def _supported(entry: Entry, sample: Any, differentiate: Callable[[_Differentiab
 def gradient(entry: Entry, dtype: pytorch.dtype) -> Iterator[Outcome]:
     """Gradients of first order."""
     for sample in entry.samples(dtype, requires_grad=True):
-        yield report(sample, _compare, entry, sample, _Differentiable.first, _FIRST)
+        yield report(sample, compare, entry, sample, Differentiable.first, _FIRST)
 
 
 def second_gradient(entry: Entry, dtype: pytorch.dtype) -> Iterator[Outcome]:
     """Gradients of gradients."""
     if entry.info.supports_gradgrad:
         for sample in entry.samples(dtype, requires_grad=True):
-            if _supported(entry, sample, _Differentiable.second):
-                yield report(sample, _compare, entry, sample, _Differentiable.second, _SECOND)
+            if supported(entry, sample, Differentiable.second):
+                yield report(sample, compare, entry, sample, Differentiable.second, _SECOND)
 
 
 def forward_mode(entry: Entry, dtype: pytorch.dtype) -> Iterator[Outcome]:
     """Tangents, where PyTorch has them."""
     if entry.info.supports_forward_ad:
         for sample in entry.samples(dtype, requires_grad=True):
-            if _supported(entry, sample, _Differentiable.forward):
-                yield report(sample, _compare, entry, sample, _Differentiable.forward, _FIRST)
+            if supported(entry, sample, Differentiable.forward):
+                yield report(sample, compare, entry, sample, Differentiable.forward, _FIRST)

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch as pytorch
 
-from . import checks, gradients
+from . import checks, gradients, states
 from .entries import Entry
 from .translate import Missing
 
@@ -52,10 +52,23 @@ def aspects(entry: Entry) -> Iterator[tuple[str, checks.Check, pytorch.dtype]]:
             yield f"{name} {short(dtype)}", check, dtype
 
 
-def examine(entry: Entry, limit: int | None = None, only: str | tuple[str, ...] = "") -> Report:
+def state_aspects(entry: Entry) -> Iterator[tuple[str, checks.Check, pytorch.dtype]]:
+    """What is checked for an entry in further states: transforms, modes, compilers."""
+    if not entry.dtypes:
+        return
+    for name, check in states.IN_MAIN_DTYPE.items():
+        yield name, check, entry.main_dtype
+    if pytorch.float64 in entry.gradient_dtypes:
+        for name, check in states.IN_DOUBLE.items():
+            yield name, check, pytorch.float64
+
+
+def examine(
+    entry: Entry, limit: int | None = None, only: str | tuple[str, ...] = "", in_states: bool = False
+) -> Report:
     """The report of an entry; at most `limit` samples for each aspect, and only aspects that begin with `only`."""
     report: Report = {}
-    for aspect, check, dtype in aspects(entry):
+    for aspect, check, dtype in state_aspects(entry) if in_states else aspects(entry):
         if aspect.startswith(only):
             began = time.perf_counter()
             report[aspect] = _count(check, entry, dtype, limit)

@@ -20,7 +20,7 @@ _PATIENCE = 600
 """Seconds after which an entry counts as hanging."""
 
 
-def _prepare(limit: int | None, only: str) -> Work:
+def _prepare(limit: int | None, only: str, in_states: bool) -> Work:
     """What examines entries by number; each process has one thread, the others are the parallelism."""
     import torch as pytorch
 
@@ -29,7 +29,7 @@ def _prepare(limit: int | None, only: str) -> Work:
 
     pytorch.set_num_threads(1)
     everything = entries()
-    return lambda number: examine(everything[number], limit, only)
+    return lambda number: examine(everything[number], limit, only, in_states)
 
 
 def _broken(reason: str) -> Report:
@@ -46,6 +46,10 @@ def _parser() -> argparse.ArgumentParser:
         help="foreign: what stands in for a GPU; simulated: the CUDA backend on the host's memory",
     )  # fmt: skip
     parser.add_argument("--every", type=int, default=1, help="of the entries on another device every so manieth")
+    parser.add_argument(
+        "--states", action="store_true", help="in further states: transforms, modes, compilers; see states.py"
+    )
+    parser.add_argument("--results", type=Path, help="append reports here, and leave out what has one: to go on later")
     parser.add_argument("--gradients", action="store_true", help="on another device: gradients in place of results")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes; 1: this one")
     parser.add_argument("--json", type=Path, help="write the full report here")
@@ -74,12 +78,16 @@ def main() -> int:
         if not options.only or any(fnmatch.fnmatch(entry.name, pattern) for pattern in options.only)
     ]
     began = time.monotonic()
-    reports: dict[str, Report] = {}
-    prepare = functools.partial(_prepare, options.limit, options.aspect)
-    for number, result in Workers(options.jobs, prepare, _PATIENCE).results(chosen):
+    reports = _reports_in(options.results)
+    prepare = functools.partial(_prepare, options.limit, options.aspect, options.states)
+    waiting = [number for number in chosen if everything[number].name not in reports]
+    for number, result in Workers(options.jobs, prepare, _PATIENCE).results(waiting):
         name = everything[number].name
         report: Report = _broken(result.reason) if isinstance(result, Broken) else result
         reports[name] = report
+        if options.results:
+            with options.results.open("a") as file:
+                file.write(json.dumps({name: report}) + "\n")
         if options.only:
             _print(name, report)
         else:
@@ -88,20 +96,41 @@ def main() -> int:
         options.json.write_text(json.dumps(reports, indent=1, sort_keys=True) + "\n")
     whole = not (options.only or options.aspect or options.limit)
     found = pages.gaps_in(reports)
+    known = pages.KNOWN_IN_STATES if options.states else pages.KNOWN
     if whole and options.update:
-        pages.write_known_gaps(found)
-    if whole:
+        pages.write_known_gaps(found, known)
+    if whole and options.states:
+        _print_states(reports)
+    elif whole:
         main_dtypes = {entry.name: short(entry.main_dtype) for entry in everything if entry.dtypes}
         pages.write_pages(reports, main_dtypes, version.partition("+")[0])
         print(pages.summary(reports, main_dtypes))
     passed = len(reports) - len(found)
     print(f"{passed} of {len(reports)} entries pass in all that was checked, {time.monotonic() - began:.0f} s")
-    return _verdict(found, list(reports), judged=whole)
+    return _verdict(found, pages.known_gaps(known), list(reports), judged=whole)
 
 
-def _verdict(found: pages.Gaps, examined: list[str], judged: bool) -> int:
+def _reports_in(results: Path | None) -> dict[str, Report]:
+    """The reports of an earlier run that is gone on with."""
+    lines = results.read_text().splitlines() if results is not None and results.exists() else []
+    return {name: report for line in lines for name, report in json.loads(line).items()}
+
+
+def _print_states(reports: dict[str, Report]) -> None:
+    """How many samples agree, state by state."""
+    counts: dict[str, list[int]] = {}
+    for report in reports.values():
+        for aspect, result in report.items():
+            total = counts.setdefault(aspect, [0, 0])
+            total[0] += result["checked"] - result["failed"]
+            total[1] += result["checked"]
+    for aspect, (passed, checked) in counts.items():
+        print(f"{aspect:20} {passed:6} of {checked}")
+
+
+def _verdict(found: pages.Gaps, known: pages.Gaps, examined: list[str], judged: bool) -> int:
     """0 where exactly the listed gaps are there; a partial run cannot tell that a listed gap is closed."""
-    new, stale = pages.surprises(found, pages.known_gaps(), iter(examined))
+    new, stale = pages.surprises(found, known, iter(examined))
     if judged:
         for line in new:
             print(f"not in the list of known gaps: {line}")

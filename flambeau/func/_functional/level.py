@@ -101,8 +101,8 @@ class FunctionalTensor(Wrapper):
         self.steps, self.current, self.changes = (), self.memory.value, 0
 
     def _one_by_one(self, function: Callable[..., Any], args: Sequence[Any], options: dict[str, Any]) -> Any:
-        """There is one value only: it can be looked at."""
-        return function(*args, **options)
+        """There is one value only: it can be looked at, by the function that was to run on each of many."""
+        return function.__wrapped__(*args, **options)  # type: ignore[attr-defined]
 
     def _custom_function(self, function: Any, args: Sequence[Any]) -> Any:
         """A user's `autograd.Function`: where it has a derivative, it is one function of the values."""

@@ -1,0 +1,304 @@
+"""The operator database in further states: under transforms, modes and compilers, and with other arguments.
+
+A state in which an operator gives what it gives without (inference mode, functionalization, dispatch modes, export,
+compile) is compared with the plain call; the others with PyTorch in the same state. What PyTorch refuses in a state is
+not compared.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch as pytorch
+
+import flambeau
+
+from .checks import Check, Outcome, arguments, compare_values, report, text, translated
+from .compare import TENSORS, tensors_in
+from .entries import UNINITIALISED, Entry
+from .gradients import Differentiable, compare, supported
+
+_LARGEST = 64
+"""Elements of an input, and of the results, of which whole matrices of derivatives are compared."""
+_FIRST, _SECOND = 1e-7, 1e-6
+Call = Callable[[], Any]
+State = Callable[[Any, Any, Any, Any], Any]
+"""Calls an op with arguments in a library."""
+
+
+# What an op gives anyway
+
+
+def _inference_mode(T: Any, op: Any, args: Any, kwargs: Any) -> Any:
+    with T.inference_mode():
+        return op(*args, **kwargs)
+
+
+def _functionalized(T: Any, op: Any, args: Any, kwargs: Any) -> Any:
+    return T.func.functionalize(lambda *given: op(*given, **kwargs))(*args)
+
+
+def _dispatch_mode(T: Any, op: Any, args: Any, kwargs: Any) -> Any:
+    class Passing(T.utils._python_dispatch.TorchDispatchMode):  # type: ignore[misc, name-defined]
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return func(*args, **(kwargs or {}))
+
+    with Passing():
+        return op(*args, **kwargs)
+
+
+def _module(T: Any, op: Any, kwargs: Any) -> Any:
+    class Module(T.nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, *given: Any) -> Any:
+            return op(*given, **kwargs)
+
+    return Module()
+
+
+def _exported(T: Any, op: Any, args: Any, kwargs: Any) -> Any:
+    return T.export.export(_module(T, op, kwargs), tuple(args)).module()(*args)
+
+
+def _compiled_module(T: Any, op: Any, args: Any, kwargs: Any) -> Any:
+    if T is pytorch:
+        raise NotImplementedError("to start its compiler takes seconds")
+    compiled = T.compile(_module(T, op, kwargs))
+    before = T.get_rng_state()
+    for _ in range(5):
+        T.set_rng_state(before)
+        result = compiled(*copy.deepcopy(args))
+    return result
+
+
+_LIKE_PLAIN: dict[str, State] = {
+    "inference mode": _inference_mode,
+    "functionalize": _functionalized,
+    "dispatch mode": _dispatch_mode,
+    "export": _exported,
+    "compiled module": _compiled_module,
+}
+
+
+def _copied(value: Any) -> Any:
+    """Arguments of their own: ops may change them."""
+    return pytorch.utils._pytree.tree_map(lambda each: each.clone() if isinstance(each, TENSORS) else each, value)
+
+
+def _like_plain(state: State, entry: Entry, sample: Any) -> Iterator[str]:
+    try:
+        expected = _seeded(flambeau, lambda: entry.op(*_args(sample)[0], **_args(sample)[1]))
+    except Exception:
+        return  # the plain call is compared with PyTorch elsewhere
+    try:
+        actual = _seeded(flambeau, lambda: state(flambeau, entry.op, *_args(sample)))
+    except Exception as error:
+        if not _pytorch_refuses(state, entry, sample):
+            yield f"raises {text(error)}"
+        return
+    yield from _unlike(expected, actual, entry.info.name in UNINITIALISED)
+
+
+def _args(sample: Any) -> Any:
+    return translated(sample.transform(lambda each: each.clone() if isinstance(each, pytorch.Tensor) else each))
+
+
+def _seeded(T: Any, call: Call) -> Any:
+    T.manual_seed(7)
+    return call()
+
+
+def _pytorch_refuses(state: State, entry: Entry, sample: Any) -> bool:
+    try:
+        state(pytorch, entry.info.op, *_copied(arguments(sample)))
+    except Exception:
+        return True
+    return False
+
+
+def _unlike(expected: Any, actual: Any, only_shapes: bool) -> Iterator[str]:
+    """Where two results of Flambeau's differ, to the bit."""
+    left, right = tensors_in(expected), tensors_in(actual)
+    if len(left) != len(right):
+        yield f"{len(right)} tensors, not {len(left)}"
+    for one, other in zip(left, right, strict=False):
+        if (one.shape, one.dtype) != (other.shape, other.dtype):
+            yield f"{list(other.shape)} {other.dtype}, not {list(one.shape)} {one.dtype}"
+        elif not only_shapes and one.layout is flambeau.strided and not _same_bits(one, other):
+            yield "other elements than the plain call"
+
+
+def _same_bits(one: Any, other: Any) -> bool:
+    return repr(one.detach().resolve_conj().tolist()) == repr(other.detach().resolve_conj().tolist())
+
+
+def like_plain(state: State, entry: Entry, dtype: pytorch.dtype) -> Iterator[Outcome]:
+    for sample in entry.samples(dtype):
+        yield report(sample, _like_plain, state, entry, sample)
+
+
+def fake(entry: Entry, dtype: pytorch.dtype) -> Iterator[Outcome]:
+    """Shapes, dtypes and strides of fake tensors, where PyTorch has them."""
+
+    def of(T: Any, op: Any, given: Any) -> Any:
+        mode = T._subclasses.FakeTensorMode()
+        tree = T.utils._pytree
+        args, kwargs = tree.tree_map(lambda each: mode.from_tensor(each) if isinstance(each, T.Tensor) else each, given)
+        with mode:
+            return op(*args, **kwargs)
+
+    def compare_fakes(sample: Any) -> Iterator[str]:
+        try:
+            expected = tensors_in(of(pytorch, entry.info.op, _copied(arguments(sample))))
+        except Exception:
+            return
+        try:
+            actual = tensors_in(of(flambeau, entry.op, _args(sample)))
+        except Exception as error:
+            yield f"raises {text(error)}"
+            return
+        if len(expected) != len(actual):
+            yield f"{len(actual)} tensors, not {len(expected)}"
+        for left, right in zip(expected, actual, strict=False):
+            told = [(list(each.shape), str(each.dtype)) for each in (left, right)]
+            if told[0] != told[1]:
+                yield f"{told[1]}, not {told[0]}"
+
+    for sample in entry.samples(dtype):
+        yield report(sample, compare_fakes, sample)
+
+
+def autocast(entry: Entry, dtype: pytorch.dtype) -> Iterator[Outcome]:
+    """The dtypes of results under autocast."""
+
+    def of(T: Any, op: Any, given: Any) -> list[str]:
+        with T.autocast("cpu", dtype=T.bfloat16):
+            return [f"{list(each.shape)} {each.dtype}" for each in tensors_in(op(*given[0], **given[1]))]
+
+    def compare_dtypes(sample: Any) -> Iterator[str]:
+        try:
+            expected = of(pytorch, entry.info.op, _copied(arguments(sample)))
+        except Exception:
+            return
+        try:
+            actual = of(flambeau, entry.op, _args(sample))
+        except Exception as error:
+            yield f"raises {text(error)}"
+            return
+        if expected != actual:
+            yield f"{actual}, not {expected}"
+
+    for sample in entry.samples(dtype):
+        yield report(sample, compare_dtypes, sample)
+
+
+# Other arguments
+
+
+def _transformed(change: Callable[[Any], Any], entry: Entry, dtype: pytorch.dtype) -> Iterator[Outcome]:
+    def of(value: Any) -> Any:
+        usable = isinstance(value, pytorch.Tensor) and value.layout is pytorch.strided and value.dim() > 0
+        return change(value.detach()) if usable and value.numel() else value
+
+    for sample in entry.samples(dtype):
+        changed = sample.transform(of)
+        if any(each.layout is not pytorch.strided for each in tensors_in(arguments(changed))):
+            continue
+        yield report(changed, compare_values, entry, dtype, changed)
+
+
+def expanded(entry: Entry, dtype: pytorch.dtype) -> Iterator[Outcome]:
+    """Every row is the first one, at the same place in memory."""
+    if entry.info.inplace_variant is None or not entry.name.endswith("_"):
+        yield from _transformed(lambda each: each[:1].expand_as(each), entry, dtype)
+
+
+def zero_size(entry: Entry, dtype: pytorch.dtype) -> Iterator[Outcome]:
+    """No rows."""
+    yield from _transformed(lambda each: each[:0], entry, dtype)
+
+
+# Transforms of derivatives
+
+
+def _total(function: Differentiable, first: Any) -> Any:
+    results = function([first, *[each.detach() for each in function.inputs[1:]]])
+    return sum([each.abs().sum() if each.is_complex() else each.sum() for each in results])
+
+
+def _first_result(function: Differentiable, first: Any) -> Any:
+    return function([first, *[each.detach() for each in function.inputs[1:]]])[0]
+
+
+def _point(function: Differentiable) -> Any:
+    return function.inputs[0].detach()
+
+
+def _twice(function: Differentiable) -> Any:
+    return function.library.stack([_point(function)] * 2)
+
+
+def jvp(function: Differentiable) -> list[Any]:
+    point = _point(function)
+    way = function.weights([point], 3)[0]
+    return list(function.library.func.jvp(functools.partial(_first_result, function), (point,), (way,)))
+
+
+def jacrev(function: Differentiable) -> list[Any]:
+    return [function.library.func.jacrev(functools.partial(_first_result, function))(_point(function))]
+
+
+def jacfwd(function: Differentiable) -> list[Any]:
+    return [function.library.func.jacfwd(functools.partial(_first_result, function))(_point(function))]
+
+
+def hessian(function: Differentiable) -> list[Any]:
+    return [function.library.func.hessian(functools.partial(_total, function))(_point(function))]
+
+
+def vmap_of_grad(function: Differentiable) -> list[Any]:
+    func = function.library.func
+    return [func.vmap(func.grad(functools.partial(_total, function)))(_twice(function))]
+
+
+def grad_of_vmap(function: Differentiable) -> list[Any]:
+    func = function.library.func
+    return [func.grad(lambda batch: func.vmap(functools.partial(_total, function))(batch).sum())(_twice(function))]
+
+
+def vmap_of_vmap(function: Differentiable) -> list[Any]:
+    func, batch = function.library.func, _twice(function)
+    inner = func.vmap(func.vmap(functools.partial(_first_result, function)))
+    return [inner(function.library.stack([batch, batch]))]
+
+
+_TRANSFORMS = {
+    "jvp": jvp,
+    "jacrev": jacrev,
+    "jacfwd": jacfwd,
+    "hessian": hessian,
+    "vmap of grad": vmap_of_grad,
+    "grad of vmap": grad_of_vmap,
+    "vmap of vmap": vmap_of_vmap,
+}
+
+
+def transformed(transform: Any, entry: Entry, dtype: pytorch.dtype) -> Iterator[Outcome]:
+    base = _SECOND if transform is hessian else _FIRST
+    for sample in entry.samples(dtype, requires_grad=True):
+        inputs = [each for each in tensors_in(arguments(sample)) if each.requires_grad]
+        small = inputs and inputs[0].numel() <= _LARGEST and inputs[0].layout is pytorch.strided
+        if small and supported(entry, sample, transform):
+            yield report(sample, compare, entry, sample, transform, base, False)
+
+
+IN_MAIN_DTYPE: dict[str, Check] = {
+    **{name: functools.partial(like_plain, state) for name, state in _LIKE_PLAIN.items()},
+    "fake": fake,
+    "autocast": autocast,
+    "expanded": expanded,
+    "zero size": zero_size,
+}
+IN_DOUBLE: dict[str, Check] = {name: functools.partial(transformed, each) for name, each in _TRANSFORMS.items()}

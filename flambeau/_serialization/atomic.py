@@ -36,9 +36,14 @@ def _create(target: Path, mode: int | None) -> tuple[Path, Any]:
         path = target.with_name(f".{target.name}.{secrets.token_hex(8)}{_SUFFIX}")
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
         if _lock(descriptor):
-            if mode is not None and hasattr(os, "fchmod"):
-                os.fchmod(descriptor, mode)
-            return path, os.fdopen(descriptor, "wb", buffering=0)
+            try:
+                if mode is not None and hasattr(os, "fchmod"):
+                    os.fchmod(descriptor, mode)
+                return path, os.fdopen(descriptor, "wb", buffering=0)
+            except BaseException:
+                os.close(descriptor)
+                path.unlink()
+                raise
         os.close(descriptor)  # somebody who cleans up was quicker, and removes it
 
 

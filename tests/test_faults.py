@@ -1,0 +1,151 @@
+"""Every file operation, thread start, fork and op fails in turn: documented errors, nothing lost, nothing held."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import flambeau
+from flambeau import nn, safetensors
+from flambeau._codegen.machine import cache
+from flambeau.utils.data import DataLoader
+
+from .support.faults import FILE_OPERATIONS, STARTS, disk_full, no_more_threads, sweep
+
+_OLD, _NEW = {"weight": flambeau.zeros(300, 300)}, {"weight": flambeau.ones(300, 300), "step": 3}
+
+
+def _is_whole(content: dict[str, Any]) -> bool:
+    """Whether a checkpoint is the old one or the new one."""
+    expected = _NEW if "step" in content else _OLD
+    return flambeau.equal(content["weight"], expected["weight"])
+
+
+def test_save(tmp_path: Path) -> None:
+    path = tmp_path / "model.pt"
+    flambeau.save(_OLD, path)
+
+    def check(ended: BaseException | None) -> None:
+        assert ended is None or isinstance(ended, OSError), repr(ended)
+        assert _is_whole(flambeau.load(path)), "neither the old file nor the new one"
+        if ended is not None:
+            assert "step" not in flambeau.load(path), "the call failed, and replaced the file"
+        assert os.listdir(tmp_path) == ["model.pt"]
+        flambeau.save(_OLD, path)
+
+    assert sweep(lambda: flambeau.save(_NEW, path), check, FILE_OPERATIONS, disk_full) >= 5
+
+
+def test_save_of_safetensors(tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    safetensors.save_file(_OLD, path)
+
+    def check(ended: BaseException | None) -> None:
+        assert ended is None or isinstance(ended, OSError), repr(ended)
+        assert flambeau.equal(safetensors.load_file(path)["weight"], _OLD["weight"]) or ended is None
+        assert os.listdir(tmp_path) == ["model.safetensors"]
+        safetensors.save_file(_OLD, path)
+
+    new = {"weight": _NEW["weight"]}
+    assert sweep(lambda: safetensors.save_file(new, path), check, FILE_OPERATIONS, disk_full) >= 5
+
+
+@pytest.mark.parametrize("options", [{}, {"mmap": True}, {"weights_only": False}], ids=str)
+def test_load(tmp_path: Path, options: dict[str, Any]) -> None:
+    path = tmp_path / "model.pt"
+    flambeau.save(_NEW, path)
+
+    def check(ended: BaseException | None) -> None:
+        assert ended is None or isinstance(ended, (OSError, RuntimeError)), repr(ended)
+        assert _is_whole(flambeau.load(path, **options))
+
+    assert sweep(lambda: flambeau.load(path, **options), check, FILE_OPERATIONS, disk_full) >= 1
+
+
+def test_the_cache_of_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the disk refuses is compiled, and nobody hears of it."""
+    monkeypatch.setenv("FLAMBEAU_CACHE_DIR", str(tmp_path / "cache"))
+
+    def action() -> None:
+        cache.store("faults", b"content")
+        found = cache.load("faults")
+        assert found is None or bytes(found) == b"content"
+
+    def check(ended: BaseException | None) -> None:
+        assert ended is None, repr(ended)
+
+    assert sweep(action, check, FILE_OPERATIONS, disk_full) >= 3
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_data_loader(workers: int) -> None:
+    data = [flambeau.full((2,), float(number)) for number in range(8)]
+
+    def epoch() -> list[Any]:
+        return [each.sum().item() for each in DataLoader(data, batch_size=3, num_workers=workers)]
+
+    expected = epoch()
+
+    def check(ended: BaseException | None) -> None:
+        assert isinstance(ended, (RuntimeError, OSError)), repr(ended)
+        assert epoch() == expected
+
+    assert (sweep(epoch, check, STARTS, no_more_threads) > 0) == (workers > 0)
+
+
+def _network() -> tuple[Any, Any]:
+    flambeau.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.Linear(4, 2))
+    return model, flambeau.randn(3, 4)
+
+
+def _trained(fails: bool) -> tuple[Any, int]:
+    """The gradients after a backward pass in which every op has failed once, and how many there are."""
+    model, x = _network()
+    count = 0
+    if fails:
+        loss = model(x).square().sum()
+
+        def check(ended: BaseException | None) -> None:
+            assert isinstance(ended, (MemoryError, flambeau.OutOfMemoryError)), repr(ended)
+            model.zero_grad()
+
+        def backward() -> None:
+            loss.backward(retain_graph=True)
+
+        count = sweep(backward, check, None, MemoryError)
+    else:
+        model(x).square().sum().backward()
+    return [each.grad.tolist() for each in model.parameters()], count
+
+
+def test_backward() -> None:
+    """A backward pass that failed can be run again, in the same graph."""
+    expected, _ = _trained(fails=False)
+    found, count = _trained(fails=True)
+    assert count >= 10
+    assert found == expected
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam"])
+def test_optimizer_step(name: str) -> None:
+    """Each op of a step fails in turn; then the optimizer's state is complete, and a step with everything works."""
+    model, x = _network()
+    optimizer = getattr(flambeau.optim, name)(model.parameters(), lr=0.01)
+    model(x).square().sum().backward()
+
+    def check(ended: BaseException | None) -> None:
+        assert isinstance(ended, (MemoryError, flambeau.OutOfMemoryError)), repr(ended)
+        saved = optimizer.state_dict()
+        optimizer.load_state_dict(saved)
+        keys = [frozenset(each) for each in saved["state"].values() if each]
+        assert len(set(keys)) <= 1, "some parameters have a part of their state"
+
+    assert sweep(optimizer.step, check, None, MemoryError) >= 1
+    before = [each.detach().clone() for each in model.parameters()]
+    optimizer.step()
+    assert all(flambeau.isfinite(each).all() for each in model.parameters())
+    assert not all(flambeau.equal(old, new) for old, new in zip(before, model.parameters(), strict=True))

@@ -20,6 +20,7 @@ from .._core.device import contiguous_format, strided
 from .._core.geometry.layout import arranged, is_dense
 from .._core.modes import THREAD
 from .._core.node import Node, OpNode
+from .._core.process.another_stack import on_another_stack
 from .._core.process.locks import new_reentrant_lock
 from .._core.slots import SLOTS
 from .._core.tensor import Tensor, View, new_counter
@@ -36,6 +37,9 @@ Uses = dict[tuple[Target, int], list[Tensor]]
 """The gradients of tensors that were used more than once, by their edges."""
 
 _DONE_WITH: list[Any] = []
+
+_DEEPEST = 30
+"""How many passes run inside one another on the stack of one thread."""
 
 _accumulation = new_reentrant_lock()  # backward passes of several threads may share leaves
 
@@ -60,7 +64,8 @@ def run_backward(
             modes.functions = ()
             modes.refresh()
         modes.backward_pass = own = _Pass(roots, inputs, keep_graph, accumulate_grad, uses)
-        results = own.run()
+        own.depth = 0 if outer[1] is None else outer[1].depth + 1
+        results = own.run() if own.depth % _DEEPEST or not own.depth else on_another_stack(own.run)
         for callback in own.callbacks:
             callback()
         return results
@@ -86,6 +91,7 @@ class _Pass:
         "accumulate_grad",
         "callbacks",
         "captured",
+        "depth",
         "expected",
         "inputs",
         "keep_graph",

@@ -12,6 +12,7 @@ from flambeau._core.tensor import Tensor
 from flambeau.autograd._gradcheck.backward import check_backward
 from flambeau.autograd._gradcheck.check import Check, Func, GradcheckError, as_tuple, is_differentiable, is_variable
 from flambeau.autograd._gradcheck.forward import check_forward
+from flambeau.autograd._gradcheck.layouts import in_strided_inputs
 from flambeau.autograd._gradcheck.older import (
     get_analytical_jacobian,
     get_numerical_jacobian,
@@ -51,7 +52,7 @@ def gradcheck(
     """Compare the derivatives of `func` at `inputs` with finite differences of step `eps`.
 
     The inputs that require gradients should be float64 or complex128. `fast_mode` compares one random projection of
-    each Jacobian instead of all its elements. `masked` concerns sparse tensors and changes nothing for strided ones.
+    each Jacobian instead of all its elements. With `masked`, elements that a sparse input does not store are constants.
     A wrong derivative raises `GradcheckError`, or gives False with `raise_exception=False`.
 
     >>> import flambeau
@@ -65,10 +66,8 @@ def gradcheck(
         raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
     if check_batched_forward_grad and not check_forward_ad:
         raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
-    if check_batched_forward_grad:
-        raise NotImplementedError("check_batched_forward_grad=True needs forward mode under vmap, which is missing")
-    switches = (check_undefined_grad, check_grad_dtypes, check_batched_grad)
-    check = Check(func, as_tuple(inputs), eps, atol, rtol, nondet_tol, *switches)
+    switches = (check_undefined_grad, check_grad_dtypes, check_batched_grad, check_batched_forward_grad)
+    check = Check(*in_strided_inputs(func, as_tuple(inputs), bool(masked)), eps, atol, rtol, nondet_tol, *switches)
     try:
         _check_inputs(check)
         if check_forward_ad:
@@ -159,8 +158,6 @@ def _check_inputs(check: Check) -> None:
             "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
         )
     for index, item in check.variables:
-        if item.layout is not flambeau.strided:
-            raise ValueError(f"gradcheck supports strided tensors only, but input #{index} has layout {item.layout}.")
         if item.dtype not in (flambeau.float64, flambeau.complex128):
             warnings.warn(
                 f"Input #{index} requires gradient and is not a double precision floating point or complex. This check"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from .._core.hooks import RemovableHandle
 from .._core.modes import THREAD
@@ -192,14 +192,34 @@ class _MutationContext:
 
 
 class allow_mutation_on_saved_tensors:
-    """In this context what the graph saves is copied, so that later in-place changes do no harm."""
+    """In this context what the graph saves is copied, so that later in-place changes do no harm.
+
+    The backward pass belongs into the context too.
+    """
+
+    _running: ClassVar[_MutationContext | None] = None
 
     def __enter__(self) -> _MutationContext:
-        self._hooks = saved_tensors_hooks(lambda tensor: tensor.clone(), lambda tensor: tensor)
+        cls = allow_mutation_on_saved_tensors
+        if cls._running is not None:
+            raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+        context = _MutationContext()
+
+        def unpack(tensor: Tensor) -> Tensor:
+            if cls._running is not context:
+                raise AssertionError(
+                    "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in which the graph "
+                    "was originally recorded."
+                )
+            return tensor
+
+        self._hooks = saved_tensors_hooks(lambda tensor: tensor.clone(), unpack)
         self._hooks.__enter__()
-        return _MutationContext()
+        cls._running = context
+        return context
 
     def __exit__(self, *exception: object) -> None:
+        allow_mutation_on_saved_tensors._running = None
         self._hooks.__exit__(*exception)
 
 

@@ -547,3 +547,29 @@ def test_gradients_that_are_added_lie_as_sums_of_tensors_do(T: Any) -> Any:
         y.register_hook(lambda grad: found.append(grad.stride()))
         (y * factors[0] + y * factors[1]).sum().backward()
     return found
+
+
+@pytest.mark.parametrize("depth", [20, 300])
+@differential
+def test_backward_inside_backward_many_times(T: Any, depth: int) -> Any:
+    """Deeper than Python's limit of nested calls; an error comes up from the innermost pass."""
+
+    class Again(T.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, left: int) -> Any:
+            ctx.left = left
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            if ctx.left == 0 and depth == 20:
+                raise ValueError("at the bottom")
+            if ctx.left > 0:
+                with T.enable_grad():
+                    again.append(T.ones(1, requires_grad=True))
+                    Again.apply(again[-1], ctx.left - 1).sum().backward()
+            return grad * 2, None
+
+    again: list[Any] = []
+    x = T.ones(1, requires_grad=True)
+    return outcome(lambda: Again.apply(x, depth).backward()), x.grad, len(again), again[0].grad, T.is_grad_enabled()

@@ -12,7 +12,7 @@ import pytest
 
 import flambeau
 from flambeau.autograd import Function, gradcheck, gradgradcheck
-from tests.support.differential import differential
+from tests.support.differential import differential, outcome
 
 # The function hides the module of the same name, as in PyTorch.
 GradcheckError = sys.modules["flambeau.autograd.gradcheck"].GradcheckError
@@ -364,3 +364,40 @@ def test_the_module_is_the_function_too() -> None:
         "assert torch.autograd.gradcheck(lambda a: a * a, (x,))"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@BOTH_MODES
+@differential
+def test_layouts(T: Any, fast_mode: bool) -> Any:
+    """Sparse and MKL-DNN inputs; outputs of these layouts are refused."""
+    coo = T.eye(3, dtype=T.float64).to_sparse().requires_grad_()
+    csr = T.eye(3, dtype=T.float64).to_sparse_csr().requires_grad_()
+    dense = T.arange(6.0, dtype=T.float64).reshape(3, 2).requires_grad_()
+    blocked = T.ones(2, 2).to_mkldnn().requires_grad_()
+    cases: list[tuple[Any, tuple[Any, ...], dict[str, Any]]] = [
+        (lambda x: x.to_dense(masked_grad=True), (coo,), {"masked": True}),
+        (lambda x: x.to_dense(masked_grad=False), (coo,), {"masked": False}),
+        (lambda x: x.to_dense(masked_grad=True), (csr,), {"masked": True}),
+        (lambda x: x.to_dense(masked_grad=False), (csr,), {"masked": False}),
+        (T.sparse.mm, (coo, dense), {"masked": True}),
+        (lambda x: x.to_dense(), (blocked,), {"atol": 0.1}),
+        (lambda x: x.to_sparse(), (dense,), {}),
+        (lambda x: x.to_mkldnn(), (dense.detach().float().requires_grad_(),), {"atol": 0.1}),
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of single precision
+        return [
+            outcome(lambda case=case: T.autograd.gradcheck(case[0], case[1], fast_mode=fast_mode, **case[2]))
+            for case in cases
+        ]
+
+
+@BOTH_MODES
+@differential
+def test_batched_forward_gradients(T: Any, fast_mode: bool) -> Any:
+    x = T.tensor([1.0, 2.0], dtype=T.float64, requires_grad=True)
+    options = {"check_forward_ad": True, "check_batched_forward_grad": True, "fast_mode": fast_mode}
+    return (
+        T.autograd.gradcheck(lambda x: (x * x, x.exp()), (x,), **options),
+        T.autograd.gradcheck(lambda x: (x * 2, x.argmax(), x.detach()), (x,), fast_mode=fast_mode),
+    )

@@ -415,3 +415,22 @@ def test_allow_mutation_on_saved_tensors(T: Any) -> Any:
         y.mul_(10)
         z.backward()
     return x.grad
+
+
+@differential
+def test_mutation_is_allowed_inside_one_context_alone(T: Any) -> Any:
+    allow = T.autograd.graph.allow_mutation_on_saved_tensors
+
+    def nested() -> None:
+        with allow(), allow():
+            pass
+
+    x = T.ones(2, requires_grad=True)
+    with allow():
+        kept = x.clone()
+        total = (kept**2).sum()
+        kept.mul_(3)
+    outside = outcome(lambda: total.backward(), "Trying to backward outside of the")
+    with allow():
+        other = outcome(lambda: total.backward(), "Trying to backward outside of the")
+    return outcome(nested, "cannot be nested"), outside, other, x.grad

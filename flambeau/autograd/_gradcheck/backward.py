@@ -52,6 +52,8 @@ def _check_constant(check: Check) -> None:
 def _compare_backward_jacobians(check: Check, outputs: list[tuple[int, Tensor]]) -> None:
     numerical = [numerical_jacobians(check, item) for _, item in check.variables]
     for position, (output_index, output) in enumerate(outputs):
+        if not output.requires_grad:
+            continue
         for part, start in parts_of(output):
             analytical = _backward_jacobians(check, output, start)
             again = _backward_jacobians(check, output, start)
@@ -70,6 +72,8 @@ def _compare_backward_projections(check: Check, outputs: list[tuple[int, Tensor]
         change_along(check, item, direction) for (_, item), direction in zip(check.variables, directions, strict=True)
     ]
     for position, (output_index, output) in enumerate(outputs):
+        if not output.requires_grad:
+            continue
         weights = flambeau.rand(output.shape, generator=generator, dtype=flambeau.float64).to(output.device)
         for part, start in parts_of(output):
             vector = (weights * start).to(output.dtype)
@@ -200,7 +204,7 @@ def _check_undefined_gradients(check: Check) -> None:
                 )
 
 
-_BATCH = 2
+BATCH = 2
 
 
 def _check_batched_backward(check: Check, outputs: list[tuple[int, Tensor]]) -> None:
@@ -209,7 +213,7 @@ def _check_batched_backward(check: Check, outputs: list[tuple[int, Tensor]]) -> 
     for output_index, output in outputs:
         if not output.requires_grad:
             continue
-        batch = flambeau.randn((_BATCH, *output.shape), dtype=output.dtype, device=output.device)
+        batch = flambeau.randn((BATCH, *output.shape), dtype=output.dtype, device=output.device)
         expected = [_flat_gradients(check, output, vector) for vector in batch]
         try:
             found = flambeau.autograd.grad(
@@ -220,12 +224,12 @@ def _check_batched_backward(check: Check, outputs: list[tuple[int, Tensor]]) -> 
         for number, (input_index, item) in enumerate(check.variables):
             gradient = found[number]
             if gradient is None:
-                gradient = flambeau.zeros((_BATCH, *item.shape), dtype=item.dtype, device=item.device)
+                gradient = flambeau.zeros((BATCH, *item.shape), dtype=item.dtype, device=item.device)
             single = flambeau.stack([flat[number] for flat in expected])
-            _compare_batched(check, gradient, single, f"output {output_index} and input {input_index}")
+            compare_batched(check, gradient, single, f"output {output_index} and input {input_index}")
 
 
-def _compare_batched(check: Check, batched: Tensor, single: Tensor, where: str) -> None:
+def compare_batched(check: Check, batched: Tensor, single: Tensor, where: str) -> None:
     batched, single = batched.reshape(-1), single.reshape(-1)
     if not is_close(batched, single, check.rtol, check.atol):
         raise GradcheckError(

@@ -29,6 +29,7 @@ class Check:
     check_undefined_grad: bool
     check_grad_dtypes: bool
     check_batched_grad: bool
+    check_batched_forward_grad: bool
 
     @property
     def variables(self) -> list[tuple[int, Tensor]]:
@@ -41,6 +42,12 @@ class Check:
         for index, item in enumerate(found):
             if not isinstance(item, flambeau.Tensor):
                 raise ValueError(f"gradcheck expects the function to return Tensors, but output {index} is {item!r}.")
+            if item.layout is not flambeau.strided:
+                kind = "MKLDNN" if item.layout is flambeau._mkldnn else "Sparse"
+                raise ValueError(
+                    f"{kind} output is not supported at gradcheck yet. Please call to_dense(masked_grad=...) on the "
+                    f"output of fn for gradcheck: output {index} has layout {item.layout}."
+                )
         return [(index, item) for index, item in enumerate(found) if is_differentiable(item)]
 
 

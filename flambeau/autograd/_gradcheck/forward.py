@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import flambeau
+from flambeau._core.slots import SLOTS
 from flambeau._core.tensor import Tensor
+from flambeau.autograd._gradcheck.backward import BATCH, compare_batched
 from flambeau.autograd._gradcheck.check import (
     Check,
     GradcheckError,
@@ -28,11 +30,13 @@ def check_forward(check: Check, fast_mode: bool) -> None:
         if fast_mode:
             tolerance = check.atol * float(direction.abs().sum())
             changes = change_along(check, item, direction)
-            for (index, _), tangent, change in zip(outputs, tangents, changes, strict=True):
-                if not is_close(tangent, change, check.rtol, tolerance):
+            for (index, output), tangent, change in zip(outputs, tangents, changes, strict=True):
+                if output.requires_grad and not is_close(tangent, change, check.rtol, tolerance):
                     raise GradcheckError(mismatch(_forward_where(index, input_index), change, tangent))
         else:
             _compare_forward_jacobians(check, input_index, item, outputs)
+        if check.check_batched_forward_grad:
+            _check_batched_tangents(check, input_index, item)
         if check.check_undefined_grad:
             _check_undefined_tangents(check, input_index, item, direction, tangents)
 
@@ -45,8 +49,21 @@ def _compare_forward_jacobians(check: Check, input_index: int, item: Tensor, out
             by_imaginary = derivative.by_imaginary
             expected = derivative.by_real if start == 1 or by_imaginary is None else by_imaginary
             actual = stacked(rows, output.detach())
-            if not is_close(actual, expected, check.rtol, check.atol):
+            if output.requires_grad and not is_close(actual, expected, check.rtol, check.atol):
                 raise GradcheckError(mismatch(_forward_where(output_index, input_index), expected, actual))
+
+
+def _check_batched_tangents(check: Check, input_index: int, item: Tensor) -> None:
+    """Forward mode over a batch of tangents must give what it gives for one after the other."""
+    batch = flambeau.randn((BATCH, *item.shape), dtype=item.dtype, device=item.device)
+    single = [_tangents(check, item, each) for each in batch]
+    try:
+        batched = SLOTS.vmap(lambda direction: tuple(_tangents(check, item, direction)))(batch)
+    except RuntimeError as error:
+        raise GradcheckError(f"While computing batched gradients, got: {error}") from error
+    for index, found in enumerate(batched):
+        expected = flambeau.stack([tangents[index] for tangents in single])
+        compare_batched(check, found, expected, f"output {index} and input {input_index}, in forward mode")
 
 
 def _check_undefined_tangents(

@@ -64,7 +64,6 @@ def run_backward(
             modes.functions = ()
             modes.refresh()
         modes.backward_pass = own = _Pass(roots, inputs, keep_graph, accumulate_grad, uses)
-        own.depth = 0 if outer[1] is None else outer[1].depth + 1
         results = own.run() if own.depth % _DEEPEST or not own.depth else on_another_stack(own.run)
         for callback in own.callbacks:
             callback()
@@ -113,6 +112,8 @@ class _Pass:
         accumulate_grad: bool,
         uses: Uses | None,
     ) -> None:
+        outer = THREAD.modes.backward_pass
+        self.depth: int = 0 if outer is None else outer.depth + 1
         self.roots = roots
         self.uses = uses
         self.keep_graph = keep_graph

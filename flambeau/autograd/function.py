@@ -12,7 +12,7 @@ from typing import Any
 from .._core.modes import THREAD
 from .._core.node import Node, SavedTensor, initialise, save
 from .._core.tensor import CUSTOM_FUNCTION, Tensor
-from .._core.text.errors import GRAPH_FREED, LEAF_INPLACE
+from .._core.text.errors import GRAPH_FREED, LEAF_INPLACE, LEAF_VIEW_INPLACE
 from .._dispatch.changes.history import end_change
 from .._dispatch.dispatch import note_traceback, view_of
 from .grad_mode import no_grad
@@ -109,7 +109,9 @@ class FunctionNode(Node, FunctionCtx):
         gradients = list(grads[0]) if len(grads) == 1 and isinstance(grads[0], list) else list(grads)
         if self.materialize_grads:
             gradients = [self._zeros(i) if each is None else each for i, each in enumerate(gradients)]
-        results = self._forward_cls.user_backward()(self, *gradients)
+        backward = self._forward_cls.user_backward()
+        boxed = getattr(self._forward_cls, "boxed_grads_call", False)  # one list, which `backward` may empty
+        results = backward(self, gradients) if boxed else backward(self, *gradients)
         return self._for_edges(results if isinstance(results, (tuple, list)) else (results,))
 
     def apply_boxed(self, *grads: Any) -> Any:
@@ -406,12 +408,16 @@ def _wrap_output(node: FunctionNode, number: int, output: Any, args: tuple[Any, 
     if not recorded or not differentiable:
         if dirty:
             end_change(output)
+            if recorded and output._view is None:  # it leaves the graph
+                output._grad_fn, output._requires_grad = None, False
         if is_input and not dirty:
             return output.detach() if recorded else view_of(output, output._array, output._kind)
         return output
     if dirty:
         if is_input and output.grad_fn is None and output._requires_grad:
             raise RuntimeError(LEAF_INPLACE.replace("is being", "has been"))  # the function has returned
+        if is_input and output._view is not None and output._view.base.is_leaf and output._view.base._requires_grad:
+            raise RuntimeError(LEAF_VIEW_INPLACE.replace("is being", "has been"))
         end_change(output, node, number)
         return output
     if is_input:  # returned as it is: a view, so that the input keeps its own place in the graph

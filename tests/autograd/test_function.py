@@ -638,3 +638,50 @@ def test_changing_a_leaf(T: Any) -> Any:
 
     function = _function(T, "Doubled", forward=forward, backward=lambda ctx, grad: grad * 2)
     return outcome(lambda: function.apply(_leaf(T, 1.0)), "a leaf Variable that requires grad has been used in an in-")
+
+
+@differential
+def test_changes_of_leaves_and_what_leaves_the_graph(T: Any) -> Any:
+    """Views of leaves refuse a change; an input that is changed and marked as not differentiable has no history."""
+
+    class Added(T.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, marked: bool) -> Any:
+            ctx.mark_dirty(x.add_(1))
+            if marked:
+                ctx.mark_non_differentiable(x)
+            return x
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad, None
+
+    x = T.ones(4, requires_grad=True)
+    refused = [outcome(lambda: Added.apply(x, False), "a leaf Variable that requires grad")]
+    refused.append(outcome(lambda: Added.apply(x[:2], False), "a view of a leaf Variable that requires grad"))
+    y = T.ones(4, requires_grad=True)
+    base = y.clone()
+    Added.apply(base[:2], False)
+    (base * base).sum().backward()
+    return refused, Added.apply(y.clone(), True), base, y.grad
+
+
+@differential
+def test_gradients_in_one_list(T: Any) -> Any:
+    class Both(T.autograd.Function):
+        boxed_grads_call = True
+
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 1, x * 2
+
+        @staticmethod
+        def backward(ctx: Any, grads: Any) -> Any:
+            total = grads[0] + 2 * grads[1]
+            grads.clear()
+            return total
+
+    x = T.ones(2, requires_grad=True)
+    first, second = Both.apply(x)
+    (first.sum() + second.sum()).backward()
+    return x.grad

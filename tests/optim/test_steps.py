@@ -260,3 +260,18 @@ def test_differentiable_options(name: str) -> None:
         return arrays_of(list(framework.autograd.grad(param.pow(2).sum(), [value, grad, *options])))
 
     assert_same(observe(pytorch), observe(flambeau), 1e-10)
+
+
+@pytest.mark.parametrize("name", ["Adam", "AdamW", "NAdam", "RMSprop"])
+def test_derivatives_through_two_differentiable_steps(name: str) -> None:
+    def stepped(param: Any, grad: Any) -> Any:
+        moved = param.clone()
+        optimizer = getattr(flambeau.optim, name)([moved], lr=0.1, differentiable=True)
+        for number in (1, 2):
+            moved.grad = grad * number
+            optimizer.step()
+        return moved
+
+    param = flambeau.tensor([1.0, 2.0], dtype=flambeau.float64, requires_grad=True)
+    grad = flambeau.tensor([0.3, -0.2], dtype=flambeau.float64, requires_grad=True)
+    assert flambeau.autograd.gradcheck(stepped, (param, grad))

@@ -23,7 +23,7 @@ _FIRST_CALLS = 6
 """In so many calls a function is compiled, parts of it aside."""
 _CALLS = 14
 _SETTLING = 3
-"""Further calls before any is timed: with other random numbers a call may be recorded once more."""
+"""Further calls before any is timed: behind plain calls of the same classes, a call may be recorded once more."""
 
 
 def framework_of(name: str) -> Any:
@@ -110,6 +110,7 @@ class Runner:
             found = compiled.observed()
             first = max(first, time.perf_counter() - begin) if number < _FIRST_CALLS else first
             equal &= all(_is_same(torch, *pair) for pair in zip(told.observed(), found, strict=True))
+        self._cases["plain"].step()
         for _ in range(_SETTLING):
             compiled.step()
         explained = torch.compiler.explain(compiled.call)

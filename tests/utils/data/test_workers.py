@@ -34,7 +34,13 @@ def open_files() -> int:
 
 
 def names_in_shared_memory() -> set[str]:
-    return set(os.listdir(SHARED_MEMORY)) if SHARED_MEMORY.is_dir() else set()
+    """What this process has named there, or one that has ended: others on the machine may work beside this one."""
+    names = {path.name for path in SHARED_MEMORY.glob("flambeau_*_*")}
+    return {name for name in names if _is_ours_or_gone(int(name.split("_")[1]))}
+
+
+def _is_ours_or_gone(process: int) -> bool:
+    return process == os.getpid() or not os.path.exists(f"/proc/{process}")
 
 
 @pytest.fixture(autouse=True, scope="module")

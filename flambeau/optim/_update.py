@@ -338,7 +338,8 @@ def add_scaled(param: Any, direction: Any, factor: Any) -> None:
 
 def add_quotient(param: Any, numerator: Any, denominator: Any, factor: Any) -> None:
     """`param += factor * numerator / denominator`; a factor that requires gradients gets them."""
-    if numerator.requires_grad:  # a differentiable step saves it, and the next one changes it in place
+    # A differentiable step saves it, and the next one changes it in place.
+    if isinstance(numerator, Tensor) and numerator._requires_grad:
         numerator = numerator.clone()
     if isinstance(factor, Tensor) and (factor.requires_grad or not factor._kind.is_cpu):
         param.addcdiv_(numerator * factor, denominator)

@@ -385,7 +385,14 @@ class OpNode(Node):
         entries = [None if edge is None else entry for entry, edge in zip(self.formulas, edges, strict=True)]
         if values is None:
             values = {name: self._value(name) for entry in entries if entry is not None for name in entry[1]}
-        return [None if entry is None else entry[0](grad, *[values[name] for name in entry[1]]) for entry in entries]
+        results: list[Any] = []
+        for entry in entries:  # a loop, so that debuggers step from here into the formula
+            if entry is None:
+                results.append(None)
+            else:
+                formula, names = entry
+                results.append(formula(grad, *[values[name] for name in names]))
+        return results
 
     def _value(self, name: str) -> Any:
         """What was saved as `name`, tensors unpacked and checked."""

@@ -141,6 +141,8 @@ from .autograd.grad_mode import no_grad as no_grad
 from .autograd.grad_mode import set_grad_enabled as set_grad_enabled
 from .serialization import load as load
 from .serialization import save as save
+from .amp import GradScaler as GradScaler
+from .compiler import compile as compile
 from .utils.summary import summary as summary
 
 _Number: TypeAlias = builtins.bool | builtins.int | builtins.float | builtins.complex
@@ -210,7 +212,6 @@ FloatType: Any
 FunctionSchema: Any
 Future: Any
 FutureType: Any
-GradScaler: Any
 Gradient: Any
 Graph: Any
 GraphExecutorState: Any
@@ -299,7 +300,6 @@ _overload: Any
 _rebuild_from_type_v2: Any
 _shape_as_tensor: Any
 classproperty: Any
-compile: Any
 compiled_with_cxx11_abi: Any
 cond: Any
 eig: Any
@@ -456,828 +456,9610 @@ QUInt2x4Tensor: Any
 QUInt4x2Tensor: Any
 QUInt8Tensor: Any
 ShortTensor: Any
-def _chunk_cat(tensors: list[Tensor], dim: _int, num_chunks: _int, *, out: Any = None) -> Tensor: ...
-def _conj(input: Tensor) -> Tensor: ...
-def _conj_physical(input: Tensor) -> Tensor: ...
-def _convert_indices_from_coo_to_csr(input: Tensor, size: _int, *, out_int32: _bool = False, out: Any = None) -> Tensor: ...
-def _convert_indices_from_csr_to_coo(crow_indices: Tensor, col_indices: Tensor, *, out_int32: _bool = False, transpose: _bool = False, out: Any = None) -> Tensor: ...
-def _convert_weight_to_int4pack_for_cpu(input: Tensor, innerKTiles: _int) -> Tensor: ...
-def _ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: _int = 0, zero_infinity: _bool = False) -> tuple[Tensor, Tensor]: ...
-def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor: ...
-def _empty_affine_quantized(*size: Any, scale: _float = 1.0, zero_point: _int = 0, dtype: Any = ..., **options: Any) -> Tensor: ...
-def _empty_per_channel_affine_quantized(*size: Any, scales: Tensor, zero_points: Tensor, axis: _int, dtype: Any = ..., **options: Any) -> Tensor: ...
-def _foreach_abs(self: list[Tensor]) -> Any: ...
-def _foreach_abs_(self: list[Tensor]) -> Any: ...
-def _foreach_acos(self: list[Tensor]) -> Any: ...
-def _foreach_acos_(self: list[Tensor]) -> Any: ...
-def _foreach_add(self: list[Tensor], other: Any = ..., *, alpha: Any = ..., scalar: Any = ..., scalars: Any = ...) -> Any: ...
-def _foreach_add_(self: list[Tensor], other: Any = ..., *, alpha: Any = ..., scalar: Any = ..., scalars: Any = ...) -> Any: ...
-def _foreach_addcdiv(self: list[Tensor], tensor1: list[Tensor], tensor2: list[Tensor], value: Any = ..., *, scalars: Any = ...) -> Any: ...
-def _foreach_addcdiv_(self: list[Tensor], tensor1: list[Tensor], tensor2: list[Tensor], value: Any = ..., *, scalars: Any = ...) -> Any: ...
-def _foreach_addcmul(self: list[Tensor], tensor1: list[Tensor], tensor2: list[Tensor], value: Any = ..., *, scalars: Any = ...) -> Any: ...
-def _foreach_addcmul_(self: list[Tensor], tensor1: list[Tensor], tensor2: list[Tensor], value: Any = ..., *, scalars: Any = ...) -> Any: ...
-def _foreach_asin(self: list[Tensor]) -> Any: ...
-def _foreach_asin_(self: list[Tensor]) -> Any: ...
-def _foreach_atan(self: list[Tensor]) -> Any: ...
-def _foreach_atan_(self: list[Tensor]) -> Any: ...
-def _foreach_ceil(self: list[Tensor]) -> Any: ...
-def _foreach_ceil_(self: list[Tensor]) -> Any: ...
-def _foreach_clamp_max(self: list[Tensor], other: Any = ..., *, scalar: Any = ..., scalars: Any = ...) -> Any: ...
-def _foreach_clamp_max_(self: list[Tensor], other: Any = ..., *, scalar: Any = ..., scalars: Any = ...) -> Any: ...
-def _foreach_clamp_min(self: list[Tensor], other: Any = ..., *, scalar: Any = ..., scalars: Any = ...) -> Any: ...
-def _foreach_clamp_min_(self: list[Tensor], other: Any = ..., *, scalar: Any = ..., scalars: Any = ...) -> Any: ...
-def _foreach_clone(self: list[Tensor], *, memory_format: Any = None) -> Any: ...
-def _foreach_copy_(self: list[Tensor], src: list[Tensor], non_blocking: _bool = False) -> Any: ...
-def _foreach_cos(self: list[Tensor]) -> Any: ...
-def _foreach_cos_(self: list[Tensor]) -> Any: ...
-def _foreach_cosh(self: list[Tensor]) -> Any: ...
-def _foreach_cosh_(self: list[Tensor]) -> Any: ...
-def _foreach_div(self: list[Tensor], other: Any = ..., *, scalar: Any = ..., scalars: Any = ...) -> Any: ...
-def _foreach_div_(self: list[Tensor], other: Any = ..., *, scalar: Any = ..., scalars: Any = ...) -> Any: ...
-def _foreach_erf(self: list[Tensor]) -> Any: ...
-def _foreach_erf_(self: list[Tensor]) -> Any: ...
-def _foreach_erfc(self: list[Tensor]) -> Any: ...
-def _foreach_erfc_(self: list[Tensor]) -> Any: ...
-def _foreach_exp(self: list[Tensor]) -> Any: ...
-def _foreach_exp_(self: list[Tensor]) -> Any: ...
-def _foreach_expm1(self: list[Tensor]) -> Any: ...
-def _foreach_expm1_(self: list[Tensor]) -> Any: ...
-def _foreach_floor(self: list[Tensor]) -> Any: ...
-def _foreach_floor_(self: list[Tensor]) -> Any: ...
-def _foreach_frac(self: list[Tensor]) -> Any: ...
-def _foreach_frac_(self: list[Tensor]) -> Any: ...
-def _foreach_lerp(self: list[Tensor], tensors1: list[Tensor], weight: Any = ..., *, weights: Any = ...) -> Any: ...
-def _foreach_lerp_(self: list[Tensor], tensors1: list[Tensor], weight: Any = ..., *, weights: Any = ...) -> Any: ...
-def _foreach_lgamma(self: list[Tensor]) -> Any: ...
-def _foreach_lgamma_(self: list[Tensor]) -> Any: ...
-def _foreach_log(self: list[Tensor]) -> Any: ...
-def _foreach_log10(self: list[Tensor]) -> Any: ...
-def _foreach_log10_(self: list[Tensor]) -> Any: ...
-def _foreach_log1p(self: list[Tensor]) -> Any: ...
-def _foreach_log1p_(self: list[Tensor]) -> Any: ...
-def _foreach_log2(self: list[Tensor]) -> Any: ...
-def _foreach_log2_(self: list[Tensor]) -> Any: ...
-def _foreach_log_(self: list[Tensor]) -> Any: ...
-def _foreach_max(self: list[Tensor]) -> Any: ...
-def _foreach_maximum(self: list[Tensor], other: Any = ..., *, scalar: Any = ..., scalars: Any = ...) -> Any: ...
-def _foreach_maximum_(self: list[Tensor], other: Any = ..., *, scalar: Any = ..., scalars: Any = ...) -> Any: ...
-def _foreach_minimum(self: list[Tensor], other: Any = ..., *, scalar: Any = ..., scalars: Any = ...) -> Any: ...
-def _foreach_minimum_(self: list[Tensor], other: Any = ..., *, scalar: Any = ..., scalars: Any = ...) -> Any: ...
-def _foreach_mm(self: list[Tensor], mat2: list[Tensor]) -> Any: ...
-def _foreach_mul(self: list[Tensor], other: Any = ..., *, scalar: Any = ..., scalars: Any = ...) -> Any: ...
-def _foreach_mul_(self: list[Tensor], other: Any = ..., *, scalar: Any = ..., scalars: Any = ...) -> Any: ...
-def _foreach_neg(self: list[Tensor]) -> Any: ...
-def _foreach_neg_(self: list[Tensor]) -> Any: ...
-def _foreach_norm(self: list[Tensor], ord: Any = 2, dtype: Any = None) -> Any: ...
-def _foreach_pow(self: Any, exponent: Any) -> Any: ...
-def _foreach_pow_(self: list[Tensor], exponent: Any) -> Any: ...
-def _foreach_powsum(self: list[Tensor], ord: Any = 2, dtype: Any = None) -> Any: ...
-def _foreach_reciprocal(self: list[Tensor]) -> Any: ...
-def _foreach_reciprocal_(self: list[Tensor]) -> Any: ...
-def _foreach_round(self: list[Tensor]) -> Any: ...
-def _foreach_round_(self: list[Tensor]) -> Any: ...
-def _foreach_rsqrt(self: list[Tensor]) -> Any: ...
-def _foreach_rsqrt_(self: list[Tensor]) -> Any: ...
-def _foreach_sigmoid(self: list[Tensor]) -> Any: ...
-def _foreach_sigmoid_(self: list[Tensor]) -> Any: ...
-def _foreach_sign(self: list[Tensor]) -> Any: ...
-def _foreach_sign_(self: list[Tensor]) -> Any: ...
-def _foreach_sin(self: list[Tensor]) -> Any: ...
-def _foreach_sin_(self: list[Tensor]) -> Any: ...
-def _foreach_sinh(self: list[Tensor]) -> Any: ...
-def _foreach_sinh_(self: list[Tensor]) -> Any: ...
-def _foreach_sqrt(self: list[Tensor]) -> Any: ...
-def _foreach_sqrt_(self: list[Tensor]) -> Any: ...
-def _foreach_sub(self: list[Tensor], other: Any = ..., *, alpha: Any = ..., scalar: Any = ..., scalars: Any = ...) -> Any: ...
-def _foreach_sub_(self: list[Tensor], other: Any = ..., *, alpha: Any = ..., scalar: Any = ..., scalars: Any = ...) -> Any: ...
-def _foreach_tan(self: list[Tensor]) -> Any: ...
-def _foreach_tan_(self: list[Tensor]) -> Any: ...
-def _foreach_tanh(self: list[Tensor]) -> Any: ...
-def _foreach_tanh_(self: list[Tensor]) -> Any: ...
-def _foreach_trunc(self: list[Tensor]) -> Any: ...
-def _foreach_trunc_(self: list[Tensor]) -> Any: ...
-def _foreach_zero_(self: list[Tensor]) -> Any: ...
-def _grouped_mm(input: Tensor, mat2: Tensor, offs: Tensor | None = None, bias: Tensor | None = None, out_dtype: Any = None) -> Tensor: ...
-def _int_mm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor: ...
-def _lazy_clone(input: Tensor) -> Tensor: ...
-def _make_per_channel_quantized_tensor(input: Tensor, scale: Tensor, zero_point: Tensor, axis: _int) -> Tensor: ...
-def _make_per_tensor_quantized_tensor(input: Tensor, scale: _float, zero_point: _int) -> Tensor: ...
-def _native_batch_norm_legit(input: Tensor, weight: Tensor | None, bias: Tensor | None, *statistics_and_options: Any, out: Any = None) -> Any: ...
-def _native_batch_norm_legit_no_training(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor, running_var: Tensor, momentum: _float, eps: _float, *, out: Any = None) -> Any: ...
-def _neg_view(input: Tensor) -> Tensor: ...
-def _pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: _bool) -> tuple[Tensor, Tensor]: ...
-def _pad_packed_sequence(data: Tensor, batch_sizes: Tensor, batch_first: _bool, padding_value: Any, total_length: _int) -> tuple[Tensor, Tensor]: ...
-def _safe_softmax(input: Tensor, dim: _int, dtype: Any = None) -> Tensor: ...
-def _sample_dirichlet(input: Tensor, generator: Generator | None = None) -> Tensor: ...
-def _scaled_mm(input: Tensor, mat2: Tensor, scale_a: Tensor, scale_b: Tensor, bias: Tensor | None = None, scale_result: Tensor | None = None, out_dtype: Any = None, use_fast_accum: _bool = False, *, out: Any = None) -> Tensor: ...
-def _scaled_mm_v2(input: Tensor, mat2: Tensor, scale_a: Sequence[Tensor], recipe_a: Any, swizzle_a: Any, scale_b: Sequence[Tensor], recipe_b: Any, swizzle_b: Any, bias: Tensor | None, out_dtype: Any, contraction_dim: Any = ..., use_fast_accum: _bool = False, *, out: Any = None) -> Tensor: ...
-def _segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None, indices: Tensor | None = None, offsets: Tensor | None = None, axis: _int = 0, unsafe: _bool = False, initial: Any = None) -> Tensor: ...
-def _softmax(input: Tensor, dim: _int, half_to_float: _bool) -> Tensor: ...
-def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: _int, input_dtype: Any) -> Tensor: ...
-def _sparse_addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, alpha: Any = 1.0) -> Tensor: ...
-def _sparse_log_softmax(input: Tensor, dim: _int, *, dtype: Any = None) -> Tensor: ...
-def _sparse_mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor: ...
-def _sparse_softmax(input: Tensor, dim: _int, *, dtype: Any = None) -> Tensor: ...
-def _sparse_sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor: ...
-def _standard_gamma(input: Tensor, generator: Generator | None = None) -> Tensor: ...
-def _standard_gamma_grad(input: Tensor, output: Tensor) -> Tensor: ...
-def _unique2(input: Tensor, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False) -> Any: ...
-def _unsafe_masked_index(input: Tensor, mask: Tensor, indices: Any, fill: Any) -> Tensor: ...
-def _unsafe_masked_index_put_accumulate(input: Tensor, mask: Tensor, indices: Any, values: Tensor) -> Tensor: ...
-def _weight_int4pack_mm_for_cpu(input: Tensor, mat2: Tensor, qGroupSize: _int, qScaleAndZeros: Tensor) -> Tensor: ...
-def _weight_int8pack_mm(input: Tensor, mat2: Tensor, scales: Tensor) -> Tensor: ...
-def _weight_norm(v: Tensor, g: Tensor, dim: _int = 0) -> Tensor: ...
-def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def abs_(input: Tensor) -> Tensor: ...
-def absolute(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def absolute_(input: Tensor) -> Tensor: ...
-def acos(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def acos_(input: Tensor) -> Tensor: ...
-def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def acosh_(input: Tensor) -> Tensor: ...
-def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor: ...
-def adaptive_max_pool1d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]: ...
-def add(input: _Operand, other: _Operand, *, alpha: Any = 1, out: Any = None) -> Tensor: ...
-def add_(input: Tensor, other: _Operand, *further: Any, alpha: Any = 1) -> Tensor: ...
-def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor: ...
-def addbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor: ...
-def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, out: Any = None) -> Tensor: ...
-def addcdiv_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor: ...
-def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, out: Any = None) -> Tensor: ...
-def addcmul_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor: ...
-def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor: ...
-def addmm_(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor: ...
-def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor: ...
-def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor: ...
-def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor: ...
-def addr_(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor: ...
-def adjoint(input: Tensor) -> Tensor: ...
-def affine_grid_generator(theta: Tensor, size: Any, align_corners: _bool) -> Tensor: ...
-def alias_copy(input: Tensor, *, out: Any = None) -> Tensor: ...
-def all(input: Tensor, dim: Any = None, keepdim: _bool = False, *, out: Any = None) -> Tensor: ...
-def allclose(input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> _bool: ...
-def alpha_dropout(input: Tensor, p: _float, train: _bool) -> Tensor: ...
-def alpha_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor: ...
-def amax(input: Tensor, dim: Any = ..., keepdim: _bool = False, *, out: Any = None) -> Tensor: ...
-def amin(input: Tensor, dim: Any = ..., keepdim: _bool = False, *, out: Any = None) -> Tensor: ...
-def aminmax(input: Tensor, *, dim: _int | None = None, keepdim: _bool = False, out: Any = None) -> Any: ...
-def angle(input: Tensor, *, out: Any = None) -> Tensor: ...
-def any(input: Tensor, dim: Any = None, keepdim: _bool = False, *, out: Any = None) -> Tensor: ...
-def arange(*bounds: Any, start: Any = None, end: Any = None, step: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
-def arccos(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def arccos_(input: Tensor) -> Tensor: ...
-def arccosh(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def arccosh_(input: Tensor) -> Tensor: ...
-def arcsin(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def arcsin_(input: Tensor) -> Tensor: ...
-def arcsinh(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def arcsinh_(input: Tensor) -> Tensor: ...
-def arctan(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def arctan2(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-def arctan2_(input: Tensor, other: Any) -> Tensor: ...
-def arctan_(input: Tensor) -> Tensor: ...
-def arctanh(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def arctanh_(input: Tensor) -> Tensor: ...
-def argmax(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Any = None) -> Tensor: ...
-def argmin(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Any = None) -> Tensor: ...
-def argsort(input: Tensor, dim: _int = -1, descending: _bool = False, *, stable: _bool = False, out: Any = None) -> Tensor: ...
-def argwhere(input: Tensor) -> Tensor: ...
-def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor: ...
-def as_strided_(input: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor: ...
-def as_strided_copy(input: Tensor, size: Any, stride: Any, storage_offset: _int | None = None, *, out: Any = None) -> Tensor: ...
-def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor: ...
-def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor: ...
-def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: _bool | None = None, requires_grad: _bool | None = None) -> Tensor: ...
-def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def asin_(input: Tensor) -> Tensor: ...
-def asinh(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def asinh_(input: Tensor) -> Tensor: ...
-def atan(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def atan2(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-def atan2_(input: Tensor, other: Any) -> Tensor: ...
-def atan_(input: Tensor) -> Tensor: ...
-def atanh(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def atanh_(input: Tensor) -> Tensor: ...
-def atleast_1d(*tensors: Tensor) -> Any: ...
-def atleast_2d(*tensors: Tensor) -> Any: ...
-def atleast_3d(*tensors: Tensor) -> Any: ...
-def avg_pool1d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = 0, ceil_mode: _bool = False, count_include_pad: _bool = True) -> Tensor: ...
-def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor: ...
-def baddbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor: ...
-def bartlett_window(window_length: _int, periodic: _bool = True, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
-def batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool) -> Tensor: ...
-def batch_norm_update_stats(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, momentum: _float) -> tuple[Tensor, Tensor]: ...
-def bernoulli(input: Tensor, p: _float | None = None, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor: ...
-def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor: ...
-def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: _int = 0) -> Tensor: ...
-def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) -> Tensor: ...
-def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor: ...
-def bitwise_and(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-def bitwise_and_(input: Tensor, other: Any) -> Tensor: ...
-def bitwise_left_shift(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-def bitwise_left_shift_(input: Tensor, other: Any) -> Tensor: ...
-def bitwise_not(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def bitwise_not_(input: Tensor) -> Tensor: ...
-def bitwise_or(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-def bitwise_or_(input: Tensor, other: Any) -> Tensor: ...
-def bitwise_right_shift(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-def bitwise_right_shift_(input: Tensor, other: Any) -> Tensor: ...
-def bitwise_xor(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-def bitwise_xor_(input: Tensor, other: Any) -> Tensor: ...
-def blackman_window(window_length: _int, periodic: _bool = True, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
-def block_diag(*tensors: Tensor) -> Tensor: ...
-def bmm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor: ...
-def broadcast_shapes(*shapes: Any) -> Size: ...
-def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]: ...
-def broadcast_to(input: Tensor, size: Any) -> Tensor: ...
-def bucketize(input: Any, boundaries: Tensor, *, out_int32: _bool = False, right: _bool = False, out: Any = None) -> Tensor: ...
-def can_cast(from_: Any, to: Any) -> _bool: ...
-def cartesian_prod(*tensors: Tensor) -> Tensor: ...
-def cat(tensors: list[Tensor], dim: _int = 0, *, out: Any = None) -> Tensor: ...
-def ccol_indices_copy(input: Tensor, *, out: Any = None) -> Tensor: ...
-def cdist(x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: str = 'use_mm_for_euclid_dist_if_necessary') -> Tensor: ...
-def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def ceil_(input: Tensor) -> Tensor: ...
-def celu(input: Tensor, alpha: _float = 1.0) -> Tensor: ...
-def celu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
-def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor: ...
-def channel_shuffle(input: Tensor, groups: _int) -> Tensor: ...
-def cholesky(input: Tensor, upper: _bool = False, *, out: Any = None) -> Tensor: ...
-def cholesky_inverse(input: Tensor, upper: _bool = False, *, out: Any = None) -> Tensor: ...
-def cholesky_solve(input: Tensor, input2: Tensor, upper: _bool = False, *, out: Any = None) -> Tensor: ...
-def choose_qparams_optimized(input: Tensor, numel: _int, n_bins: _int, ratio: _float, bit_width: _int) -> tuple[Tensor, Tensor]: ...
-def chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]: ...
-def clamp(input: Tensor, min: _Operand | None = None, max: _Operand | None = None, *, out: Any = None) -> Tensor: ...
-def clamp_(input: Tensor, min: _Operand | None = None, max: _Operand | None = None) -> Tensor: ...
-def clamp_max(input: Tensor, max: _Operand, *, out: Any = None) -> Tensor: ...
-def clamp_max_(input: Tensor, max: _Operand) -> Tensor: ...
-def clamp_min(input: Tensor, min: _Operand, *, out: Any = None) -> Tensor: ...
-def clamp_min_(input: Tensor, min: _Operand) -> Tensor: ...
-def clip(input: Tensor, min: _Operand | None = None, max: _Operand | None = None, *, out: Any = None) -> Tensor: ...
-def clip_(input: Tensor, min: _Operand | None = None, max: _Operand | None = None) -> Tensor: ...
-def clone(input: Tensor, *, memory_format: Any = None) -> Tensor: ...
-def col_indices_copy(input: Tensor, *, out: Any = None) -> Tensor: ...
-def column_stack(tensors: list[Tensor], *, out: Any = None) -> Tensor: ...
-def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor: ...
-def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def concat(tensors: list[Tensor], dim: _int = 0, *, out: Any = None) -> Tensor: ...
-def concatenate(tensors: list[Tensor], dim: _int = 0, *, out: Any = None) -> Tensor: ...
-def conj(input: Tensor) -> Tensor: ...
-def conj_physical(input: Tensor, *, out: Any = None) -> Tensor: ...
-def conj_physical_(input: Tensor) -> Tensor: ...
-def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor: ...
-def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: _int = 1) -> Tensor: ...
-def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: _int = 1) -> Tensor: ...
-def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: _int = 1) -> Tensor: ...
-def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: _int = 0) -> Tensor: ...
-def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: _int = 1, dilation: Any = 1) -> Tensor: ...
-def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: _int = 1, dilation: Any = 1) -> Tensor: ...
-def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: _int = 1, dilation: Any = 1) -> Tensor: ...
-def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any, transposed: _bool, output_padding: Any, groups: _int) -> Tensor: ...
-def copysign(input: Tensor, other: _Operand, *, out: Any = None) -> Tensor: ...
-def copysign_(input: Tensor, other: _Operand) -> Tensor: ...
-def corrcoef(input: Tensor) -> Tensor: ...
-def cos(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def cos_(input: Tensor) -> Tensor: ...
-def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def cosh_(input: Tensor) -> Tensor: ...
-def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: _int = 0) -> Tensor: ...
-def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor: ...
-def count_nonzero(input: Tensor, dim: Any = None) -> Tensor: ...
-def cov(input: Tensor, *, correction: _int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor: ...
-def cross(input: Tensor, other: Tensor, dim: _int | None = None, *, out: Any = None) -> Tensor: ...
-def crow_indices_copy(input: Tensor, *, out: Any = None) -> Tensor: ...
-def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: _int = 0, reduction: _int = 0, zero_infinity: _bool = False) -> Tensor: ...
-def cummax(input: Tensor, dim: _int, *, out: Any = None) -> Any: ...
-def cummin(input: Tensor, dim: _int, *, out: Any = None) -> Any: ...
-def cumprod(input: Tensor, dim: _int, *, dtype: Any = None, out: Any = None) -> Tensor: ...
-def cumprod_(input: Tensor, dim: _int, *, dtype: Any = None) -> Tensor: ...
-def cumsum(input: Tensor, dim: _int, *, dtype: Any = None, out: Any = None) -> Tensor: ...
-def cumsum_(input: Tensor, dim: _int, *, dtype: Any = None) -> Tensor: ...
-def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: _int = -1) -> Tensor: ...
-def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def deg2rad_(input: Tensor) -> Tensor: ...
-def dequantize(input: Tensor | Sequence[Tensor]) -> Any: ...
-def det(input: Tensor) -> Tensor: ...
-def detach(input: Tensor) -> Tensor: ...
-def detach_(input: Tensor) -> Tensor: ...
-def detach_copy(input: Tensor, *, out: Any = None) -> Tensor: ...
-def diag(input: Tensor, diagonal: _int = 0, *, out: Any = None) -> Tensor: ...
-def diag_embed(input: Tensor, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor: ...
-def diagflat(input: Tensor, offset: _int = 0) -> Tensor: ...
-def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor: ...
-def diagonal_copy(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1, *, out: Any = None) -> Tensor: ...
-def diagonal_scatter(input: Tensor, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor: ...
-def diff(input: Tensor, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *, out: Any = None) -> Tensor: ...
-def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def digamma_(input: Tensor) -> Tensor: ...
-def dist(input: Tensor, other: Tensor, p: Any = 2) -> Tensor: ...
-def div(input: _Operand, other: _Operand, *, rounding_mode: str | None = None, out: Any = None) -> Tensor: ...
-def div_(input: Tensor, other: _Operand, *, rounding_mode: str | None = None) -> Tensor: ...
-def divide(input: _Operand, other: _Operand, *, rounding_mode: str | None = None, out: Any = None) -> Tensor: ...
-def divide_(input: Tensor, other: _Operand, *, rounding_mode: str | None = None) -> Tensor: ...
-def dot(input: Tensor, tensor: Tensor, *, out: Any = None) -> Tensor: ...
-def dropout(input: Tensor, p: _float, train: _bool) -> Tensor: ...
-def dropout_(input: Tensor, p: _float, train: _bool) -> Tensor: ...
-def dsmm(input: Tensor, mat2: Tensor) -> Tensor: ...
-def dsplit(input: Tensor, sections: Any) -> tuple[Tensor, ...]: ...
-def dstack(tensors: list[Tensor], *, out: Any = None) -> Tensor: ...
-def einsum(*args: _Operand) -> Tensor: ...
-def embedding(weight: Tensor, indices: Tensor, padding_idx: _int = -1, scale_grad_by_freq: _bool = False, sparse: _bool = False) -> Tensor: ...
-def embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: _bool = False, mode: _int = 0, sparse: _bool = False, per_sample_weights: Tensor | None = None, include_last_offset: _bool = False, padding_idx: _int | None = None) -> Any: ...
-def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: _float, norm_type: _float) -> Tensor: ...
-def empty(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: Any = None) -> Tensor: ...
-def empty_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: Any = None) -> Tensor: ...
-def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
-def empty_quantized(size: Any, qtensor: Tensor, *, memory_format: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor: ...
-def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
-def eq(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-def eq_(input: Tensor, other: Any) -> Tensor: ...
-def equal(input: Tensor, other: Tensor) -> _bool: ...
-def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def erf_(input: Tensor) -> Tensor: ...
-def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def erfc_(input: Tensor) -> Tensor: ...
-def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def erfinv_(input: Tensor) -> Tensor: ...
-def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def exp2_(input: Tensor) -> Tensor: ...
-def exp_(input: Tensor) -> Tensor: ...
-def expand_copy(input: Tensor, size: Any, *, implicit: _bool = False, out: Any = None) -> Tensor: ...
-def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def expm1_(input: Tensor) -> Tensor: ...
-def eye(n: _int, m: _int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
-def fake_quantize_per_channel_affine(input: Tensor, scale: Tensor, zero_point: Tensor, axis: _int, quant_min: _int, quant_max: _int) -> Tensor: ...
-def fake_quantize_per_tensor_affine(input: Tensor, scale: Any, zero_point: Any, quant_min: _int, quant_max: _int) -> Tensor: ...
-def fbgemm_linear_fp16_weight(input: Tensor, packed_weight: Tensor, bias: Tensor | None, output: Tensor | None = None) -> Tensor: ...
-def fbgemm_linear_fp16_weight_fp32_activation(input: Tensor, packed_weight: Tensor, bias: Tensor | None, output: Tensor | None = None) -> Tensor: ...
-def fbgemm_linear_int8_weight(input: Tensor, weight: Tensor, packed: Tensor, col_offsets: Tensor, weight_scale: Any, weight_zero_point: Any, bias: Tensor) -> Tensor: ...
-def fbgemm_linear_int8_weight_fp32_activation(input: Tensor, weight: Tensor, packed: Tensor, col_offsets: Tensor, weight_scale: Any, weight_zero_point: Any, bias: Tensor) -> Tensor: ...
-def fbgemm_linear_quantize_weight(input: Tensor) -> Any: ...
-def fbgemm_pack_gemm_matrix_fp16(input: Tensor) -> Tensor: ...
-def fbgemm_pack_quantized_matrix(input: Tensor, K: _int | None = None, N: _int | None = None) -> Tensor: ...
-def feature_alpha_dropout(input: Tensor, p: _float, train: _bool) -> Tensor: ...
-def feature_alpha_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor: ...
-def feature_dropout(input: Tensor, p: _float, train: _bool) -> Tensor: ...
-def feature_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor: ...
-def fill(input: Tensor, value: Any) -> Tensor: ...
-def fill_(input: Tensor, value: Any) -> Tensor: ...
-def fix(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def fix_(input: Tensor) -> Tensor: ...
-def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor: ...
-def flip(input: Tensor, dims: Any, *more: _int) -> Tensor: ...
-def fliplr(input: Tensor) -> Tensor: ...
-def flipud(input: Tensor) -> Tensor: ...
-def float_power(input: _Operand, exponent: _Operand, *, out: Any = None) -> Tensor: ...
-def float_power_(input: Tensor, exponent: _Operand) -> Tensor: ...
-def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def floor_(input: Tensor) -> Tensor: ...
-def floor_divide(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-def floor_divide_(input: Tensor, other: Any) -> Tensor: ...
-def fmax(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-def fmin(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-def fmod(input: Tensor, other: _Operand, *, out: Any = None) -> Tensor: ...
-def fmod_(input: Tensor, other: _Operand) -> Tensor: ...
-def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def frac_(input: Tensor) -> Tensor: ...
-def frexp(input: Tensor, *, out: Any = None) -> Any: ...
-def frobenius_norm(input: Tensor, dim: Any, keepdim: _bool = False, *, out: Any = None) -> Tensor: ...
-def from_dlpack(ext_tensor: Any, *, device: _device | str | _int | None = None, copy: _bool | None = None) -> Tensor: ...
-def from_file(filename: str, shared: _bool | None = None, size: _int | None = 0, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor: ...
-def from_numpy(array: Any) -> Tensor: ...
-def frombuffer(buffer: Any, *, dtype: Any, count: _int = -1, offset: _int = 0, requires_grad: _bool = False) -> Tensor: ...
-def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
-def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: Any = None) -> Tensor: ...
-def fused_moving_avg_obs_fake_quant(input: Tensor, observer_on: Tensor, fake_quant_on: Tensor, running_min: Tensor, running_max: Tensor, scale: Tensor, zero_point: Tensor, averaging_const: _float, quant_min: _int, quant_max: _int, ch_axis: _int, per_row_fake_quant: _bool = False, symmetric_quant: _bool = False) -> Tensor: ...
-def gather(input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Any = None) -> Tensor: ...
-def gcd(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-def gcd_(input: Tensor, other: Any) -> Tensor: ...
-def ge(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-def ge_(input: Tensor, other: Any) -> Tensor: ...
-def geqrf(input: Tensor, *, out: Any = None) -> Any: ...
-def ger(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor: ...
-def get_device(input: Tensor) -> _int: ...
-def get_rng_state() -> Tensor: ...
-def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order: _int = 1) -> tuple[Tensor, ...]: ...
-def greater(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-def greater_(input: Tensor, other: Any) -> Tensor: ...
-def greater_equal(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-def greater_equal_(input: Tensor, other: Any) -> Tensor: ...
-def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool) -> Tensor: ...
-def grid_sampler_2d(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool) -> Tensor: ...
-def grid_sampler_3d(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool) -> Tensor: ...
-def group_norm(input: Tensor, num_groups: _int, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05, cudnn_enabled: _bool = True) -> Tensor: ...
-def gru(input: Tensor | None = None, *args: Any, **options: Any) -> tuple[Tensor, Tensor]: ...
-def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor: ...
-def gt(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-def gt_(input: Tensor, other: Any) -> Tensor: ...
-def hamming_window(window_length: _int, periodic: _bool | None = None, alpha: _float | None = None, beta: _float | None = None, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
-def hann_window(window_length: _int, periodic: _bool = True, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
-def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Any = None) -> Tensor: ...
-def hash_tensor(input: Tensor, dim: Any = ..., *, keepdim: _bool = False, mode: _int = 0, out: Any = None) -> Tensor: ...
-def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor: ...
-def heaviside_(input: Tensor, values: Tensor) -> Tensor: ...
-def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float = 1.0, reduction: _int = 0) -> Tensor: ...
-def histc(input: Tensor, bins: _int = 100, min: Any = 0, max: Any = 0, *, out: Any = None) -> Tensor: ...
-def histogram(input: Tensor, bins: Any = 100, *, range: Any = None, weight: Tensor | None = None, density: _bool = False, out: Any = None) -> Any: ...
-def histogramdd(input: Tensor, bins: Any, range: Any = None, weight: Tensor | None = None, density: _bool = False) -> Any: ...
-def hsmm(input: Tensor, mat2: Tensor) -> Tensor: ...
-def hsplit(input: Tensor, sections: Any) -> tuple[Tensor, ...]: ...
-def hspmm(mat1: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor: ...
-def hstack(tensors: list[Tensor], *, out: Any = None) -> Tensor: ...
-def hypot(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-def hypot_(input: Tensor, other: Any) -> Tensor: ...
-def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def i0_(input: Tensor) -> Tensor: ...
-def igamma(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-def igamma_(input: Tensor, other: Any) -> Tensor: ...
-def igammac(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-def igammac_(input: Tensor, other: Any) -> Tensor: ...
-def imag(input: Tensor) -> Tensor: ...
-def index_add(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha: Any = 1, out: Any = None) -> Tensor: ...
-def index_add_(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Any: ...
-def index_copy(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, out: Any = None) -> Tensor: ...
-def index_copy_(input: Tensor, dim: _int, index: Tensor, source: Tensor) -> Any: ...
-def index_fill(input: Tensor, dim: _int, index: Tensor, value: Any) -> Tensor: ...
-def index_fill_(input: Tensor, dim: _int, index: Tensor, value: Any) -> Tensor: ...
-def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: _bool = False) -> Tensor: ...
-def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: _bool = False) -> Any: ...
-def index_reduce(input: Tensor, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True, out: Any = None) -> Tensor: ...
-def index_reduce_(input: Tensor, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True) -> Any: ...
-def index_select(input: Tensor, dim: _int, index: Tensor, *, out: Any = None) -> Tensor: ...
-def initial_seed() -> _int: ...
-def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor: ...
-def instance_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, use_input_stats: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool) -> Tensor: ...
-def int_repr(input: Tensor) -> Tensor: ...
-def inverse(input: Tensor, *, out: Any = None) -> Tensor: ...
-def is_complex(input: Tensor) -> _bool: ...
-def is_conj(input: Tensor) -> _bool: ...
-def is_distributed(input: Tensor) -> _bool: ...
-def is_floating_point(input: Tensor) -> _bool: ...
-def is_inference(input: Tensor) -> _bool: ...
-def is_neg(input: Tensor) -> _bool: ...
-def is_nonzero(input: Tensor) -> _bool: ...
-def is_same_size(input: Tensor, other: Tensor) -> _bool: ...
-def is_signed(input: Tensor) -> _bool: ...
-def is_storage(obj: Any) -> _bool: ...
-def is_tensor(obj: Any) -> _bool: ...
-def isclose(input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> Tensor: ...
-def isfinite(input: Tensor) -> Tensor: ...
-def isin(elements: _Operand, test_elements: _Operand, *, assume_unique: _bool = False, invert: _bool = False, out: Any = None) -> Tensor: ...
-def isinf(input: Tensor) -> Tensor: ...
-def isnan(input: Tensor) -> Tensor: ...
-def isneginf(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def isposinf(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def isreal(input: Tensor) -> Tensor: ...
-def istft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: _int | None = None, return_complex: _bool = False) -> Tensor: ...
-def kaiser_window(window_length: _int, periodic: _bool | None = None, beta: _float | None = None, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
-def kl_div(input: Tensor, target: Tensor, reduction: _int = 0, *, log_target: _bool = False) -> Tensor: ...
-def kron(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor: ...
-def kthvalue(input: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False, *, out: Any = None) -> Any: ...
-def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05, cudnn_enable: _bool = True) -> Tensor: ...
-def lcm(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-def lcm_(input: Tensor, other: Any) -> Tensor: ...
-def ldexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor: ...
-def ldexp_(input: Tensor, other: Tensor) -> Tensor: ...
-def le(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-def le_(input: Tensor, other: Any) -> Tensor: ...
-def lerp(input: Tensor, end: Tensor, weight: _Operand, *, out: Any = None) -> Tensor: ...
-def lerp_(input: Tensor, end: Tensor, weight: _Operand) -> Tensor: ...
-def less(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-def less_(input: Tensor, other: Any) -> Tensor: ...
-def less_equal(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-def less_equal_(input: Tensor, other: Any) -> Tensor: ...
-def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def lgamma_(input: Tensor) -> Tensor: ...
-def linspace(start: Any, end: Any, steps: Any, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
-def lobpcg(A: Tensor, k: _int | None = None, B: Tensor | None = None, X: Tensor | None = None, n: _int | None = None, iK: Tensor | None = None, niter: _int | None = None, tol: _float | None = None, largest: _bool | None = None, method: str | None = None, tracker: Any = None, ortho_iparams: Any = None, ortho_fparams: Any = None, ortho_bparams: Any = None) -> tuple[Tensor, Tensor]: ...
-def log(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def log10(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def log10_(input: Tensor) -> Tensor: ...
-def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def log1p_(input: Tensor) -> Tensor: ...
-def log2(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def log2_(input: Tensor) -> Tensor: ...
-def log_(input: Tensor) -> Tensor: ...
-def log_softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Any = None) -> Tensor: ...
-def logaddexp(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-def logaddexp2(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-def logcumsumexp(input: Tensor, dim: _int, *, out: Any = None) -> Tensor: ...
-def logdet(input: Tensor) -> Tensor: ...
-def logical_and(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-def logical_and_(input: Tensor, other: Any) -> Tensor: ...
-def logical_not(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def logical_not_(input: Tensor) -> Tensor: ...
-def logical_or(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-def logical_or_(input: Tensor, other: Any) -> Tensor: ...
-def logical_xor(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-def logical_xor_(input: Tensor, other: Any) -> Tensor: ...
-def logit(input: Tensor, eps: _float | None = None, *, out: Any = None) -> Tensor: ...
-def logit_(input: Tensor, eps: _float | None = None) -> Tensor: ...
-def logspace(start: Any, end: Any, steps: Any, base: Any = 10.0, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
-def logsumexp(input: Tensor, dim: Any, keepdim: _bool = False, *, out: Any = None) -> Tensor: ...
-def lstm(input: Tensor | None = None, *args: Any, **options: Any) -> Any: ...
-def lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> tuple[Tensor, Tensor]: ...
-def lt(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-def lt_(input: Tensor, other: Any) -> Tensor: ...
-def lu(A: Tensor, pivot: _bool = True, get_infos: _bool = False, out: Any = None) -> Any: ...
-def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = None) -> Tensor: ...
-def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: _bool = True, unpack_pivots: _bool = True, *, out: Any = None) -> Any: ...
-def manual_seed(seed: Any) -> Generator: ...
-def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: _int = 0) -> Tensor: ...
-def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor: ...
-def masked_fill_(input: Tensor, mask: Tensor, value: Any) -> Tensor: ...
-def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor: ...
-def masked_scatter_(input: Tensor, mask: Tensor, source: Tensor) -> Any: ...
-def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor: ...
-def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor: ...
-def matrix_exp(input: Tensor) -> Tensor: ...
-def matrix_power(input: Tensor, n: _int, *, out: Any = None) -> Tensor: ...
-def max(input: Tensor, dim: Any = None, keepdim: _bool = False, *, other: Any = None, out: Any = None) -> Any: ...
-def max_pool1d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False) -> Tensor: ...
-def max_pool1d_with_indices(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False) -> tuple[Tensor, Tensor]: ...
-def max_pool2d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False) -> Tensor: ...
-def max_pool3d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False) -> Tensor: ...
-def maximum(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-def mean(input: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor: ...
-def median(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Any = None) -> Any: ...
-def meshgrid(*tensors: Tensor, indexing: str | None = None) -> tuple[Tensor, ...]: ...
-def min(input: Tensor, dim: Any = None, keepdim: _bool = False, *, other: Any = None, out: Any = None) -> Any: ...
-def minimum(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-def mkldnn_adaptive_avg_pool2d(input: Tensor, output_size: Any, *, out: Any = None) -> Tensor: ...
-def mkldnn_convolution(input: Tensor, weight: Tensor, bias: Tensor | None, padding: Any, stride: Any, dilation: Any, groups: _int) -> Tensor: ...
-def mkldnn_linear_backward_weights(grad_output: Tensor, input: Tensor, weight: Tensor, bias_defined: _bool) -> Any: ...
-def mkldnn_max_pool2d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False) -> Tensor: ...
-def mkldnn_max_pool3d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False) -> Tensor: ...
-def mkldnn_rnn_layer(input: Tensor, weight0: Tensor, weight1: Tensor, weight2: Tensor, weight3: Tensor, hx_: Tensor, cx_: Tensor, reverse: _bool, batch_sizes: Any, mode: _int, hidden_size: _int, num_layers: _int, has_biases: _bool, bidirectional: _bool, batch_first: _bool, train: _bool) -> Any: ...
-def mm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor: ...
-def mode(input: Tensor, dim: _int = -1, keepdim: _bool = False, *, out: Any = None) -> Any: ...
-def moveaxis(input: Tensor, source: Any, destination: Any) -> Tensor: ...
-def movedim(input: Tensor, source: Any, destination: Any) -> Tensor: ...
-def msort(input: Tensor, *, out: Any = None) -> Tensor: ...
-def mul(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-def mul_(input: Tensor, other: Any) -> Tensor: ...
-def multinomial(input: Tensor, num_samples: _int, replacement: _bool = False, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor: ...
-def multiply(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-def multiply_(input: Tensor, other: Any) -> Tensor: ...
-def mv(input: Tensor, vec: Tensor, *, out: Any = None) -> Tensor: ...
-def mvlgamma(input: Tensor, p: _int, *, out: Any = None) -> Tensor: ...
-def mvlgamma_(input: Tensor, p: _int) -> Tensor: ...
-def nan_to_num(input: Tensor, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None, *, out: Any = None) -> Tensor: ...
-def nan_to_num_(input: Tensor, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None) -> Tensor: ...
-def nanmean(input: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor: ...
-def nanmedian(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Any = None) -> Any: ...
-def nanquantile(input: Tensor, q: Any, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear', out: Any = None) -> Tensor: ...
-def nansum(input: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor: ...
-def narrow(input: Tensor, dim: _int, start: Any, length: _int) -> Tensor: ...
-def narrow_copy(input: Tensor, dim: _int, start: Any, length: _int, *, out: Any = None) -> Tensor: ...
-def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: _bool, momentum: _float, eps: _float, *, out: Any = None) -> Any: ...
-def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor: ...
-def native_dropout(input: Tensor, p: _float, train: _bool | None) -> tuple[Tensor, Tensor]: ...
-def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, N: _int, C: _int, HxW: _int, group: _int, eps: _float) -> Any: ...
-def native_layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None, eps: _float) -> Any: ...
-def ne(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-def ne_(input: Tensor, other: Any) -> Tensor: ...
-def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def neg_(input: Tensor) -> Tensor: ...
-def negative(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def negative_(input: Tensor) -> Tensor: ...
-def nextafter(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-def nextafter_(input: Tensor, other: Any) -> Tensor: ...
-def nonzero(input: Tensor, *, as_tuple: _bool = False, out: Any = None) -> Any: ...
-def nonzero_static(input: Tensor, *, size: _int, fill_value: _int = -1, out: Any = None) -> Tensor: ...
-def norm(input: Tensor, p: Any = 'fro', dim: Any = None, keepdim: _bool = False, out: Any = None, dtype: Any = None) -> Tensor: ...
-def norm_except_dim(v: Tensor, pow: _int = 2, dim: _int = 0) -> Tensor: ...
-def normal(mean: Tensor | _float, std: Tensor | _float = 1.0, size: Any = None, *, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
-def not_equal(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-def not_equal_(input: Tensor, other: Any) -> Tensor: ...
-def nuclear_norm(input: Tensor, dim: Any = None, keepdim: _bool = False, *, out: Any = None) -> Tensor: ...
-def numel(input: Tensor) -> _int: ...
-def ones(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: Any = None) -> Tensor: ...
-def ones_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: Any = None) -> Tensor: ...
-def orgqr(input: Tensor, input2: Tensor, *, out: Any = None) -> Tensor: ...
-def ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: _bool = True, transpose: _bool = False, *, out: Any = None) -> Tensor: ...
-def outer(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor: ...
-def pairwise_distance(x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False) -> Tensor: ...
-def pca_lowrank(A: Tensor, q: _int | None = None, center: _bool = True, niter: _int = 2) -> Any: ...
-def pdist(input: Tensor, p: _float = 2.0) -> Tensor: ...
-def permute(input: Tensor, dims: Any, *more: _int) -> Tensor: ...
-def permute_copy(input: Tensor, dims: Any, *, out: Any = None) -> Tensor: ...
-def pinverse(input: Tensor, rcond: _float = 1e-15) -> Tensor: ...
-def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor: ...
-def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor: ...
-def poisson(input: Tensor, generator: Generator | None = None) -> Tensor: ...
-def poisson_nll_loss(input: Tensor, target: Tensor, log_input: _bool, full: _bool, eps: _float, reduction: _int) -> Tensor: ...
-def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def polygamma(n: _int, input: Tensor, *, out: Any = None) -> Tensor: ...
-def positive(input: Tensor) -> Tensor: ...
-def pow(input: _Operand, exponent: _Operand, *, out: Any = None) -> Tensor: ...
-def pow_(input: _Operand, exponent: _Operand) -> Tensor: ...
-def prelu(input: Tensor, weight: Tensor) -> Tensor: ...
-def prod(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor: ...
-def put(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor: ...
-def put_(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Any: ...
-def q_per_channel_axis(input: Tensor) -> _int: ...
-def q_per_channel_scales(input: Tensor) -> Tensor: ...
-def q_per_channel_zero_points(input: Tensor) -> Tensor: ...
-def q_scale(input: Tensor) -> _float: ...
-def q_zero_point(input: Tensor) -> _int: ...
-def qr(input: Tensor, some: _bool = True, *, out: Any = None) -> Any: ...
-def quantile(input: Tensor, q: Any, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear', out: Any = None) -> Tensor: ...
-def quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axis: _int, dtype: Any) -> Tensor: ...
-def quantize_per_tensor(input: Tensor | Sequence[Tensor], scale: Any, zero_point: Any, dtype: Any) -> Any: ...
-def quantize_per_tensor_dynamic(input: Tensor, dtype: Any, reduce_range: _bool) -> Tensor: ...
-def quantized_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor, var: Tensor, eps: _float, output_scale: _float, output_zero_point: _int) -> Tensor: ...
-def quantized_gru(*args: Any) -> Any: ...
-def quantized_gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, packed_ih: Tensor, packed_hh: Tensor, col_offsets_ih: Tensor, col_offsets_hh: Tensor, scale_ih: Any, scale_hh: Any, zero_point_ih: Any, zero_point_hh: Any) -> Tensor: ...
-def quantized_lstm(*args: Any, dtype: Any = None, use_dynamic: _bool = False) -> Any: ...
-def quantized_lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, packed_ih: Tensor, packed_hh: Tensor, col_offsets_ih: Tensor, col_offsets_hh: Tensor, scale_ih: Any, scale_hh: Any, zero_point_ih: Any, zero_point_hh: Any) -> tuple[Tensor, Tensor]: ...
-def quantized_max_pool1d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False) -> Any: ...
-def quantized_max_pool2d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False) -> Any: ...
-def quantized_max_pool3d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False) -> Any: ...
-def quantized_rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, packed_ih: Tensor, packed_hh: Tensor, col_offsets_ih: Tensor, col_offsets_hh: Tensor, scale_ih: Any, scale_hh: Any, zero_point_ih: Any, zero_point_hh: Any) -> Tensor: ...
-def quantized_rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, packed_ih: Tensor, packed_hh: Tensor, col_offsets_ih: Tensor, col_offsets_hh: Tensor, scale_ih: Any, scale_hh: Any, zero_point_ih: Any, zero_point_hh: Any) -> Tensor: ...
-def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def rad2deg_(input: Tensor) -> Tensor: ...
-def rand(*sizes: Any, size: Any = None, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
-def rand_like(input: Tensor, *, generator: Generator | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: Any = None) -> Tensor: ...
-def randint(*bounds_and_size: Any, low: _int | None = None, high: _int | None = None, size: Any = None, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
-def randint_like(input: Tensor, *bounds: Any, low: _int | None = None, high: _int | None = None, generator: Generator | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: Any = None) -> Tensor: ...
-def randn(*sizes: Any, size: Any = None, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
-def randn_like(input: Tensor, *, generator: Generator | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: Any = None) -> Tensor: ...
-def randperm(n: _int, *, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
-def range(start: Any = 0, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False) -> Tensor: ...
-def ravel(input: Tensor) -> Tensor: ...
-def real(input: Tensor) -> Tensor: ...
-def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def reciprocal_(input: Tensor) -> Tensor: ...
-def relu(input: Tensor) -> Tensor: ...
-def relu_(input: Tensor) -> Tensor: ...
-def remainder(input: _Operand, other: _Operand, *, out: Any = None) -> Tensor: ...
-def remainder_(input: _Operand, other: _Operand) -> Tensor: ...
-def renorm(input: Tensor, p: Any, dim: _int, maxnorm: _float, *, out: Any = None) -> Tensor: ...
-def renorm_(input: Tensor, p: Any, dim: _int, maxnorm: _float) -> Tensor: ...
-def repeat_interleave(input: Tensor | None = None, repeats: Any = None, dim: _int | None = None, *, output_size: _int | None = None) -> Tensor: ...
-def reshape(input: Tensor, shape: Any, *more: _int) -> Tensor: ...
-def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor: ...
-def resize_as_sparse_(input: Tensor, the_template: Tensor) -> Tensor: ...
-def resolve_conj(input: Tensor) -> Tensor: ...
-def resolve_neg(input: Tensor) -> Tensor: ...
-def result_type(tensor: _Operand | None = None, other: _Operand | None = None, *, scalar: _Operand | None = None, scalar1: _Operand | None = None, scalar2: _Operand | None = None) -> Any: ...
-def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: _float | None = None) -> Tensor: ...
-def rnn_relu(input: Tensor | None = None, *args: Any, **options: Any) -> tuple[Tensor, Tensor]: ...
-def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor: ...
-def rnn_tanh(input: Tensor | None = None, *args: Any, **options: Any) -> tuple[Tensor, Tensor]: ...
-def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor: ...
-def roll(input: Tensor, shifts: Any, dims: Any = ...) -> Tensor: ...
-def rot90(input: Tensor, k: _int = 1, dims: Any = ...) -> Tensor: ...
-def round(input: Tensor, *, decimals: _int | None = None, out: Tensor | None = None) -> Tensor: ...
-def round_(input: Tensor, *, decimals: _int | None = None) -> Tensor: ...
-def row_indices_copy(input: Tensor, *, out: Any = None) -> Tensor: ...
-def row_stack(tensors: list[Tensor], *, out: Any = None) -> Tensor: ...
-def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, generator: Any = None) -> Tensor: ...
-def rrelu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
-def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def rsqrt_(input: Tensor) -> Tensor: ...
-def rsub(input: _Operand, other: _Operand, alpha: Any = 1) -> Tensor: ...
-def saddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _float = 1, alpha: _float = 1, out: Any = None) -> Tensor: ...
-def scalar_tensor(s: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
-def scatter(input: Tensor, dim: _int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None, out: Any = None) -> Tensor: ...
-def scatter_(input: Tensor, dim: _int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Tensor: ...
-def scatter_add(input: Tensor, dim: _int, index: Tensor, src: Tensor, *, out: Any = None) -> Tensor: ...
-def scatter_add_(input: Tensor, dim: _int, index: Tensor, src: Tensor) -> Any: ...
-def scatter_reduce(input: Tensor, dim: _int, index: Tensor, src: Tensor, reduce: str, *, include_self: _bool = True, out: Any = None) -> Tensor: ...
-def scatter_reduce_(input: Tensor, dim: _int, index: Tensor, src: Tensor, reduce: str, *, include_self: _bool = True) -> Any: ...
-def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: _bool = False, right: _bool = False, side: str | None = None, sorter: Tensor | None = None, out: Any = None) -> Tensor: ...
-def seed() -> _int: ...
-def segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None, indices: Tensor | None = None, offsets: Tensor | None = None, axis: _int = 0, unsafe: _bool = False, initial: Any = None) -> Tensor: ...
-def select(input: Tensor, dim: _int, index: _int) -> Tensor: ...
-def select_copy(input: Tensor, dim: _int, index: _int, *, out: Any = None) -> Tensor: ...
-def select_scatter(input: Tensor, src: Tensor, dim: _int, index: _int) -> Tensor: ...
-def selu(input: Tensor) -> Tensor: ...
-def selu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
-def set_default_tensor_type(t: Any) -> None: ...
-def set_rng_state(new_state: Tensor) -> None: ...
-def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def sgn_(input: Tensor) -> Tensor: ...
-def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def sigmoid_(input: Tensor) -> Tensor: ...
-def sign(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def sign_(input: Tensor) -> Tensor: ...
-def signbit(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def sin(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def sin_(input: Tensor) -> Tensor: ...
-def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def sinc_(input: Tensor) -> Tensor: ...
-def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def sinh_(input: Tensor) -> Tensor: ...
-def slice_copy(input: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *, out: Any = None) -> Tensor: ...
-def slice_inverse(input: Tensor, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1) -> Tensor: ...
-def slice_scatter(input: Tensor, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *, out: Any = None) -> Tensor: ...
-def slogdet(input: Tensor, *, out: Any = None) -> Any: ...
-def smm(input: Tensor, mat2: Tensor) -> Tensor: ...
-def softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Any = None) -> Tensor: ...
-def sort(input: Tensor, dim: _int = -1, descending: _bool = False, *, stable: _bool | None = None, out: Any = None) -> Any: ...
-def sparse_bsc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor: ...
-def sparse_bsr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor: ...
-def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor: ...
-def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None, is_coalesced: _bool | None = None) -> Tensor: ...
-def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor: ...
-def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor: ...
-def special_entr(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def special_erfcx(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def special_i0e(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def special_i1(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def special_i1e(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def special_log_ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def special_ndtri(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def split(tensor: Tensor, split_size_or_sections: Any, dim: _int = 0) -> tuple[Tensor, ...]: ...
-def split_copy(input: Tensor, split_size: _int, dim: _int = 0, *, out: Any = None) -> tuple[Tensor, ...]: ...
-def split_with_sizes(input: Tensor, split_sizes: Any, dim: _int = 0) -> tuple[Tensor, ...]: ...
-def split_with_sizes_copy(input: Tensor, split_sizes: Any, dim: _int = 0, *, out: Any = None) -> tuple[Tensor, ...]: ...
-def spmm(input: Tensor, mat2: Tensor) -> Tensor: ...
-def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def sqrt_(input: Tensor) -> Tensor: ...
-def square(input: Tensor, *, out: Any = None) -> Tensor: ...
-def square_(input: Tensor) -> Tensor: ...
-def squeeze(input: Tensor, dim: Any = None) -> Tensor: ...
-def squeeze_copy(input: Tensor, dim: Any = None, *, out: Any = None) -> Tensor: ...
-def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _float = 1, alpha: _float = 1, out: Any = None) -> Tensor: ...
-def stack(tensors: list[Tensor], dim: _int = 0, *, out: Any = None) -> Tensor: ...
-def std(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: Any = None, out: Any = None) -> Tensor: ...
-def std_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: Any = None) -> tuple[Tensor, Tensor]: ...
-def stft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, pad_mode: str = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: _bool | None = None) -> Tensor: ...
-def sub(input: _Operand, other: _Operand, *, alpha: Any = 1, out: Any = None) -> Tensor: ...
-def sub_(input: Tensor, other: _Operand, *, alpha: Any = 1) -> Tensor: ...
-def subtract(input: _Operand, other: _Operand, *, alpha: Any = 1, out: Any = None) -> Tensor: ...
-def subtract_(input: Tensor, other: _Operand, *, alpha: Any = 1) -> Tensor: ...
-def sum(input: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor: ...
-def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Any = None) -> Any: ...
-def svd_lowrank(A: Tensor, q: _int | None = 6, niter: _int | None = 2, M: Tensor | None = None) -> Any: ...
-def swapaxes(input: Tensor, axis0: _int, axis1: _int) -> Tensor: ...
-def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor: ...
-def t(input: Tensor) -> Tensor: ...
-def t_copy(input: Tensor, *, out: Any = None) -> Tensor: ...
-def take(input: Tensor, index: Tensor, *, out: Any = None) -> Tensor: ...
-def take_along_dim(input: Tensor, indices: Tensor, dim: _int | None = None, *, out: Any = None) -> Tensor: ...
-def tan(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def tan_(input: Tensor) -> Tensor: ...
-def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def tanh_(input: Tensor) -> Tensor: ...
-def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
-def tensor_split(input: Tensor, sections: Any, dim: _int = 0) -> tuple[Tensor, ...]: ...
-def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor: ...
-def thread_safe_generator() -> Generator | None: ...
-def threshold(input: Tensor, threshold: _float, value: _float, *, out: Any = None) -> Tensor: ...
-def threshold_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
-def tile(input: Tensor, dims: Any, *more: _int) -> Tensor: ...
-def to_dlpack(tensor: Tensor, max_version: Any = None, copy: _bool | None = None) -> Any: ...
-def topk(input: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: Any = None) -> Any: ...
-def trace(input: Tensor) -> Tensor: ...
-def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor: ...
-def transpose_copy(input: Tensor, dim0: _int, dim1: _int, *, out: Any = None) -> Tensor: ...
-def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: _int = -1) -> Tensor: ...
-def trapz(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: _int = -1) -> Tensor: ...
-def triangular_solve(input: Tensor, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False, *, out: Any = None) -> Any: ...
-def tril(input: Tensor, diagonal: _int = 0, *, out: Any = None) -> Tensor: ...
-def tril_(input: Tensor, diagonal: _int = 0) -> Tensor: ...
-def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
-def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _float = 2.0, eps: _float = 1e-06, swap: _bool = False, reduction: _int = 0) -> Tensor: ...
-def triu(input: Tensor, diagonal: _int = 0, *, out: Any = None) -> Tensor: ...
-def triu_(input: Tensor, diagonal: _int = 0) -> Tensor: ...
-def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
-def true_divide(input: _Operand, other: _Operand, *, out: Any = None) -> Tensor: ...
-def true_divide_(input: _Operand, other: _Operand) -> Tensor: ...
-def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def trunc_(input: Tensor) -> Tensor: ...
-def typename(obj: Any) -> str: ...
-def unbind(input: Tensor, dim: _int = 0) -> tuple[Tensor, ...]: ...
-def unbind_copy(input: Tensor, dim: _int = 0, *, out: Any = None) -> tuple[Tensor, ...]: ...
-def unflatten(input: Tensor, dim: _int, sizes: Any) -> Tensor: ...
-def unfold_copy(input: Tensor, dimension: _int, size: _int, step: _int, *, out: Any = None) -> Tensor: ...
-def unique(input: Tensor, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None) -> Any: ...
-def unique_consecutive(input: Tensor, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None) -> Any: ...
-def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]: ...
-def unsafe_chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]: ...
-def unsafe_split(input: Tensor, split_size: _int, dim: _int = 0) -> tuple[Tensor, ...]: ...
-def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: _int = 0) -> tuple[Tensor, ...]: ...
-def unsqueeze(input: Tensor, dim: _int) -> Tensor: ...
-def unsqueeze_copy(input: Tensor, dim: _int, *, out: Any = None) -> Tensor: ...
-def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tensor: ...
-def var(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: Any = None, out: Any = None) -> Tensor: ...
-def var_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: Any = None) -> tuple[Tensor, Tensor]: ...
-def vdot(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor: ...
-def view_as_complex(input: Tensor) -> Tensor: ...
-def view_as_complex_copy(input: Tensor, *, out: Any = None) -> Tensor: ...
-def view_as_real(input: Tensor) -> Tensor: ...
-def view_as_real_copy(input: Tensor, *, out: Any = None) -> Tensor: ...
-def view_copy(input: Tensor, size: Any = None, *, dtype: Any = None, out: Any = None) -> Tensor: ...
-def vsplit(input: Tensor, sections: Any) -> tuple[Tensor, ...]: ...
-def vstack(tensors: list[Tensor], *, out: Any = None) -> Tensor: ...
-def where(condition: Tensor, input: _Operand | None = None, other: _Operand | None = None, *, out: Any = None) -> Any: ...
-def xlogy(input: _Operand, other: _Operand, *, out: Any = None) -> Tensor: ...
-def xlogy_(input: _Operand, other: _Operand) -> Tensor: ...
-def zero_(input: Tensor) -> Tensor: ...
-def zeros(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: Any = None) -> Tensor: ...
-def zeros_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: Any = None) -> Tensor: ...
+def _chunk_cat(tensors: list[Tensor], dim: _int, num_chunks: _int, *, out: Any = None) -> Tensor:
+    """Every tensor cut along `dim` into chunks, flattened and filled up with zeros; those of one place joined.
+
+    Args:
+        tensors (sequence of Tensors): the tensors to work on.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        num_chunks (int)
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def _conj(input: Tensor) -> Tensor:
+    """The complex conjugate of a complex tensor, as a view.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def _conj_physical(input: Tensor) -> Tensor:
+    """The complex conjugate in memory of its own.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def _convert_indices_from_coo_to_csr(input: Tensor, size: _int, *, out_int32: _bool = False, out: Any = None) -> Tensor:
+    """Where each of `size` rows begins among row numbers in rising order, and where the last one ends.
+
+    Args:
+        input (Tensor): the input tensor.
+        size (int): the shape of the result, as separate integers or as one tuple.
+        out_int32 (bool): whether positions are int32; otherwise they are int64. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def _convert_indices_from_csr_to_coo(crow_indices: Tensor, col_indices: Tensor, *, out_int32: _bool = False, transpose: _bool = False, out: Any = None) -> Tensor:
+    """The row and column of each element, or its column and row, from where rows begin; batches come first.
+
+    Args:
+        crow_indices (Tensor): where each row begins.
+        col_indices (Tensor): the column of each element.
+        out_int32 (bool): whether positions are int32; otherwise they are int64. Default: `False`.
+        transpose (bool): whether the matrix is transposed first. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def _convert_weight_to_int4pack_for_cpu(input: Tensor, innerKTiles: _int) -> Tensor:
+    """Numbers from 0 to 15, int32, two in each byte; `innerKTiles` has no meaning on the CPU.
+
+    Args:
+        input (Tensor): the input tensor.
+        innerKTiles (int)
+
+    Returns:
+        Tensor
+    """
+def _ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: _int = 0, zero_infinity: _bool = False) -> tuple[Tensor, Tensor]:
+    """The loss of each sequence of a batch, and the logarithms of the forward variables.
+
+    Args:
+        log_probs (Tensor): logarithms of probabilities (T, N, C).
+        targets (Tensor): the target sequences.
+        input_lengths (Tensor or Sequence[int]): the length of each input sequence.
+        target_lengths (Tensor or Sequence[int]): the length of each target sequence.
+        blank (int): the class that stands for no label. Default: `0`.
+        zero_infinity (bool): whether infinite losses, and their gradients, become zero. Default: `False`.
+
+    Returns:
+        tuple[Tensor, Tensor]
+    """
+def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
+    """How the Dirichlet numbers `x` move with their concentrations `alpha`, whose sum is `total`, over 1 - x.
+
+    Args:
+        x (Tensor): the input tensor.
+        alpha (Tensor): the factor of the second operand or of the product.
+        total (Tensor)
+
+    Returns:
+        Tensor
+    """
+def _empty_affine_quantized(*size: Any, scale: _float = 1.0, zero_point: _int = 0, dtype: Any = ..., **options: Any) -> Tensor:
+    """A tensor whose codes have a meaning, and any value.
+
+    Args:
+        *size: the shape of the result, as separate integers or as one tuple.
+        scale (float): the factor of the scores or of the quantized numbers. Default: `1.0`.
+        zero_point (int): the quantized number that stands for zero. Default: `0`.
+        dtype (dtype): the dtype of the result; None keeps the input's, or takes the default dtype. Default: `torch.quint8`.
+        **options: the remaining arguments, in PyTorch's order.
+
+    Returns:
+        Tensor
+    """
+def _empty_per_channel_affine_quantized(*size: Any, scales: Tensor, zero_points: Tensor, axis: _int, dtype: Any = ..., **options: Any) -> Tensor:
+    """The same with a scale for each slice.
+
+    Args:
+        *size: the shape of the result, as separate integers or as one tuple.
+        scales (Tensor): the scale of each channel.
+        zero_points (Tensor): the zero point of each channel.
+        axis (int): the dimension to work along.
+        dtype (dtype): the dtype of the result; None keeps the input's, or takes the default dtype. Default: `torch.quint8`.
+        **options: the remaining arguments, in PyTorch's order.
+
+    Returns:
+        Tensor
+    """
+def _foreach_abs(self: list[Tensor]) -> Any:
+    """`abs` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_abs_(self: list[Tensor]) -> Any:
+    """`abs_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_acos(self: list[Tensor]) -> Any:
+    """`acos` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_acos_(self: list[Tensor]) -> Any:
+    """`acos_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_add(self: list[Tensor], other: Any = ..., *, alpha: Any = ..., scalar: Any = ..., scalars: Any = ...) -> Any:
+    """`add` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        alpha (Number): the factor of the second operand or of the product.
+        scalar (Number): the number.
+        scalars
+
+    Returns:
+        Any
+    """
+def _foreach_add_(self: list[Tensor], other: Any = ..., *, alpha: Any = ..., scalar: Any = ..., scalars: Any = ...) -> Any:
+    """`add_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        alpha (Number): the factor of the second operand or of the product.
+        scalar (Number): the number.
+        scalars
+
+    Returns:
+        Any
+    """
+def _foreach_addcdiv(self: list[Tensor], tensor1: list[Tensor], tensor2: list[Tensor], value: Any = ..., *, scalars: Any = ...) -> Any:
+    """`addcdiv` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+        tensor1 (sequence of Tensors): the first factor, or the numerator.
+        tensor2 (sequence of Tensors): the second factor, or the denominator.
+        value (Number): the value to write, or the factor of the product.
+        scalars
+
+    Returns:
+        Any
+    """
+def _foreach_addcdiv_(self: list[Tensor], tensor1: list[Tensor], tensor2: list[Tensor], value: Any = ..., *, scalars: Any = ...) -> Any:
+    """`addcdiv_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+        tensor1 (sequence of Tensors): the first factor, or the numerator.
+        tensor2 (sequence of Tensors): the second factor, or the denominator.
+        value (Number): the value to write, or the factor of the product.
+        scalars
+
+    Returns:
+        Any
+    """
+def _foreach_addcmul(self: list[Tensor], tensor1: list[Tensor], tensor2: list[Tensor], value: Any = ..., *, scalars: Any = ...) -> Any:
+    """`addcmul` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+        tensor1 (sequence of Tensors): the first factor, or the numerator.
+        tensor2 (sequence of Tensors): the second factor, or the denominator.
+        value (Number): the value to write, or the factor of the product.
+        scalars
+
+    Returns:
+        Any
+    """
+def _foreach_addcmul_(self: list[Tensor], tensor1: list[Tensor], tensor2: list[Tensor], value: Any = ..., *, scalars: Any = ...) -> Any:
+    """`addcmul_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+        tensor1 (sequence of Tensors): the first factor, or the numerator.
+        tensor2 (sequence of Tensors): the second factor, or the denominator.
+        value (Number): the value to write, or the factor of the product.
+        scalars
+
+    Returns:
+        Any
+    """
+def _foreach_asin(self: list[Tensor]) -> Any:
+    """`asin` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_asin_(self: list[Tensor]) -> Any:
+    """`asin_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_atan(self: list[Tensor]) -> Any:
+    """`atan` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_atan_(self: list[Tensor]) -> Any:
+    """`atan_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_ceil(self: list[Tensor]) -> Any:
+    """`ceil` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_ceil_(self: list[Tensor]) -> Any:
+    """`ceil_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_clamp_max(self: list[Tensor], other: Any = ..., *, scalar: Any = ..., scalars: Any = ...) -> Any:
+    """`clamp_max` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        scalar (Number): the number.
+        scalars
+
+    Returns:
+        Any
+    """
+def _foreach_clamp_max_(self: list[Tensor], other: Any = ..., *, scalar: Any = ..., scalars: Any = ...) -> Any:
+    """`clamp_max_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        scalar (Number): the number.
+        scalars
+
+    Returns:
+        Any
+    """
+def _foreach_clamp_min(self: list[Tensor], other: Any = ..., *, scalar: Any = ..., scalars: Any = ...) -> Any:
+    """`clamp_min` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        scalar (Number): the number.
+        scalars
+
+    Returns:
+        Any
+    """
+def _foreach_clamp_min_(self: list[Tensor], other: Any = ..., *, scalar: Any = ..., scalars: Any = ...) -> Any:
+    """`clamp_min_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        scalar (Number): the number.
+        scalars
+
+    Returns:
+        Any
+    """
+def _foreach_clone(self: list[Tensor], *, memory_format: Any = None) -> Any:
+    """`clone` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+        memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
+
+    Returns:
+        Any
+    """
+def _foreach_copy_(self: list[Tensor], src: list[Tensor], non_blocking: _bool = False) -> Any:
+    """Copy each tensor of one list into the tensor at its place in another.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+        src (sequence of Tensors): the values to write.
+        non_blocking (bool): whether a copy between host and device may run beside other work. Default: `False`.
+
+    Returns:
+        Any
+    """
+def _foreach_cos(self: list[Tensor]) -> Any:
+    """`cos` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_cos_(self: list[Tensor]) -> Any:
+    """`cos_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_cosh(self: list[Tensor]) -> Any:
+    """`cosh` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_cosh_(self: list[Tensor]) -> Any:
+    """`cosh_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_div(self: list[Tensor], other: Any = ..., *, scalar: Any = ..., scalars: Any = ...) -> Any:
+    """`div` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        scalar (Number): the number.
+        scalars
+
+    Returns:
+        Any
+    """
+def _foreach_div_(self: list[Tensor], other: Any = ..., *, scalar: Any = ..., scalars: Any = ...) -> Any:
+    """`div_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        scalar (Number): the number.
+        scalars
+
+    Returns:
+        Any
+    """
+def _foreach_erf(self: list[Tensor]) -> Any:
+    """`erf` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_erf_(self: list[Tensor]) -> Any:
+    """`erf_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_erfc(self: list[Tensor]) -> Any:
+    """`erfc` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_erfc_(self: list[Tensor]) -> Any:
+    """`erfc_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_exp(self: list[Tensor]) -> Any:
+    """`exp` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_exp_(self: list[Tensor]) -> Any:
+    """`exp_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_expm1(self: list[Tensor]) -> Any:
+    """`expm1` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_expm1_(self: list[Tensor]) -> Any:
+    """`expm1_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_floor(self: list[Tensor]) -> Any:
+    """`floor` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_floor_(self: list[Tensor]) -> Any:
+    """`floor_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_frac(self: list[Tensor]) -> Any:
+    """`frac` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_frac_(self: list[Tensor]) -> Any:
+    """`frac_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_lerp(self: list[Tensor], tensors1: list[Tensor], weight: Any = ..., *, weights: Any = ...) -> Any:
+    """`lerp` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+        tensors1 (sequence of Tensors)
+        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        weights (Tensor, optional): what each element counts for; None means 1.
+
+    Returns:
+        Any
+    """
+def _foreach_lerp_(self: list[Tensor], tensors1: list[Tensor], weight: Any = ..., *, weights: Any = ...) -> Any:
+    """`lerp_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+        tensors1 (sequence of Tensors)
+        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        weights (Tensor, optional): what each element counts for; None means 1.
+
+    Returns:
+        Any
+    """
+def _foreach_lgamma(self: list[Tensor]) -> Any:
+    """`lgamma` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_lgamma_(self: list[Tensor]) -> Any:
+    """`lgamma_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_log(self: list[Tensor]) -> Any:
+    """`log` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_log10(self: list[Tensor]) -> Any:
+    """`log10` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_log10_(self: list[Tensor]) -> Any:
+    """`log10_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_log1p(self: list[Tensor]) -> Any:
+    """`log1p` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_log1p_(self: list[Tensor]) -> Any:
+    """`log1p_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_log2(self: list[Tensor]) -> Any:
+    """`log2` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_log2_(self: list[Tensor]) -> Any:
+    """`log2_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_log_(self: list[Tensor]) -> Any:
+    """`log_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_max(self: list[Tensor]) -> Any:
+    """`max` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_maximum(self: list[Tensor], other: Any = ..., *, scalar: Any = ..., scalars: Any = ...) -> Any:
+    """`maximum` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        scalar (Number): the number.
+        scalars
+
+    Returns:
+        Any
+    """
+def _foreach_maximum_(self: list[Tensor], other: Any = ..., *, scalar: Any = ..., scalars: Any = ...) -> Any:
+    """`maximum_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        scalar (Number): the number.
+        scalars
+
+    Returns:
+        Any
+    """
+def _foreach_minimum(self: list[Tensor], other: Any = ..., *, scalar: Any = ..., scalars: Any = ...) -> Any:
+    """`minimum` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        scalar (Number): the number.
+        scalars
+
+    Returns:
+        Any
+    """
+def _foreach_minimum_(self: list[Tensor], other: Any = ..., *, scalar: Any = ..., scalars: Any = ...) -> Any:
+    """`minimum_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        scalar (Number): the number.
+        scalars
+
+    Returns:
+        Any
+    """
+def _foreach_mm(self: list[Tensor], mat2: list[Tensor]) -> Any:
+    """`mm` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+        mat2 (sequence of Tensors): the second matrix of the product.
+
+    Returns:
+        Any
+    """
+def _foreach_mul(self: list[Tensor], other: Any = ..., *, scalar: Any = ..., scalars: Any = ...) -> Any:
+    """`mul` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        scalar (Number): the number.
+        scalars
+
+    Returns:
+        Any
+    """
+def _foreach_mul_(self: list[Tensor], other: Any = ..., *, scalar: Any = ..., scalars: Any = ...) -> Any:
+    """`mul_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        scalar (Number): the number.
+        scalars
+
+    Returns:
+        Any
+    """
+def _foreach_neg(self: list[Tensor]) -> Any:
+    """`neg` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_neg_(self: list[Tensor]) -> Any:
+    """`neg_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_norm(self: list[Tensor], ord: Any = 2, dtype: Any = None) -> Any:
+    """The `ord`-norm of the elements of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+        ord (Number or str, optional): the order of the norm. Default: `2`.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+
+    Returns:
+        Any
+    """
+def _foreach_pow(self: Any, exponent: Any) -> Any:
+    """Powers of each tensor of a list, or of one number with each of them as the exponent.
+
+    Args:
+        self (Tensor): the tensor.
+        exponent (Number or Tensor): the exponent.
+
+    Returns:
+        Any
+    """
+def _foreach_pow_(self: list[Tensor], exponent: Any) -> Any:
+    """`pow_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+        exponent (Number or Tensor): the exponent.
+
+    Returns:
+        Any
+    """
+def _foreach_powsum(self: list[Tensor], ord: Any = 2, dtype: Any = None) -> Any:
+    """For each tensor of a list the sum of its elements' sizes to the power `ord`.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+        ord (Number or str, optional): the order of the norm. Default: `2`.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+
+    Returns:
+        Any
+    """
+def _foreach_reciprocal(self: list[Tensor]) -> Any:
+    """`reciprocal` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_reciprocal_(self: list[Tensor]) -> Any:
+    """`reciprocal_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_round(self: list[Tensor]) -> Any:
+    """`round` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_round_(self: list[Tensor]) -> Any:
+    """`round_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_rsqrt(self: list[Tensor]) -> Any:
+    """`rsqrt` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_rsqrt_(self: list[Tensor]) -> Any:
+    """`rsqrt_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_sigmoid(self: list[Tensor]) -> Any:
+    """`sigmoid` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_sigmoid_(self: list[Tensor]) -> Any:
+    """`sigmoid_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_sign(self: list[Tensor]) -> Any:
+    """`sign` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_sign_(self: list[Tensor]) -> Any:
+    """`sign_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_sin(self: list[Tensor]) -> Any:
+    """`sin` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_sin_(self: list[Tensor]) -> Any:
+    """`sin_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_sinh(self: list[Tensor]) -> Any:
+    """`sinh` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_sinh_(self: list[Tensor]) -> Any:
+    """`sinh_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_sqrt(self: list[Tensor]) -> Any:
+    """`sqrt` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_sqrt_(self: list[Tensor]) -> Any:
+    """`sqrt_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_sub(self: list[Tensor], other: Any = ..., *, alpha: Any = ..., scalar: Any = ..., scalars: Any = ...) -> Any:
+    """`sub` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        alpha (Number): the factor of the second operand or of the product.
+        scalar (Number): the number.
+        scalars
+
+    Returns:
+        Any
+    """
+def _foreach_sub_(self: list[Tensor], other: Any = ..., *, alpha: Any = ..., scalar: Any = ..., scalars: Any = ...) -> Any:
+    """`sub_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        alpha (Number): the factor of the second operand or of the product.
+        scalar (Number): the number.
+        scalars
+
+    Returns:
+        Any
+    """
+def _foreach_tan(self: list[Tensor]) -> Any:
+    """`tan` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_tan_(self: list[Tensor]) -> Any:
+    """`tan_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_tanh(self: list[Tensor]) -> Any:
+    """`tanh` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_tanh_(self: list[Tensor]) -> Any:
+    """`tanh_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_trunc(self: list[Tensor]) -> Any:
+    """`trunc` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_trunc_(self: list[Tensor]) -> Any:
+    """`trunc_` of each tensor of a list.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _foreach_zero_(self: list[Tensor]) -> Any:
+    """Fill each tensor of a list with zeros.
+
+    Args:
+        self (sequence of Tensors): the tensor.
+
+    Returns:
+        Any
+    """
+def _grouped_mm(input: Tensor, mat2: Tensor, offs: Tensor | None = None, bias: Tensor | None = None, out_dtype: Any = None) -> Tensor:
+    """`nn.functional.grouped_mm`, with its arguments by position.
+
+    Args:
+        input (Tensor): the input tensor.
+        mat2 (Tensor): the second matrix of the product.
+        offs (Tensor, optional): where each group ends.
+        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
+        out_dtype (dtype, optional): the dtype of the result.
+
+    Returns:
+        Tensor
+    """
+def _int_mm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
+    """The product of two matrices of 8-bit integers, in 32-bit integers.
+
+    Args:
+        input (Tensor): the input tensor.
+        mat2 (Tensor): the second matrix of the product.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def _lazy_clone(input: Tensor) -> Tensor:
+    """A copy. PyTorch makes it when one of the two is changed; the results are the same.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def _make_per_channel_quantized_tensor(input: Tensor, scale: Tensor, zero_point: Tensor, axis: _int) -> Tensor:
+    """The same with a scale for each slice.
+
+    Args:
+        input (Tensor): the input tensor.
+        scale (Tensor): the factor of the scores or of the quantized numbers.
+        zero_point (Tensor): the quantized number that stands for zero.
+        axis (int): the dimension to work along.
+
+    Returns:
+        Tensor
+    """
+def _make_per_tensor_quantized_tensor(input: Tensor, scale: _float, zero_point: _int) -> Tensor:
+    """A quantized tensor with given codes.
+
+    Args:
+        input (Tensor): the input tensor.
+        scale (float): the factor of the scores or of the quantized numbers.
+        zero_point (int): the quantized number that stands for zero.
+
+    Returns:
+        Tensor
+    """
+def _native_batch_norm_legit(input: Tensor, weight: Tensor | None, bias: Tensor | None, *statistics_and_options: Any, out: Any = None) -> Any:
+    """`native_batch_norm`, called with or without `running_mean, running_var` before `training, momentum, eps`.
+
+    Args:
+        input (Tensor): the input tensor.
+        weight (Tensor, optional): the weights of the layer, or one factor for each class or element.
+        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
+        *statistics_and_options
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        tuple[Tensor, Tensor, Tensor]
+    """
+def _native_batch_norm_legit_no_training(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor, running_var: Tensor, momentum: _float, eps: _float, *, out: Any = None) -> Any:
+    """`native_batch_norm` in evaluation.
+
+    Args:
+        input (Tensor): the input tensor.
+        weight (Tensor, optional): the weights of the layer, or one factor for each class or element.
+        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
+        running_mean (Tensor): the running means, one for each channel.
+        running_var (Tensor): the running variances, one for each channel.
+        momentum (float): the part of the new statistics in the running ones.
+        eps (float): a small number that is added to a denominator, so that it is not zero.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        tuple[Tensor, Tensor, Tensor]
+    """
+def _neg_view(input: Tensor) -> Tensor:
+    """The negative of a tensor, as a view on its memory.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def _pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: _bool) -> tuple[Tensor, Tensor]:
+    """The rows of padded sequences, step after step, and how many each step has. `lengths` must not increase.
+
+    Args:
+        input (Tensor): the input tensor.
+        lengths (Tensor): the length of each segment.
+        batch_first (bool): whether the batch is the first dimension, in front of time.
+
+    Returns:
+        tuple[Tensor, Tensor]
+    """
+def _pad_packed_sequence(data: Tensor, batch_sizes: Tensor, batch_first: _bool, padding_value: Any, total_length: _int) -> tuple[Tensor, Tensor]:
+    """Padded sequences of the rows of packed ones, and their lengths; at least `total_length` steps long.
+
+    Args:
+        data (Tensor): numbers, nested sequences of numbers, a NumPy array or a tensor.
+        batch_sizes (Tensor): how many sequences are still running at each step.
+        batch_first (bool): whether the batch is the first dimension, in front of time.
+        padding_value
+        total_length (int)
+
+    Returns:
+        tuple[Tensor, Tensor]
+    """
+def _safe_softmax(input: Tensor, dim: _int, dtype: Any = None) -> Tensor:
+    """`softmax`, but zeros where all elements along `dim` are -inf.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+
+    Returns:
+        Tensor
+    """
+def _sample_dirichlet(input: Tensor, generator: Generator | None = None) -> Tensor:
+    """Positive numbers that sum to 1 along the last dimension, of concentrations `input`.
+
+    Args:
+        input (Tensor): the input tensor.
+        generator (Generator, optional): the source of random numbers; None means the default one of the device.
+
+    Returns:
+        Tensor
+    """
+def _scaled_mm(input: Tensor, mat2: Tensor, scale_a: Tensor, scale_b: Tensor, bias: Tensor | None = None, scale_result: Tensor | None = None, out_dtype: Any = None, use_fast_accum: _bool = False, *, out: Any = None) -> Tensor:
+    """The product of two matrices of 8-bit floats times their scales, plus `bias`; in float32, rounded once.
+
+    The result has `out_dtype`, by default that of `input`; an 8-bit result is divided by `scale_result`.
+
+    Args:
+        input (Tensor): the input tensor.
+        mat2 (Tensor): the second matrix of the product.
+        scale_a (Tensor)
+        scale_b (Tensor)
+        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
+        scale_result (Tensor, optional)
+        out_dtype (dtype, optional): the dtype of the result.
+        use_fast_accum (bool): Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def _scaled_mm_v2(input: Tensor, mat2: Tensor, scale_a: Sequence[Tensor], recipe_a: Any, swizzle_a: Any, scale_b: Sequence[Tensor], recipe_b: Any, swizzle_b: Any, bias: Tensor | None, out_dtype: Any, contraction_dim: Any = ..., use_fast_accum: _bool = False, *, out: Any = None) -> Tensor:
+    """`_scaled_mm` with a recipe for each matrix that says what its scales belong to.
+
+    Args:
+        input (Tensor): the input tensor.
+        mat2 (Tensor): the second matrix of the product.
+        scale_a (Sequence[Tensor])
+        recipe_a (Sequence[int])
+        swizzle_a (Sequence[int])
+        scale_b (Sequence[Tensor])
+        recipe_b (Sequence[int])
+        swizzle_b (Sequence[int])
+        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
+        out_dtype (dtype, optional): the dtype of the result.
+        contraction_dim (Sequence[int]): Default: `()`.
+        use_fast_accum (bool): Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def _segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None, indices: Tensor | None = None, offsets: Tensor | None = None, axis: _int = 0, unsafe: _bool = False, initial: Any = None) -> Tensor:
+    """`data` along `axis`, cut into segments by their lengths or by the offsets between them, each reduced to one.
+
+    `reduce` is "sum", "mean", "prod", "max" or "min". Segments without elements give `initial`, which also takes
+    part in the others.
+
+    Args:
+        data (Tensor): numbers, nested sequences of numbers, a NumPy array or a tensor.
+        reduce (str): how values that meet at one place are combined: "sum", "prod", "mean", "amax" or "amin".
+        lengths (Tensor, optional): the length of each segment.
+        indices (Tensor): the positions, as integers.
+        offsets (Tensor, optional): where each segment or bag begins.
+        axis (int): the dimension to work along. Default: `0`.
+        unsafe (bool): whether to skip the checks of lengths and offsets. Default: `False`.
+        initial (Number, optional): the first value of each reduction.
+
+    Returns:
+        Tensor
+    """
+def _softmax(input: Tensor, dim: _int, half_to_float: _bool) -> Tensor:
+    """`softmax`; with `half_to_float`, on a device that has it, in float32.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        half_to_float (bool)
+
+    Returns:
+        Tensor
+    """
+def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: _int, input_dtype: Any) -> Tensor:
+    """The gradient of the input of `softmax`, from that of its result and the result itself.
+
+    Args:
+        grad_output (Tensor): the gradient of the result.
+        output (Tensor): a tensor that receives the result.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        input_dtype
+
+    Returns:
+        Tensor
+    """
+def _sparse_addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, alpha: Any = 1.0) -> Tensor:
+    """`beta * mat + alpha * (mat1 @ mat2)` with a sparse `mat1`, whose gradient has its places only.
+
+    Args:
+        mat (Tensor): the matrix of the product.
+        mat1 (Tensor): the first matrix of the product.
+        mat2 (Tensor): the second matrix of the product.
+        beta (Number): the factor of `input`; 0 ignores its content, NaN and infinity included. Default: `1.0`.
+        alpha (Number): the factor of the second operand or of the product. Default: `1.0`.
+
+    Returns:
+        Tensor
+    """
+def _sparse_log_softmax(input: Tensor, dim: _int, *, dtype: Any = None) -> Tensor:
+    """The logarithm of `softmax`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+
+    Returns:
+        Tensor
+    """
+def _sparse_mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
+    """The product of two matrices of which one is sparse, or both; the gradient of a sparse one has its places only.
+
+    With `reduce` ("sum", "mean", "amax" or "amin") the products of a row of a CSR matrix are combined in that way.
+
+    Args:
+        mat1 (Tensor): the first matrix of the product.
+        mat2 (Tensor): the second matrix of the product.
+        reduce (str): how values that meet at one place are combined: "sum", "prod", "mean", "amax" or "amin".
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> matrix = flambeau.sparse_coo_tensor([[0, 1], [1, 0]], [2.0, 3.0], (2, 2))
+        >>> flambeau.sparse.mm(matrix, flambeau.tensor([[1.0], [10.0]]))
+        tensor([[20.],
+                [ 3.]])
+    """
+def _sparse_softmax(input: Tensor, dim: _int, *, dtype: Any = None) -> Tensor:
+    """Softmax along `dim` of the elements that are named: the others count as minus infinity.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+
+    Returns:
+        Tensor
+    """
+def _sparse_sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
+    """The sum of all elements, or along `dim`: a sparse tensor as long as a sparse dimension is left.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.sparse.sum(flambeau.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3)))
+        tensor(7.)
+    """
+def _standard_gamma(input: Tensor, generator: Generator | None = None) -> Tensor:
+    """Gamma distributed numbers of scale 1, for each shape in `input`.
+
+    Args:
+        input (Tensor): the input tensor.
+        generator (Generator, optional): the source of random numbers; None means the default one of the device.
+
+    Returns:
+        Tensor
+    """
+def _standard_gamma_grad(input: Tensor, output: Tensor) -> Tensor:
+    """How the gamma numbers `output` move with their shapes `input`.
+
+    Args:
+        input (Tensor): the input tensor.
+        output (Tensor): a tensor that receives the result.
+
+    Returns:
+        Tensor
+    """
+def _unique2(input: Tensor, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False) -> Any:
+    """The unique elements, where each element is among them, and how often each is there; the last two may be empty.
+
+    Args:
+        input (Tensor): the input tensor.
+        sorted (bool): whether the result is in order. Default: `True`.
+        return_inverse (bool): whether to return, for each element, its position among the unique ones. Default: `False`.
+        return_counts (bool): whether to return how often each unique element occurs. Default: `False`.
+
+    Returns:
+        tuple[Tensor, Tensor, Tensor]
+    """
+def _unsafe_masked_index(input: Tensor, mask: Tensor, indices: Any, fill: Any) -> Tensor:
+    """`input[indices]` where the mask holds, elsewhere `fill`; positions are moved into range.
+
+    Args:
+        input (Tensor): the input tensor.
+        mask (Tensor): booleans, broadcast with `input`; True marks the elements that take part.
+        indices (Tensor): the positions, as integers.
+        fill
+
+    Returns:
+        Tensor
+    """
+def _unsafe_masked_index_put_accumulate(input: Tensor, mask: Tensor, indices: Any, values: Tensor) -> Tensor:
+    """`input` with `values` added at the positions `indices` where the mask holds; positions are moved into range.
+
+    Args:
+        input (Tensor): the input tensor.
+        mask (Tensor): booleans, broadcast with `input`; True marks the elements that take part.
+        indices (Tensor): the positions, as integers.
+        values (Tensor): the values to write.
+
+    Returns:
+        Tensor
+    """
+def _weight_int4pack_mm_for_cpu(input: Tensor, mat2: Tensor, qGroupSize: _int, qScaleAndZeros: Tensor) -> Tensor:
+    """`input @ weight.T` for a packed weight with a scale and a zero for each group: (number - 8) * scale + zero.
+
+    Args:
+        input (Tensor): the input tensor.
+        mat2 (Tensor): the second matrix of the product.
+        qGroupSize (int)
+        qScaleAndZeros (Tensor)
+
+    Returns:
+        Tensor
+    """
+def _weight_int8pack_mm(input: Tensor, mat2: Tensor, scales: Tensor) -> Tensor:
+    """`input @ mat2.T * scales`, where `mat2` is a matrix of int8 with a scale for each row.
+
+    Args:
+        input (Tensor): the input tensor.
+        mat2 (Tensor): the second matrix of the product.
+        scales (Tensor): the scale of each channel.
+
+    Returns:
+        Tensor
+    """
+def _weight_norm(v: Tensor, g: Tensor, dim: _int = 0) -> Tensor:
+    """The weight of direction `v` and of length `g` in each slice along `dim`.
+
+    Args:
+        v (Tensor): the input tensor.
+        g (Tensor)
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
+
+    Returns:
+        Tensor
+    """
+def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Absolute value.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def abs_(input: Tensor) -> Tensor:
+    """In-place form of `abs`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def absolute(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Absolute value.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def absolute_(input: Tensor) -> Tensor:
+    """In-place form of `abs`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def acos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse cosine.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def acos_(input: Tensor) -> Tensor:
+    """In-place form of `acos`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse hyperbolic cosine.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def acosh_(input: Tensor) -> Tensor:
+    """In-place form of `acosh`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
+    """The means of as many windows along the last dimension as are asked for.
+
+    Args:
+        input (Tensor): the input tensor.
+        output_size (int or tuple of ints): the size of the result along the spatial dimensions.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.adaptive_avg_pool1d(flambeau.tensor([[1.0, 2.0, 6.0]]), 2)
+        tensor([[1.5000, 4.0000]])
+    """
+def adaptive_max_pool1d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
+    """The largest elements of as many windows along the last dimension as are asked for, and their places.
+
+    Args:
+        input (Tensor): the input tensor.
+        output_size (int or tuple of ints): the size of the result along the spatial dimensions.
+
+    Returns:
+        tuple[Tensor, Tensor]
+    """
+def add(input: _Operand, other: _Operand, *, alpha: Any = 1, out: Any = None) -> Tensor:
+    """`input + alpha * other`.
+
+    Args:
+        input (Tensor or Number): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        alpha (Number): the factor of the second operand or of the product. Default: `1`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.add(flambeau.tensor([1.0, 2.0]), 10, alpha=2)
+        tensor([21., 22.])
+    """
+def add_(input: Tensor, other: _Operand, *further: Any, alpha: Any = 1) -> Tensor:
+    """In-place form of `add`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        *further: arguments of an older, deprecated form of the call.
+        alpha (Number): the factor of the second operand or of the product. Default: `1`.
+
+    Returns:
+        Tensor
+    """
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor:
+    """`beta * input + alpha *` the sum of the products of a batch.
+
+    Args:
+        input (Tensor): the input tensor.
+        batch1 (Tensor): a batch of matrices (b, n, m).
+        batch2 (Tensor): a batch of matrices (b, m, p).
+        beta (Number): the factor of `input`; 0 ignores its content, NaN and infinity included. Default: `1`.
+        alpha (Number): the factor of the second operand or of the product. Default: `1`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def addbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """In-place form of `addbmm`.
+
+    Args:
+        input (Tensor): the input tensor.
+        batch1 (Tensor): a batch of matrices (b, n, m).
+        batch2 (Tensor): a batch of matrices (b, m, p).
+        beta (Number): the factor of `input`; 0 ignores its content, NaN and infinity included. Default: `1`.
+        alpha (Number): the factor of the second operand or of the product. Default: `1`.
+
+    Returns:
+        Tensor
+    """
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, out: Any = None) -> Tensor:
+    """`input + value * tensor1 / tensor2`.
+
+    Args:
+        input (Tensor): the input tensor.
+        tensor1 (Tensor): the first factor, or the numerator.
+        tensor2 (Tensor): the second factor, or the denominator.
+        value (Number): the value to write, or the factor of the product. Default: `1`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def addcdiv_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    """In-place form of `addcdiv`.
+
+    Args:
+        input (Tensor): the input tensor.
+        tensor1 (Tensor): the first factor, or the numerator.
+        tensor2 (Tensor): the second factor, or the denominator.
+        value (Number): the value to write, or the factor of the product. Default: `1`.
+
+    Returns:
+        Tensor
+    """
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, out: Any = None) -> Tensor:
+    """`input + value * tensor1 * tensor2`.
+
+    Args:
+        input (Tensor): the input tensor.
+        tensor1 (Tensor): the first factor, or the numerator.
+        tensor2 (Tensor): the second factor, or the denominator.
+        value (Number): the value to write, or the factor of the product. Default: `1`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def addcmul_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    """In-place form of `addcmul`.
+
+    Args:
+        input (Tensor): the input tensor.
+        tensor1 (Tensor): the first factor, or the numerator.
+        tensor2 (Tensor): the second factor, or the denominator.
+        value (Number): the value to write, or the factor of the product. Default: `1`.
+
+    Returns:
+        Tensor
+    """
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor:
+    """`beta * input + alpha * (mat1 @ mat2)`.
+
+    Args:
+        input (Tensor): the input tensor.
+        mat1 (Tensor): the first matrix of the product.
+        mat2 (Tensor): the second matrix of the product.
+        beta (Number): the factor of `input`; 0 ignores its content, NaN and infinity included. Default: `1`.
+        alpha (Number): the factor of the second operand or of the product. Default: `1`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def addmm_(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """In-place form of `addmm`.
+
+    Args:
+        input (Tensor): the input tensor.
+        mat1 (Tensor): the first matrix of the product.
+        mat2 (Tensor): the second matrix of the product.
+        beta (Number): the factor of `input`; 0 ignores its content, NaN and infinity included. Default: `1`.
+        alpha (Number): the factor of the second operand or of the product. Default: `1`.
+
+    Returns:
+        Tensor
+    """
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor:
+    """`beta * input + alpha * (mat @ vec)`.
+
+    Args:
+        input (Tensor): the input tensor.
+        mat (Tensor): the matrix of the product.
+        vec (Tensor): the vector of the product.
+        beta (Number): the factor of `input`; 0 ignores its content, NaN and infinity included. Default: `1`.
+        alpha (Number): the factor of the second operand or of the product. Default: `1`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """In-place form of `addmv`.
+
+    Args:
+        input (Tensor): the input tensor.
+        mat (Tensor): the matrix of the product.
+        vec (Tensor): the vector of the product.
+        beta (Number): the factor of `input`; 0 ignores its content, NaN and infinity included. Default: `1`.
+        alpha (Number): the factor of the second operand or of the product. Default: `1`.
+
+    Returns:
+        Tensor
+    """
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor:
+    """`beta * input + alpha * outer(vec1, vec2)`.
+
+    Args:
+        input (Tensor): the input tensor.
+        vec1 (Tensor): the first vector of the outer product.
+        vec2 (Tensor): the second vector of the outer product.
+        beta (Number): the factor of `input`; 0 ignores its content, NaN and infinity included. Default: `1`.
+        alpha (Number): the factor of the second operand or of the product. Default: `1`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def addr_(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """In-place form of `addr`.
+
+    Args:
+        input (Tensor): the input tensor.
+        vec1 (Tensor): the first vector of the outer product.
+        vec2 (Tensor): the second vector of the outer product.
+        beta (Number): the factor of `input`; 0 ignores its content, NaN and infinity included. Default: `1`.
+        alpha (Number): the factor of the second operand or of the product. Default: `1`.
+
+    Returns:
+        Tensor
+    """
+def adjoint(input: Tensor) -> Tensor:
+    """The conjugate transpose of a matrix or of each matrix in a batch.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def affine_grid_generator(theta: Tensor, size: Any, align_corners: _bool) -> Tensor:
+    """`nn.functional.affine_grid`, without checks of the arguments.
+
+    Args:
+        theta (Tensor): affine matrices, (N, 2, 3) or (N, 3, 4).
+        size (int...): the shape of the result, as separate integers or as one tuple.
+        align_corners (bool): whether the corner pixels of input and result have the same centers.
+
+    Returns:
+        Tensor
+    """
+def alias_copy(input: Tensor, *, out: Any = None) -> Tensor:
+    """A contiguous copy.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def all(input: Tensor, dim: Any = None, keepdim: _bool = False, *, out: Any = None) -> Tensor:
+    """Whether all elements are true, altogether or along `dim`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int or tuple of ints, optional): what to reduce; None reduces all.
+        keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def allclose(input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> _bool:
+    """Whether all pairs of elements are close.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor): the second operand; its shape and `input`'s are broadcast together.
+        rtol (float): the relative tolerance. Default: `1e-05`.
+        atol (float): the absolute tolerance. Default: `1e-08`.
+        equal_nan (bool): whether two NaN count as equal. Default: `False`.
+
+    Returns:
+        bool
+    """
+def alpha_dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
+    """`dropout` that keeps mean and variance of what selu gives.
+
+    Args:
+        input (Tensor): the input tensor.
+        p (float): the order of the norm; for dropout, the probability of a zero.
+        train (bool): whether the layer is in training mode.
+
+    Returns:
+        Tensor
+    """
+def alpha_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
+    """In-place form of `alpha_dropout`.
+
+    Args:
+        input (Tensor): the input tensor.
+        p (float): the order of the norm; for dropout, the probability of a zero.
+        train (bool): whether the layer is in training mode.
+
+    Returns:
+        Tensor
+    """
+def amax(input: Tensor, dim: Any = ..., keepdim: _bool = False, *, out: Any = None) -> Tensor:
+    """The largest elements along `dim`; equal ones share the gradient.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int or tuple of ints, optional): what to reduce; None reduces all. Default: `()`.
+        keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def amin(input: Tensor, dim: Any = ..., keepdim: _bool = False, *, out: Any = None) -> Tensor:
+    """The smallest elements along `dim`; equal ones share the gradient.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int or tuple of ints, optional): what to reduce; None reduces all. Default: `()`.
+        keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def aminmax(input: Tensor, *, dim: _int | None = None, keepdim: _bool = False, out: Any = None) -> Any:
+    """The smallest and the largest element.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int, optional): the dimension to work along; None works on all elements as one sequence.
+        keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Any
+    """
+def angle(input: Tensor, *, out: Any = None) -> Tensor:
+    """The argument of complex numbers; of negative real ones pi.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def any(input: Tensor, dim: Any = None, keepdim: _bool = False, *, out: Any = None) -> Tensor:
+    """Whether any element is true, altogether or along `dim`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int or tuple of ints, optional): what to reduce; None reduces all.
+        keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def arange(*bounds: Any, start: Any = None, end: Any = None, step: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """Numbers from `start` up to but not including `end`, `step` apart: `arange(end)`, `arange(start, end, step)`.
+
+    Args:
+        *bounds: end; or start and end; or start, end and step.
+        start (Number): the first value; for a slice, the first position.
+        end (Number): where the values end; for a slice, the position behind the last one.
+        step (Number): the distance between neighbouring values or positions.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.arange(1, 10, 3)
+        tensor([1, 4, 7])
+    """
+def arccos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse cosine.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def arccos_(input: Tensor) -> Tensor:
+    """In-place form of `acos`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def arccosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse hyperbolic cosine.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def arccosh_(input: Tensor) -> Tensor:
+    """In-place form of `acosh`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def arcsin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse sine.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def arcsin_(input: Tensor) -> Tensor:
+    """In-place form of `asin`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def arcsinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse hyperbolic sine.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def arcsinh_(input: Tensor) -> Tensor:
+    """In-place form of `asinh`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def arctan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse tangent.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def arctan2(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """The angle of the point (other, input).
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def arctan2_(input: Tensor, other: Any) -> Tensor:
+    """In-place form of `atan2`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+    Returns:
+        Tensor
+    """
+def arctan_(input: Tensor) -> Tensor:
+    """In-place form of `atan`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def arctanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse hyperbolic tangent.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def arctanh_(input: Tensor) -> Tensor:
+    """In-place form of `atanh`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def argmax(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Any = None) -> Tensor:
+    """The index of the largest element.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int, optional): the dimension to work along; None works on all elements as one sequence.
+        keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def argmin(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Any = None) -> Tensor:
+    """The index of the smallest element.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int, optional): the dimension to work along; None works on all elements as one sequence.
+        keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def argsort(input: Tensor, dim: _int = -1, descending: _bool = False, *, stable: _bool = False, out: Any = None) -> Tensor:
+    """The indices that sort `input` along `dim`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
+        descending (bool): whether the largest elements come first. Default: `False`.
+        stable (bool): whether equal elements keep their order. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def argwhere(input: Tensor) -> Tensor:
+    """The positions of the elements that are not zero, one row each.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
+    """A view of the storage under `input` with any size, strides and offset, in elements.
+
+    Args:
+        input (Tensor): the input tensor.
+        size (int...): the shape of the result, as separate integers or as one tuple.
+        stride (tuple of ints): the stride of each dimension, in elements.
+        storage_offset (int, optional): the position in the storage of the view's first element.
+
+    Returns:
+        Tensor
+    """
+def as_strided_(input: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
+    """Give `input` itself another size, other strides and another offset on its storage.
+
+    Args:
+        input (Tensor): the input tensor.
+        size (int...): the shape of the result, as separate integers or as one tuple.
+        stride (tuple of ints): the stride of each dimension, in elements.
+        storage_offset (int, optional): the position in the storage of the view's first element.
+
+    Returns:
+        Tensor
+    """
+def as_strided_copy(input: Tensor, size: Any, stride: Any, storage_offset: _int | None = None, *, out: Any = None) -> Tensor:
+    """`as_strided` with memory of its own.
+
+    Args:
+        input (Tensor): the input tensor.
+        size (int...): the shape of the result, as separate integers or as one tuple.
+        stride (tuple of ints): the stride of each dimension, in elements.
+        storage_offset (int, optional): the position in the storage of the view's first element.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
+    """A copy of `input` with `src` in the window that `as_strided` would give.
+
+    Args:
+        input (Tensor): the input tensor.
+        src (Tensor): the values to write.
+        size (int...): the shape of the result, as separate integers or as one tuple.
+        stride (tuple of ints): the stride of each dimension, in elements.
+        storage_offset (int, optional): the position in the storage of the view's first element.
+
+    Returns:
+        Tensor
+    """
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """`data` as a tensor, without a copy where it is a tensor or an array of the right dtype already.
+
+    Args:
+        data (array_like): numbers, nested sequences of numbers, a NumPy array or a tensor.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        device (device, optional): where the result lies; None means the current default device.
+
+    Returns:
+        Tensor
+    """
+def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: _bool | None = None, requires_grad: _bool | None = None) -> Tensor:
+    """`obj` (tensor, array, buffer, nested sequence) as a tensor; `copy` forces or forbids a copy.
+
+    Args:
+        obj (object): the object to look at or convert.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        device (device, optional): where the result lies; None means the current default device.
+        copy (bool, optional): True always copies, False raises where a copy is needed, None copies if needed.
+        requires_grad (bool): whether autograd records operations on the result.
+
+    Returns:
+        Tensor
+    """
+def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse sine.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def asin_(input: Tensor) -> Tensor:
+    """In-place form of `asin`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def asinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse hyperbolic sine.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def asinh_(input: Tensor) -> Tensor:
+    """In-place form of `asinh`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def atan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse tangent.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def atan2(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """The angle of the point (other, input).
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def atan2_(input: Tensor, other: Any) -> Tensor:
+    """In-place form of `atan2`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+    Returns:
+        Tensor
+    """
+def atan_(input: Tensor) -> Tensor:
+    """In-place form of `atan`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def atanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse hyperbolic tangent.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def atanh_(input: Tensor) -> Tensor:
+    """In-place form of `atanh`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def atleast_1d(*tensors: Tensor) -> Any:
+    """Each tensor with at least one dimension.
+
+    Args:
+        *tensors: the tensors to work on.
+
+    Returns:
+        Any
+    """
+def atleast_2d(*tensors: Tensor) -> Any:
+    """Each tensor with at least two dimensions; a new first one where there is one.
+
+    Args:
+        *tensors: the tensors to work on.
+
+    Returns:
+        Any
+    """
+def atleast_3d(*tensors: Tensor) -> Any:
+    """Each tensor with at least three dimensions; a new last one where there are two.
+
+    Args:
+        *tensors: the tensors to work on.
+
+    Returns:
+        Any
+    """
+def avg_pool1d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = 0, ceil_mode: _bool = False, count_include_pad: _bool = True) -> Tensor:
+    """The means of windows along the last dimension.
+
+    Args:
+        input (Tensor): the input tensor.
+        kernel_size (int or tuple of ints): the size of the window.
+        stride (int or tuple of ints): the step of the window along each dimension. Default: `()`.
+        padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side. Default: `0`.
+        ceil_mode (bool): whether windows may begin inside and end outside of the input. Default: `False`.
+        count_include_pad (bool): whether zeros of the padding count in the average. Default: `True`.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.avg_pool1d(flambeau.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
+        tensor([[2., 1.]])
+    """
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor:
+    """`beta * input + alpha * bmm(batch1, batch2)`.
+
+    Args:
+        input (Tensor): the input tensor.
+        batch1 (Tensor): a batch of matrices (b, n, m).
+        batch2 (Tensor): a batch of matrices (b, m, p).
+        beta (Number): the factor of `input`; 0 ignores its content, NaN and infinity included. Default: `1`.
+        alpha (Number): the factor of the second operand or of the product. Default: `1`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def baddbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """In-place form of `baddbmm`.
+
+    Args:
+        input (Tensor): the input tensor.
+        batch1 (Tensor): a batch of matrices (b, n, m).
+        batch2 (Tensor): a batch of matrices (b, m, p).
+        beta (Number): the factor of `input`; 0 ignores its content, NaN and infinity included. Default: `1`.
+        alpha (Number): the factor of the second operand or of the product. Default: `1`.
+
+    Returns:
+        Tensor
+    """
+def bartlett_window(window_length: _int, periodic: _bool = True, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """The Bartlett window: a triangle.
+
+    Args:
+        window_length (int): the number of points.
+        periodic (bool): True makes a window for a periodic signal, False a symmetric one. Default: `True`.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool) -> Tensor:
+    """`nn.functional.batch_norm` with its parameters in another order.
+
+    Args:
+        input (Tensor): the input tensor.
+        weight (Tensor, optional): a factor for each channel.
+        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
+        running_mean (Tensor, optional): the running means, one for each channel.
+        running_var (Tensor, optional): the running variances, one for each channel.
+        training (bool): whether the layer is in training mode.
+        momentum (float): the part of the new statistics in the running ones.
+        eps (float): a small number that is added to a denominator, so that it is not zero.
+        cudnn_enabled (bool): not used; it exists because PyTorch's signature has it.
+
+    Returns:
+        Tensor
+    """
+def batch_norm_update_stats(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, momentum: _float) -> tuple[Tensor, Tensor]:
+    """The mean and variance of each channel of a batch; running ones, where given, move towards them.
+
+    Args:
+        input (Tensor): the input tensor.
+        running_mean (Tensor, optional): the running means, one for each channel.
+        running_var (Tensor, optional): the running variances, one for each channel.
+        momentum (float): the part of the new statistics in the running ones.
+
+    Returns:
+        tuple[Tensor, Tensor]
+    """
+def bernoulli(input: Tensor, p: _float | None = None, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor:
+    """Ones with the probability that stands in each place of `input` (or `p` everywhere), else zeros.
+
+    Args:
+        input (Tensor): the input tensor.
+        p (float): the order of the norm.
+        generator (Generator, optional): the source of random numbers; None means the default one of the device.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """`input1 @ weight[k] @ input2 + bias[k]` for each output k.
+
+    Args:
+        input1 (Tensor): the first input tensor.
+        input2 (Tensor): the second input tensor.
+        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
+
+    Returns:
+        Tensor
+    """
+def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: _int = 0) -> Tensor:
+    """`binary_cross_entropy` of `sigmoid(input)`, computed in one go, in the dtype of `target`.
+
+    Args:
+        input (Tensor): the input tensor.
+        target (Tensor): what the prediction is compared with.
+        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        pos_weight (Tensor, optional): the weight of positive examples, for each class.
+        reduction (int): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `0`.
+
+    Returns:
+        Tensor
+    """
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
+    """How often each of the numbers 0, 1, 2, ... occurs.
+
+    Args:
+        input (Tensor): the input tensor.
+        weights (Tensor, optional): what each element counts for; None means 1.
+        minlength (int): the least number of bins. Default: `0`.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.tensor([0, 2, 2]).bincount()
+        tensor([1, 0, 2])
+    """
+def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
+    """How many of `count` trials succeed, each with probability `prob`.
+
+    Args:
+        count (Tensor): the number of trials.
+        prob (Tensor): the probability of success of each trial.
+        generator (Generator, optional): the source of random numbers; None means the default one of the device.
+
+    Returns:
+        Tensor
+    """
+def bitwise_and(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """Bitwise `input & other`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def bitwise_and_(input: Tensor, other: Any) -> Tensor:
+    """In-place form of `bitwise_and`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+    Returns:
+        Tensor
+    """
+def bitwise_left_shift(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """Bits shifted up: `input << other`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def bitwise_left_shift_(input: Tensor, other: Any) -> Tensor:
+    """In-place form of `bitwise_left_shift`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+    Returns:
+        Tensor
+    """
+def bitwise_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Bits inverted; of bool the logical not.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def bitwise_not_(input: Tensor) -> Tensor:
+    """In-place form of `bitwise_not`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def bitwise_or(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """Bitwise `input | other`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def bitwise_or_(input: Tensor, other: Any) -> Tensor:
+    """In-place form of `bitwise_or`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+    Returns:
+        Tensor
+    """
+def bitwise_right_shift(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """Bits shifted down: `input >> other`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def bitwise_right_shift_(input: Tensor, other: Any) -> Tensor:
+    """In-place form of `bitwise_right_shift`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+    Returns:
+        Tensor
+    """
+def bitwise_xor(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """Bitwise `input ^ other`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def bitwise_xor_(input: Tensor, other: Any) -> Tensor:
+    """In-place form of `bitwise_xor`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+    Returns:
+        Tensor
+    """
+def blackman_window(window_length: _int, periodic: _bool = True, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """The Blackman window: a sum of two cosines.
+
+    Args:
+        window_length (int): the number of points.
+        periodic (bool): True makes a window for a periodic signal, False a symmetric one. Default: `True`.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def block_diag(*tensors: Tensor) -> Tensor:
+    """A matrix with `tensors` as blocks on its diagonal and zeros elsewhere.
+
+    Args:
+        *tensors: the tensors to work on.
+
+    Returns:
+        Tensor
+    """
+def bmm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
+    """The products of two batches of matrices.
+
+    Args:
+        input (Tensor): the input tensor.
+        mat2 (Tensor): the second matrix of the product.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def broadcast_shapes(*shapes: Any) -> Size:
+    """The shape to which all `shapes` broadcast.
+
+    Args:
+        *shapes: the shapes to broadcast together.
+
+    Returns:
+        Size
+    """
+def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """All `tensors` stretched to their common shape.
+
+    Args:
+        *tensors: the tensors to work on.
+
+    Returns:
+        tuple[Tensor, ...]
+    """
+def broadcast_to(input: Tensor, size: Any) -> Tensor:
+    """`input` stretched to `size` by the rules of broadcasting; shares memory.
+
+    Args:
+        input (Tensor): the input tensor.
+        size (int...): the shape of the result, as separate integers or as one tuple.
+
+    Returns:
+        Tensor
+    """
+def bucketize(input: Any, boundaries: Tensor, *, out_int32: _bool = False, right: _bool = False, out: Any = None) -> Tensor:
+    """The index of the bucket between `boundaries` into which each value falls.
+
+    Args:
+        input (Tensor): the input tensor.
+        boundaries (Tensor): one dimension of values in ascending order.
+        out_int32 (bool): whether positions are int32; otherwise they are int64. Default: `False`.
+        right (bool): whether an element that equals a boundary goes to its right. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def can_cast(from_: Any, to: Any) -> _bool:
+    """Whether PyTorch's promotion rules allow a conversion: never to a lower category of dtypes.
+
+    Args:
+        from_ (dtype): the dtype that is converted.
+        to (dtype): the dtype that results.
+
+    Returns:
+        bool
+    """
+def cartesian_prod(*tensors: Tensor) -> Tensor:
+    """All ways to take one element of each vector, one in each row.
+
+    Args:
+        *tensors: the tensors to work on.
+
+    Returns:
+        Tensor
+    """
+def cat(tensors: list[Tensor], dim: _int = 0, *, out: Any = None) -> Tensor:
+    """`tensors` one after the other along `dim`.
+
+    Args:
+        tensors (sequence of Tensors): the tensors to join; shapes agree except along `dim`.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.cat([flambeau.tensor([1, 2]), flambeau.tensor([3])])
+        tensor([1, 2, 3])
+    """
+def ccol_indices_copy(input: Tensor, *, out: Any = None) -> Tensor:
+    """`ccol_indices` in memory of their own.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def cdist(x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: str = 'use_mm_for_euclid_dist_if_necessary') -> Tensor:
+    """The `p`-norm distances between every row of `x1` and every row of `x2`.
+
+    Args:
+        x1 (Tensor): the first input tensor.
+        x2 (Tensor): the second input tensor.
+        p (float): the order of the norm; for dropout, the probability of a zero. Default: `2.0`.
+        compute_mode (str): when to compute distances by a product of matrices. Default: `use_mm_for_euclid_dist_if_necessary`.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.cdist(flambeau.tensor([[0.0, 0.0]]), flambeau.tensor([[3.0, 4.0]]))
+        tensor([[5.]])
+    """
+def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Rounded up.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def ceil_(input: Tensor) -> Tensor:
+    """In-place form of `ceil`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def celu(input: Tensor, alpha: _float = 1.0) -> Tensor:
+    """`input` where it is positive, elsewhere `alpha * (exp(input / alpha) - 1)`.
+
+    Args:
+        input (Tensor): the input tensor.
+        alpha (float): the factor of the second operand or of the product. Default: `1.0`.
+
+    Returns:
+        Tensor
+    """
+def celu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """In-place form of `celu`.
+
+    Args:
+        input (Tensor): the input tensor.
+        *args: further positional arguments.
+        **kwargs: further keyword arguments.
+
+    Returns:
+        Tensor
+    """
+def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
+    """The product of several matrices. `linalg.multi_dot` is the newer name.
+
+    Args:
+        *matrices: the matrices, in the order of the product.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
+    """The channels, in `groups` groups, dealt out one by one: first of each group, second of each group, ...
+
+    Args:
+        input (Tensor): the input tensor.
+        groups (int): into how many groups channels are divided; groups do not see each other.
+
+    Returns:
+        Tensor
+    """
+def cholesky(input: Tensor, upper: _bool = False, *, out: Any = None) -> Tensor:
+    """The Cholesky factor of a positive-definite matrix, or of each one in a batch.
+
+    Args:
+        input (Tensor): the input tensor.
+        upper (bool): True works with upper triangular matrices, False with lower ones. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def cholesky_inverse(input: Tensor, upper: _bool = False, *, out: Any = None) -> Tensor:
+    """The inverse of A, where L is the Cholesky factor of A.
+
+    Args:
+        input (Tensor): the input tensor.
+        upper (bool): True works with upper triangular matrices, False with lower ones. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def cholesky_solve(input: Tensor, input2: Tensor, upper: _bool = False, *, out: Any = None) -> Tensor:
+    """The solution X of A X = B, where L is the Cholesky factor of A.
+
+    Args:
+        input (Tensor): the input tensor.
+        input2 (Tensor): the second input tensor.
+        upper (bool): True works with upper triangular matrices, False with lower ones. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def choose_qparams_optimized(input: Tensor, numel: _int, n_bins: _int, ratio: _float, bit_width: _int) -> tuple[Tensor, Tensor]:
+    """The ends of a range for codes of `bit_width` bits, found by a greedy search for the smallest error.
+
+    Steps of `1 / n_bins` of the range move its ends inwards, as long as it is larger than `1 - ratio` of the whole.
+
+    Args:
+        input (Tensor): the input tensor.
+        numel (int): the number of elements.
+        n_bins (int): how many steps the search takes.
+        ratio (float): the largest part of the range that may be cut off.
+        bit_width (int): how many bits a number has.
+
+    Returns:
+        tuple[Tensor, Tensor]
+    """
+def chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+    """At most `chunks` parts of equal size along `dim` (the last may be smaller); they share memory.
+
+    Args:
+        input (Tensor): the input tensor.
+        chunks (int): how many parts to make; there may be fewer.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
+
+    Returns:
+        tuple[Tensor, ...]
+    """
+def clamp(input: Tensor, min: _Operand | None = None, max: _Operand | None = None, *, out: Any = None) -> Tensor:
+    """Elements below `min` raised to it, elements above `max` lowered to it.
+
+    Args:
+        input (Tensor): the input tensor.
+        min (Number or Tensor, optional): the lower bound; None means none.
+        max (Number or Tensor, optional): the upper bound; None means none.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def clamp_(input: Tensor, min: _Operand | None = None, max: _Operand | None = None) -> Tensor:
+    """In-place form of `clamp`.
+
+    Args:
+        input (Tensor): the input tensor.
+        min (Number or Tensor, optional): the lower bound; None means none.
+        max (Number or Tensor, optional): the upper bound; None means none.
+
+    Returns:
+        Tensor
+    """
+def clamp_max(input: Tensor, max: _Operand, *, out: Any = None) -> Tensor:
+    """Elements above `max` lowered to it.
+
+    Args:
+        input (Tensor): the input tensor.
+        max (Tensor or Number): the upper bound; None means none.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def clamp_max_(input: Tensor, max: _Operand) -> Tensor:
+    """In-place form of `clamp_max`.
+
+    Args:
+        input (Tensor): the input tensor.
+        max (Tensor or Number): the upper bound; None means none.
+
+    Returns:
+        Tensor
+    """
+def clamp_min(input: Tensor, min: _Operand, *, out: Any = None) -> Tensor:
+    """Elements below `min` raised to it.
+
+    Args:
+        input (Tensor): the input tensor.
+        min (Tensor or Number): the lower bound; None means none.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def clamp_min_(input: Tensor, min: _Operand) -> Tensor:
+    """In-place form of `clamp_min`.
+
+    Args:
+        input (Tensor): the input tensor.
+        min (Tensor or Number): the lower bound; None means none.
+
+    Returns:
+        Tensor
+    """
+def clip(input: Tensor, min: _Operand | None = None, max: _Operand | None = None, *, out: Any = None) -> Tensor:
+    """Elements below `min` raised to it, elements above `max` lowered to it.
+
+    Args:
+        input (Tensor): the input tensor.
+        min (Number or Tensor, optional): the lower bound; None means none.
+        max (Number or Tensor, optional): the upper bound; None means none.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def clip_(input: Tensor, min: _Operand | None = None, max: _Operand | None = None) -> Tensor:
+    """In-place form of `clamp`.
+
+    Args:
+        input (Tensor): the input tensor.
+        min (Number or Tensor, optional): the lower bound; None means none.
+        max (Number or Tensor, optional): the upper bound; None means none.
+
+    Returns:
+        Tensor
+    """
+def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
+    """A copy with its own memory, connected in the graph.
+
+    Args:
+        input (Tensor): the input tensor.
+        memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.tensor([1, 2]).clone()
+        tensor([1, 2])
+    """
+def col_indices_copy(input: Tensor, *, out: Any = None) -> Tensor:
+    """`col_indices` in memory of their own.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def column_stack(tensors: list[Tensor], *, out: Any = None) -> Tensor:
+    """`tensors` side by side: vectors become columns.
+
+    Args:
+        tensors (sequence of Tensors): the tensors to work on.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor:
+    """All choices of `r` elements of a vector, one in each row, as `itertools.combinations` orders them.
+
+    Args:
+        input (Tensor): the input tensor.
+        r (int): how many elements each combination has. Default: `2`.
+        with_replacement (bool): whether an element may occur several times in a combination. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """`real + 1j * imag`.
+
+    Args:
+        real (Tensor): the real parts.
+        imag (Tensor): the imaginary parts.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.complex(flambeau.tensor([1.0]), flambeau.tensor([2.0]))
+        tensor([1.+2.j])
+    """
+def concat(tensors: list[Tensor], dim: _int = 0, *, out: Any = None) -> Tensor:
+    """`tensors` one after the other along `dim`.
+
+    Args:
+        tensors (sequence of Tensors): the tensors to work on.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.cat([flambeau.tensor([1, 2]), flambeau.tensor([3])])
+        tensor([1, 2, 3])
+    """
+def concatenate(tensors: list[Tensor], dim: _int = 0, *, out: Any = None) -> Tensor:
+    """`tensors` one after the other along `dim`.
+
+    Args:
+        tensors (sequence of Tensors): the tensors to work on.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.cat([flambeau.tensor([1, 2]), flambeau.tensor([3])])
+        tensor([1, 2, 3])
+    """
+def conj(input: Tensor) -> Tensor:
+    """The complex conjugate of a complex tensor, as a view on its memory; a real tensor itself.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> a = flambeau.tensor([1 + 2j])
+        >>> b = a.conj()
+        >>> a.mul_(2)
+        tensor([2.+4.j])
+        >>> b
+        tensor([2.-4.j])
+    """
+def conj_physical(input: Tensor, *, out: Any = None) -> Tensor:
+    """The complex conjugate in memory of its own; a real tensor itself.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def conj_physical_(input: Tensor) -> Tensor:
+    """Conjugate every element in place.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
+    """`input` with `value` around it: `pad` is (before, after) of the last dimension, then of the one before, ...
+
+    Negative amounts cut off.
+
+    Args:
+        input (Tensor): the input tensor.
+        pad (tuple of ints): how many elements to add, in pairs that begin with the last dimension.
+        value (Number): the value to write, or the factor of the product. Default: `0`.
+
+    Returns:
+        Tensor
+    """
+def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: _int = 1) -> Tensor:
+    """Convolution of signals (batch, channels, length) with a weight (outputs, channels, size).
+
+    Args:
+        input (Tensor): (N, in_channels, length), or without N.
+        weight (Tensor): the filters, (out_channels, in_channels / groups, kernel length).
+        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
+        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
+        padding (int, tuple of ints or str): zeros on each side; "same" keeps the size, "valid" adds none. Default: `0`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
+
+    Returns:
+        Tensor
+    """
+def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: _int = 1) -> Tensor:
+    """Convolution of images (batch, channels, height, width).
+
+    Args:
+        input (Tensor): (N, in_channels, height, width), or without N.
+        weight (Tensor): the filters, (out_channels, in_channels / groups, kernel height, kernel width).
+        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
+        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
+        padding (int, tuple of ints or str): zeros on each side; "same" keeps the size, "valid" adds none. Default: `0`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
+
+    Returns:
+        Tensor
+    """
+def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: _int = 1) -> Tensor:
+    """Convolution of volumes (batch, channels, depth, height, width).
+
+    Args:
+        input (Tensor): (N, in_channels, depth, height, width), or without N.
+        weight (Tensor): the filters, (out_channels, in_channels / groups, depth, height, width).
+        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
+        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
+        padding (int, tuple of ints or str): zeros on each side; "same" keeps the size, "valid" adds none. Default: `0`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
+
+    Returns:
+        Tensor
+    """
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: _int = 0) -> Tensor:
+    """Convolution of signals (time, batch, channels) with a weight (kernel, channels, outputs).
+
+    Args:
+        input (Tensor): the input tensor.
+        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        bias (Tensor): a vector that is added to the result, one number for each output channel or feature.
+        pad (int): how many zeros are added at both ends of the sequence. Default: `0`.
+
+    Returns:
+        Tensor
+    """
+def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: _int = 1, dilation: Any = 1) -> Tensor:
+    """The transpose of `conv1d`: the gradient of its input, as a function of its own.
+
+    Args:
+        input (Tensor): the input tensor.
+        weight (Tensor): the filters, (in_channels, out_channels / groups, kernel length).
+        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
+        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
+        padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side. Default: `0`.
+        output_padding (int or tuple of ints): by how much one side of the result is longer. Default: `0`.
+        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+
+    Returns:
+        Tensor
+    """
+def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: _int = 1, dilation: Any = 1) -> Tensor:
+    """The transpose of `conv2d`: the gradient of its input, as a function of its own.
+
+    Args:
+        input (Tensor): the input tensor.
+        weight (Tensor): the filters, (in_channels, out_channels / groups, height, width).
+        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
+        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
+        padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side. Default: `0`.
+        output_padding (int or tuple of ints): by how much one side of the result is longer. Default: `0`.
+        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+
+    Returns:
+        Tensor
+    """
+def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: _int = 1, dilation: Any = 1) -> Tensor:
+    """The transpose of `conv3d`: the gradient of its input, as a function of its own.
+
+    Args:
+        input (Tensor): the input tensor.
+        weight (Tensor): the filters, (in_channels, out_channels / groups, depth, height, width).
+        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
+        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
+        padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side. Default: `0`.
+        output_padding (int or tuple of ints): by how much one side of the result is longer. Default: `0`.
+        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+
+    Returns:
+        Tensor
+    """
+def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any, transposed: _bool, output_padding: Any, groups: _int) -> Tensor:
+    """A convolution or a transposed one, in as many dimensions as the weight has.
+
+    Args:
+        input (Tensor): the input tensor.
+        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
+        stride (int or tuple of ints): the step of the window along each dimension.
+        padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window.
+        transposed (bool): whether the convolution is transposed.
+        output_padding (int or tuple of ints): by how much one side of the result is longer.
+        groups (int): into how many groups channels are divided; groups do not see each other.
+
+    Returns:
+        Tensor
+    """
+def copysign(input: Tensor, other: _Operand, *, out: Any = None) -> Tensor:
+    """The size of `input` with the sign of `other`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def copysign_(input: Tensor, other: _Operand) -> Tensor:
+    """In-place form of `copysign`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+    Returns:
+        Tensor
+    """
+def corrcoef(input: Tensor) -> Tensor:
+    """The correlation coefficients of the variables in the rows of `input`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def cos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Cosine.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def cos_(input: Tensor) -> Tensor:
+    """In-place form of `cos`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Hyperbolic cosine.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def cosh_(input: Tensor) -> Tensor:
+    """In-place form of `cosh`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: _int = 0) -> Tensor:
+    """1 - cosine where the target is 1, and max(0, cosine - margin) where it is -1.
+
+    Args:
+        input1 (Tensor): the first input tensor.
+        input2 (Tensor): the second input tensor.
+        target (Tensor): what the prediction is compared with.
+        margin (float): the distance that the loss asks for. Default: `0.0`.
+        reduction (int): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `0`.
+
+    Returns:
+        Tensor
+    """
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor:
+    """The cosine of the angle between vectors along `dim`; lengths below `eps` count as `eps`.
+
+    Args:
+        x1 (Tensor): the first input tensor.
+        x2 (Tensor): the second input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `1`.
+        eps (float): a small number that is added to a denominator, so that it is not zero. Default: `1e-08`.
+
+    Returns:
+        Tensor
+    """
+def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
+    """How many elements are not zero.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int or tuple of ints, optional): what to reduce; None reduces all.
+
+    Returns:
+        Tensor
+    """
+def cov(input: Tensor, *, correction: _int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
+    """The covariances of the variables in the rows of `input`, whose columns are observations.
+
+    Args:
+        input (Tensor): the input tensor.
+        correction (int): the divisor is the number of elements minus this; 1 gives the unbiased estimate. Default: `1`.
+        fweights (Tensor, optional): how often each observation occurs, as integers.
+        aweights (Tensor, optional): the relative weight of each observation.
+
+    Returns:
+        Tensor
+    """
+def cross(input: Tensor, other: Tensor, dim: _int | None = None, *, out: Any = None) -> Tensor:
+    """The cross product along `dim`; without it along the first dimension of size 3.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor): the second operand; its shape and `input`'s are broadcast together.
+        dim (int, optional): the dimension to work along; None works on all elements as one sequence.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def crow_indices_copy(input: Tensor, *, out: Any = None) -> Tensor:
+    """`crow_indices` in memory of their own.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: _int = 0, reduction: _int = 0, zero_infinity: _bool = False) -> Tensor:
+    """The negative log-likelihood of label sequences, of any alignment with `log_probs` (time, batch, classes).
+
+    `targets` are rows of labels, or all of them one after the other. The mean is one of losses per label.
+
+    Args:
+        log_probs (Tensor): logarithms of probabilities (T, N, C).
+        targets (Tensor): the target sequences.
+        input_lengths (Tensor or Sequence[int]): the length of each input sequence.
+        target_lengths (Tensor or Sequence[int]): the length of each target sequence.
+        blank (int): the class that stands for no label. Default: `0`.
+        reduction (int): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `0`.
+        zero_infinity (bool): whether infinite losses, and their gradients, become zero. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def cummax(input: Tensor, dim: _int, *, out: Any = None) -> Any:
+    """Running maximum along `dim`, with the index of each.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Any
+    """
+def cummin(input: Tensor, dim: _int, *, out: Any = None) -> Any:
+    """Running minimum along `dim`, with the index of each.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Any
+    """
+def cumprod(input: Tensor, dim: _int, *, dtype: Any = None, out: Any = None) -> Tensor:
+    """Running product along `dim`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def cumprod_(input: Tensor, dim: _int, *, dtype: Any = None) -> Tensor:
+    """In-place form of `cumprod`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+
+    Returns:
+        Tensor
+    """
+def cumsum(input: Tensor, dim: _int, *, dtype: Any = None, out: Any = None) -> Tensor:
+    """Running sum along `dim`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.tensor([1, 2, 3]).cumsum(0)
+        tensor([1, 3, 6])
+    """
+def cumsum_(input: Tensor, dim: _int, *, dtype: Any = None) -> Tensor:
+    """In-place form of `cumsum`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+
+    Returns:
+        Tensor
+    """
+def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: _int = -1) -> Tensor:
+    """The running integral of `y` along `dim` by the trapezoidal rule.
+
+    Args:
+        y (Tensor): the second tensor, or the values of the function at the points `x`.
+        x (Tensor): the input tensor.
+        dx (Number): the distance between neighbouring points. Default: `1`.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
+
+    Returns:
+        Tensor
+    """
+def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Degrees to radians.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def deg2rad_(input: Tensor) -> Tensor:
+    """In-place form of `deg2rad`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def dequantize(input: Tensor | Sequence[Tensor]) -> Any:
+    """The floats for which codes stand; a tensor that is not quantized in float32.
+
+    Args:
+        input (Tensor or Sequence[Tensor]): the input tensor.
+
+    Returns:
+        Any
+
+    Example:
+        >>> codes = flambeau.tensor([0, 3], dtype=flambeau.uint8)
+        >>> flambeau._make_per_tensor_quantized_tensor(codes, 0.5, 1).dequantize()
+        tensor([-0.5000,  1.0000])
+    """
+def det(input: Tensor) -> Tensor:
+    """The determinant of a square matrix, or of each one in a batch.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.det(flambeau.tensor([[2.0, 0.0], [0.0, 3.0]]))
+        tensor(6.)
+    """
+def detach(input: Tensor) -> Tensor:
+    """The same memory outside the graph; in-place changes of one are seen, and counted, by the other.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def detach_(input: Tensor) -> Tensor:
+    """Take the tensor out of the graph: it becomes a leaf that needs no gradient.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def detach_copy(input: Tensor, *, out: Any = None) -> Tensor:
+    """A contiguous copy outside the graph.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def diag(input: Tensor, diagonal: _int = 0, *, out: Any = None) -> Tensor:
+    """The diagonal of a matrix, or the matrix with a vector as its diagonal.
+
+    Args:
+        input (Tensor): the input tensor.
+        diagonal (int): which diagonal: 0 is the main one, positive numbers lie above it, negative ones below it. Default: `0`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def diag_embed(input: Tensor, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
+    """Matrices with the last dimension of `input` as diagonal and zeros elsewhere.
+
+    Args:
+        input (Tensor): the input tensor.
+        offset (int): which diagonal: 0 is the main one, positive numbers lie above it, negative ones below it. Default: `0`.
+        dim1 (int): the first of the two dimensions. Default: `-2`.
+        dim2 (int): the second of the two dimensions. Default: `-1`.
+
+    Returns:
+        Tensor
+    """
+def diagflat(input: Tensor, offset: _int = 0) -> Tensor:
+    """The matrix with the elements of `input` as its diagonal.
+
+    Args:
+        input (Tensor): the input tensor.
+        offset (int): which diagonal: 0 is the main one, positive numbers lie above it, negative ones below it. Default: `0`.
+
+    Returns:
+        Tensor
+    """
+def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
+    """The diagonal of the matrices in `dim1` and `dim2`, as the last dimension; shares memory.
+
+    Args:
+        input (Tensor): the input tensor.
+        offset (int): which diagonal: 0 is the main one, positive numbers lie above it, negative ones below it. Default: `0`.
+        dim1 (int): the first of the two dimensions. Default: `0`.
+        dim2 (int): the second of the two dimensions. Default: `1`.
+
+    Returns:
+        Tensor
+    """
+def diagonal_copy(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1, *, out: Any = None) -> Tensor:
+    """`diagonal` with memory of its own.
+
+    Args:
+        input (Tensor): the input tensor.
+        offset (int): which diagonal: 0 is the main one, positive numbers lie above it, negative ones below it. Default: `0`.
+        dim1 (int): the first of the two dimensions. Default: `0`.
+        dim2 (int): the second of the two dimensions. Default: `1`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def diagonal_scatter(input: Tensor, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
+    """A copy of `input` with `src` on its diagonal.
+
+    Args:
+        input (Tensor): the input tensor.
+        src (Tensor): the values to write.
+        offset (int): which diagonal: 0 is the main one, positive numbers lie above it, negative ones below it. Default: `0`.
+        dim1 (int): the first of the two dimensions. Default: `0`.
+        dim2 (int): the second of the two dimensions. Default: `1`.
+
+    Returns:
+        Tensor
+    """
+def diff(input: Tensor, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *, out: Any = None) -> Tensor:
+    """Differences of neighbours along `dim`, `n` times over.
+
+    Args:
+        input (Tensor): the input tensor.
+        n (int): a count: of rows, of repetitions, or the exponent, as the description above says. Default: `1`.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
+        prepend (Tensor, optional): values in front of `input` along `dim`.
+        append (Tensor, optional): values behind `input` along `dim`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The derivative of `lgamma`.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def digamma_(input: Tensor) -> Tensor:
+    """In-place form of `digamma`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def dist(input: Tensor, other: Tensor, p: Any = 2) -> Tensor:
+    """The `p`-norm of `input - other`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor): the second operand; its shape and `input`'s are broadcast together.
+        p (float): the order of the norm. Default: `2`.
+
+    Returns:
+        Tensor
+    """
+def div(input: _Operand, other: _Operand, *, rounding_mode: str | None = None, out: Any = None) -> Tensor:
+    """Quotient; `rounding_mode` "trunc" or "floor" rounds it.
+
+    Args:
+        input (Tensor or Number): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        rounding_mode (str, optional): None divides exactly, "trunc" rounds towards zero, "floor" rounds down.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def div_(input: Tensor, other: _Operand, *, rounding_mode: str | None = None) -> Tensor:
+    """In-place form of `div`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        rounding_mode (str, optional): None divides exactly, "trunc" rounds towards zero, "floor" rounds down.
+
+    Returns:
+        Tensor
+    """
+def divide(input: _Operand, other: _Operand, *, rounding_mode: str | None = None, out: Any = None) -> Tensor:
+    """Quotient; `rounding_mode` "trunc" or "floor" rounds it.
+
+    Args:
+        input (Tensor or Number): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        rounding_mode (str, optional): None divides exactly, "trunc" rounds towards zero, "floor" rounds down.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def divide_(input: Tensor, other: _Operand, *, rounding_mode: str | None = None) -> Tensor:
+    """In-place form of `div`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        rounding_mode (str, optional): None divides exactly, "trunc" rounds towards zero, "floor" rounds down.
+
+    Returns:
+        Tensor
+    """
+def dot(input: Tensor, tensor: Tensor, *, out: Any = None) -> Tensor:
+    """The dot product of two vectors.
+
+    Args:
+        input (Tensor): the input tensor.
+        tensor (Tensor): the tensor to work on.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
+    """In training: each element dropped with probability `p`, the others scaled up.
+
+    Args:
+        input (Tensor): the input tensor.
+        p (float): the order of the norm; for dropout, the probability of a zero.
+        train (bool): whether the layer is in training mode.
+
+    Returns:
+        Tensor
+    """
+def dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
+    """In-place form of `dropout`.
+
+    Args:
+        input (Tensor): the input tensor.
+        p (float): the order of the norm; for dropout, the probability of a zero.
+        train (bool): whether the layer is in training mode.
+
+    Returns:
+        Tensor
+    """
+def dsmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """`input @ mat2` of a sparse and a dense matrix.
+
+    Args:
+        input (Tensor): the input tensor.
+        mat2 (Tensor): the second matrix of the product.
+
+    Returns:
+        Tensor
+    """
+def dsplit(input: Tensor, sections: Any) -> tuple[Tensor, ...]:
+    """`input` cut along its third dimension.
+
+    Args:
+        input (Tensor): the input tensor.
+        sections (int or tuple of ints): the number of parts, or the positions at which to cut.
+
+    Returns:
+        tuple[Tensor, ...]
+    """
+def dstack(tensors: list[Tensor], *, out: Any = None) -> Tensor:
+    """`tensors` one after the other along the third dimension.
+
+    Args:
+        tensors (sequence of Tensors): the tensors to work on.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def einsum(*args: _Operand) -> Tensor:
+    """Sum of products of the operands' elements, as the equation says.
+
+    Args:
+        *args: further positional arguments.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.einsum("ij,jk->ik", flambeau.ones(2, 3), flambeau.ones(3, 2))
+        tensor([[3., 3.],
+                [3., 3.]])
+    """
+def embedding(weight: Tensor, indices: Tensor, padding_idx: _int = -1, scale_grad_by_freq: _bool = False, sparse: _bool = False) -> Tensor:
+    """`nn.functional.embedding` with its first two parameters swapped.
+
+    Args:
+        weight (Tensor): the table, (number of rows, features).
+        indices (Tensor): the positions, as integers.
+        padding_idx (int): the row that gets no gradient. Default: `-1`.
+        scale_grad_by_freq (bool): whether gradients are divided by how often an index occurs in the batch. Default: `False`.
+        sparse (bool): whether the gradient of the weights is a sparse tensor. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: _bool = False, mode: _int = 0, sparse: _bool = False, per_sample_weights: Tensor | None = None, include_last_offset: _bool = False, padding_idx: _int | None = None) -> Any:
+    """Bags of rows, with the bag of each index, the sizes of the bags, and in mode 2 (max) the origin of elements.
+
+    Args:
+        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        indices (Tensor): the positions, as integers.
+        offsets (Tensor): where each segment or bag begins.
+        scale_grad_by_freq (bool): whether gradients are divided by how often an index occurs in the batch. Default: `False`.
+        mode (int): the variant of the function; see the description above. Default: `0`.
+        sparse (bool): whether the gradient of the weights is a sparse tensor. Default: `False`.
+        per_sample_weights (Tensor, optional): the weight of each element of a bag.
+        include_last_offset (bool): whether the last offset is the end of the last bag. Default: `False`.
+        padding_idx (int, optional): the row that gets no gradient.
+
+    Returns:
+        tuple[Tensor, Tensor, Tensor, Tensor]
+    """
+def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: _float, norm_type: _float) -> Tensor:
+    """Scale down, in place, the rows at `indices` whose norm exceeds `max_norm`.
+
+    Args:
+        input (Tensor): the input tensor.
+        indices (Tensor): the positions, as integers.
+        max_norm (float): rows whose norm is larger are scaled down to it, in place.
+        norm_type (float): the order of the norm.
+
+    Returns:
+        Tensor
+    """
+def empty(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: Any = None) -> Tensor:
+    """A tensor of the given size with whatever the memory holds.
+
+    Args:
+        *sizes: the sizes that replace the dimension; one of them may be -1.
+        size (int...): the shape of the result, as separate integers or as one tuple.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+        memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
+
+    Returns:
+        Tensor
+    """
+def empty_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: Any = None) -> Tensor:
+    """Uninitialised memory with the shape, dtype and device of `input`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+        memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
+
+    Returns:
+        Tensor
+    """
+def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """Uninitialised dense memory whose dimensions lie in the order `physical_layout`, the outermost first.
+
+    Args:
+        size (int...): the shape of the result, as separate integers or as one tuple.
+        physical_layout (tuple of ints): the dimensions in the order in which they lie in memory, the slowest first.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def empty_quantized(size: Any, qtensor: Tensor, *, memory_format: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+    """A quantized tensor of any content, with the meaning of another's codes.
+
+    Args:
+        size (int...): the shape of the result, as separate integers or as one tuple.
+        qtensor (Tensor): the quantized tensor whose scale and zero point are taken.
+        memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one.
+        device (device, optional): where the result lies; None means the current default device.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """Uninitialised memory seen with the given strides.
+
+    Args:
+        size (int...): the shape of the result, as separate integers or as one tuple.
+        stride (tuple of ints): the stride of each dimension, in elements.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def eq(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """Elementwise `input == other`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def eq_(input: Tensor, other: Any) -> Tensor:
+    """In-place form of `eq`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+    Returns:
+        Tensor
+    """
+def equal(input: Tensor, other: Tensor) -> _bool:
+    """Whether two tensors have the same shape and elements.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor): the second operand; its shape and `input`'s are broadcast together.
+
+    Returns:
+        bool
+    """
+def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The error function.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def erf_(input: Tensor) -> Tensor:
+    """In-place form of `erf`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """1 - erf(input).
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def erfc_(input: Tensor) -> Tensor:
+    """In-place form of `erfc`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The inverse of `erf`.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def erfinv_(input: Tensor) -> Tensor:
+    """In-place form of `erfinv`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """e ** input.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """2 ** input.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def exp2_(input: Tensor) -> Tensor:
+    """In-place form of `exp2`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def exp_(input: Tensor) -> Tensor:
+    """In-place form of `exp`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def expand_copy(input: Tensor, size: Any, *, implicit: _bool = False, out: Any = None) -> Tensor:
+    """`expand` with memory of its own.
+
+    Args:
+        input (Tensor): the input tensor.
+        size (int...): the shape of the result, as separate integers or as one tuple.
+        implicit (bool): not used; it exists because PyTorch's signature has it. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """e ** input - 1, accurate near 0.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def expm1_(input: Tensor) -> Tensor:
+    """In-place form of `expm1`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def eye(n: _int, m: _int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """A matrix with ones on the diagonal and zeros elsewhere.
+
+    Args:
+        n (int): a count: of rows, of repetitions, or the exponent, as the description above says.
+        m (int, optional): the number of columns; None means as many as rows.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def fake_quantize_per_channel_affine(input: Tensor, scale: Tensor, zero_point: Tensor, axis: _int, quant_min: _int, quant_max: _int) -> Tensor:
+    """The same with a scale and a zero point for each slice along `axis`.
+
+    Args:
+        input (Tensor): the input tensor.
+        scale (Tensor): the factor of the scores or of the quantized numbers.
+        zero_point (Tensor): the quantized number that stands for zero.
+        axis (int): the dimension to work along.
+        quant_min (int): the smallest quantized number.
+        quant_max (int): the largest quantized number.
+
+    Returns:
+        Tensor
+    """
+def fake_quantize_per_tensor_affine(input: Tensor, scale: Any, zero_point: Any, quant_min: _int, quant_max: _int) -> Tensor:
+    """The numbers that remain after quantizing with codes from `quant_min` to `quant_max`, as floats.
+
+    Args:
+        input (Tensor): the input tensor.
+        scale (float, optional): the factor of the scores or of the quantized numbers.
+        zero_point (int or Tensor): the quantized number that stands for zero.
+        quant_min (int): the smallest quantized number.
+        quant_max (int): the largest quantized number.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> import flambeau as torch
+        >>> torch.fake_quantize_per_tensor_affine(torch.tensor([0.1, 0.26, 9.0]), 0.25, 0, 0, 15)
+        tensor([0.0000, 0.2500, 3.7500])
+    """
+def fbgemm_linear_fp16_weight(input: Tensor, packed_weight: Tensor, bias: Tensor | None, output: Tensor | None = None) -> Tensor:
+    """The same under its older name.
+
+    Args:
+        input (Tensor): the input tensor.
+        packed_weight (Tensor): the packed weights.
+        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
+        output (Tensor): a tensor that receives the result.
+
+    Returns:
+        Tensor
+    """
+def fbgemm_linear_fp16_weight_fp32_activation(input: Tensor, packed_weight: Tensor, bias: Tensor | None, output: Tensor | None = None) -> Tensor:
+    """`input @ weight.T + bias` with a weight of half precision, in float32.
+
+    Args:
+        input (Tensor): the input tensor.
+        packed_weight (Tensor): the packed weights.
+        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
+        output (Tensor): a tensor that receives the result.
+
+    Returns:
+        Tensor
+    """
+def fbgemm_linear_int8_weight(input: Tensor, weight: Tensor, packed: Tensor, col_offsets: Tensor, weight_scale: Any, weight_zero_point: Any, bias: Tensor) -> Tensor:
+    """The same under its older name.
+
+    Args:
+        input (Tensor): the input tensor.
+        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        packed (Tensor): the packed weights.
+        col_offsets (Tensor): the sums of the weights' columns.
+        weight_scale (float): the scale of the weights.
+        weight_zero_point (int): the zero point of the weights.
+        bias (Tensor): a vector that is added to the result, one number for each output channel or feature.
+
+    Returns:
+        Tensor
+    """
+def fbgemm_linear_int8_weight_fp32_activation(input: Tensor, weight: Tensor, packed: Tensor, col_offsets: Tensor, weight_scale: Any, weight_zero_point: Any, bias: Tensor) -> Tensor:
+    """`input @ weight.T + bias` with a weight of codes; the input is rounded to codes by its own range.
+
+    Args:
+        input (Tensor): the input tensor.
+        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        packed (Tensor): the packed weights.
+        col_offsets (Tensor): the sums of the weights' columns.
+        weight_scale (float): the scale of the weights.
+        weight_zero_point (int): the zero point of the weights.
+        bias (Tensor): a vector that is added to the result, one number for each output channel or feature.
+
+    Returns:
+        Tensor
+    """
+def fbgemm_linear_quantize_weight(input: Tensor) -> Any:
+    """The codes of a weight, the sum of each row less the zero points, the scale and the zero point.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        tuple[Tensor, Tensor, float, int]
+    """
+def fbgemm_pack_gemm_matrix_fp16(input: Tensor) -> Tensor:
+    """A weight rounded to half precision; numbers that are too large become the largest.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def fbgemm_pack_quantized_matrix(input: Tensor, K: _int | None = None, N: _int | None = None) -> Tensor:
+    """A matrix of codes for the products; here they take it as it is.
+
+    Args:
+        input (Tensor): the input tensor.
+        K (int): the number of rows.
+        N (int, optional): the number of columns.
+
+    Returns:
+        Tensor
+    """
+def feature_alpha_dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
+    """`alpha_dropout` of whole features of each sample.
+
+    Args:
+        input (Tensor): the input tensor.
+        p (float): the order of the norm; for dropout, the probability of a zero.
+        train (bool): whether the layer is in training mode.
+
+    Returns:
+        Tensor
+    """
+def feature_alpha_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
+    """In-place form of `feature_alpha_dropout`.
+
+    Args:
+        input (Tensor): the input tensor.
+        p (float): the order of the norm; for dropout, the probability of a zero.
+        train (bool): whether the layer is in training mode.
+
+    Returns:
+        Tensor
+    """
+def feature_dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
+    """`dropout` of whole features of each sample.
+
+    Args:
+        input (Tensor): the input tensor.
+        p (float): the order of the norm; for dropout, the probability of a zero.
+        train (bool): whether the layer is in training mode.
+
+    Returns:
+        Tensor
+    """
+def feature_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
+    """In-place form of `feature_dropout`.
+
+    Args:
+        input (Tensor): the input tensor.
+        p (float): the order of the norm; for dropout, the probability of a zero.
+        train (bool): whether the layer is in training mode.
+
+    Returns:
+        Tensor
+    """
+def fill(input: Tensor, value: Any) -> Tensor:
+    """A tensor like `input` with every element set to `value`.
+
+    Args:
+        input (Tensor): the input tensor.
+        value (Number): the value to write, or the factor of the product.
+
+    Returns:
+        Tensor
+    """
+def fill_(input: Tensor, value: Any) -> Tensor:
+    """Set every element to `value`, a number or a 0-d tensor.
+
+    Args:
+        input (Tensor): the input tensor.
+        value (Number): the value to write, or the factor of the product.
+
+    Returns:
+        Tensor
+    """
+def fix(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Rounded towards zero.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def fix_(input: Tensor) -> Tensor:
+    """In-place form of `trunc`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
+    """The dimensions from `start_dim` to `end_dim` as one: a view where the strides allow it.
+
+    Args:
+        input (Tensor): the input tensor.
+        start_dim (int): the first dimension that is flattened. Default: `0`.
+        end_dim (int): the last dimension that is flattened. Default: `-1`.
+
+    Returns:
+        Tensor
+    """
+def flip(input: Tensor, dims: Any, *more: _int) -> Tensor:
+    """`input` with the order along `dims` reversed, in memory of its own.
+
+    Args:
+        input (Tensor): the input tensor.
+        dims (tuple of ints): the dimensions to work along; negative numbers count from the last one.
+        *more: the remaining sizes or dimensions, where they are not given as one tuple.
+
+    Returns:
+        Tensor
+    """
+def fliplr(input: Tensor) -> Tensor:
+    """`input` with its second dimension reversed.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def flipud(input: Tensor) -> Tensor:
+    """`input` with its first dimension reversed.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def float_power(input: _Operand, exponent: _Operand, *, out: Any = None) -> Tensor:
+    """`input ** exponent` in double precision.
+
+    Args:
+        input (Tensor or Number): the input tensor.
+        exponent (Tensor or Number): the exponent.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def float_power_(input: Tensor, exponent: _Operand) -> Tensor:
+    """In-place form of `float_power`: the tensor must be of double precision already.
+
+    Args:
+        input (Tensor): the input tensor.
+        exponent (Tensor or Number): the exponent.
+
+    Returns:
+        Tensor
+    """
+def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Rounded down.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def floor_(input: Tensor) -> Tensor:
+    """In-place form of `floor`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def floor_divide(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """Quotient rounded down.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def floor_divide_(input: Tensor, other: Any) -> Tensor:
+    """In-place form of `floor_divide`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+    Returns:
+        Tensor
+    """
+def fmax(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """The larger of two elements, or the one that is not NaN.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def fmin(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """The smaller of two elements, or the one that is not NaN.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def fmod(input: Tensor, other: _Operand, *, out: Any = None) -> Tensor:
+    """What is left of the division rounded towards zero: it has the sign of `input`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def fmod_(input: Tensor, other: _Operand) -> Tensor:
+    """In-place form of `fmod`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+    Returns:
+        Tensor
+    """
+def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The part after the decimal point, with the sign of `input`.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def frac_(input: Tensor) -> Tensor:
+    """In-place form of `frac`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def frexp(input: Tensor, *, out: Any = None) -> Any:
+    """Mantissas, of size 1/2 to 1, and integer exponents: mantissa * 2 ** exponent is `input`.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Any
+
+    Example:
+        >>> flambeau.frexp(flambeau.tensor([3.0])).mantissa
+        tensor([0.7500])
+    """
+def frobenius_norm(input: Tensor, dim: Any, keepdim: _bool = False, *, out: Any = None) -> Tensor:
+    """The square root of the sum of squares, along dimensions or of all elements.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def from_dlpack(ext_tensor: Any, *, device: _device | str | _int | None = None, copy: _bool | None = None) -> Tensor:
+    """A tensor on the memory of another library's array, by way of the DLPack protocol, or of a capsule.
+
+    `copy` forces a copy, or forbids one. Memory that its owner says is read-only gives a tensor that cannot be written.
+
+    Args:
+        ext_tensor (object): a DLPack capsule, or an object with `__dlpack__`.
+        device (device, optional): where the result lies; None means the current default device.
+        copy (bool, optional): True always copies, False raises where a copy is needed, None copies if needed.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> import numpy
+        >>> array = numpy.zeros(2)
+        >>> _ = flambeau.from_dlpack(array).fill_(1)
+        >>> array
+        array([1., 1.])
+    """
+def from_file(filename: str, shared: _bool | None = None, size: _int | None = 0, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+    """A tensor on the memory of a file; with `shared`, what is written to it goes to the file.
+
+    Args:
+        filename (str): the file that holds the elements.
+        shared (bool): whether changes of the tensor are written to the file.
+        size (int, optional): the shape of the result, as separate integers or as one tuple. Default: `0`.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one.
+        device (device, optional): where the result lies; None means the current default device.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def from_numpy(array: Any) -> Tensor:
+    """A tensor that shares the array's memory.
+
+    Args:
+        array (numpy.ndarray): the array; the result shares its memory.
+
+    Returns:
+        Tensor
+    """
+def frombuffer(buffer: Any, *, dtype: Any, count: _int = -1, offset: _int = 0, requires_grad: _bool = False) -> Tensor:
+    """A one-dimensional tensor on the memory of an object with Python's buffer protocol.
+
+    Args:
+        buffer (object): an object with Python's buffer protocol; the result shares its memory.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        count (int): how many elements to read; -1 means all that follow. Default: `-1`.
+        offset (int): how many bytes of the buffer to skip. Default: `0`.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """A tensor of the given size filled with one value, which also decides the dtype if none is given.
+
+    Args:
+        size (int...): the shape of the result, as separate integers or as one tuple.
+        fill_value (Number): the value of every element.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: Any = None) -> Tensor:
+    """One value everywhere, with the shape, dtype and device of `input`.
+
+    Args:
+        input (Tensor): the input tensor.
+        fill_value (Number): the value of every element.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+        memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
+
+    Returns:
+        Tensor
+    """
+def fused_moving_avg_obs_fake_quant(input: Tensor, observer_on: Tensor, fake_quant_on: Tensor, running_min: Tensor, running_max: Tensor, scale: Tensor, zero_point: Tensor, averaging_const: _float, quant_min: _int, quant_max: _int, ch_axis: _int, per_row_fake_quant: _bool = False, symmetric_quant: _bool = False) -> Tensor:
+    """Watch the range of the input, choose scale and zero point by it, and quantize: each as far as it is switched on.
+
+    `running_min`, `running_max`, `scale` and `zero_point` are changed.
+
+    Args:
+        input (Tensor): the input tensor.
+        observer_on (Tensor): 1 where ranges are to be updated.
+        fake_quant_on (Tensor): 1 where numbers are to be rounded.
+        running_min (Tensor): the running minimum.
+        running_max (Tensor): the running maximum.
+        scale (Tensor): the factor of the scores or of the quantized numbers.
+        zero_point (Tensor): the quantized number that stands for zero.
+        averaging_const (float): the part of the new range in the running one.
+        quant_min (int): the smallest quantized number.
+        quant_max (int): the largest quantized number.
+        ch_axis (int): the dimension of the channels.
+        per_row_fake_quant (bool): whether each row has its own scale. Default: `False`.
+        symmetric_quant (bool): whether the zero point is in the middle of the range. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def gather(input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Any = None) -> Tensor:
+    """Elements of `input` at the positions `index` along `dim`; the result has the shape of `index`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        index (Tensor): positions along `dim`, as integers.
+        sparse_grad (bool): whether the gradient of `input` is a sparse tensor. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.gather(flambeau.tensor([[1, 2], [3, 4]]), 1, flambeau.tensor([[0, 0], [1, 0]]))
+        tensor([[1, 1],
+                [4, 3]])
+    """
+def gcd(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """Greatest common divisor.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def gcd_(input: Tensor, other: Any) -> Tensor:
+    """In-place form of `gcd`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+    Returns:
+        Tensor
+    """
+def ge(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """Elementwise `input >= other`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def ge_(input: Tensor, other: Any) -> Tensor:
+    """In-place form of `ge`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+    Returns:
+        Tensor
+    """
+def geqrf(input: Tensor, *, out: Any = None) -> Any:
+    """The QR decomposition as LAPACK leaves it: R above, reflectors below the diagonal, and their factors `tau`.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Any
+    """
+def ger(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
+    """The outer product of two vectors.
+
+    Args:
+        input (Tensor): the input tensor.
+        vec2 (Tensor): the second vector of the outer product.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def get_device(input: Tensor) -> _int:
+    """The ordinal of the tensor's accelerator, -1 on the CPU.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        int
+    """
+def get_rng_state() -> Tensor:
+    """The state of the default generator as a tensor of bytes.
+
+    Returns:
+        Tensor
+    """
+def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order: _int = 1) -> tuple[Tensor, ...]:
+    """The derivative along each of the dimensions `dim`, by default all, of a function given by samples.
+
+    `spacing` is the distance between samples, one for all dimensions or one for each, or the samples' coordinates.
+
+    Args:
+        input (Tensor): the input tensor.
+        spacing (Number, sequence or Tensors): the distance between samples, or their coordinates.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        edge_order (int): 1 or 2, the order of the estimate at the two ends. Default: `1`.
+
+    Returns:
+        tuple[Tensor, ...]
+
+    Example:
+        >>> flambeau.gradient(flambeau.tensor([1.0, 4.0, 9.0]))
+        (tensor([3., 4., 5.]),)
+    """
+def greater(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """Elementwise `input > other`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def greater_(input: Tensor, other: Any) -> Tensor:
+    """In-place form of `gt`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+    Returns:
+        Tensor
+    """
+def greater_equal(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """Elementwise `input >= other`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def greater_equal_(input: Tensor, other: Any) -> Tensor:
+    """In-place form of `ge`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+    Returns:
+        Tensor
+    """
+def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool) -> Tensor:
+    """`nn.functional.grid_sample` with numbers for the modes, in the order in which that lists them.
+
+    Args:
+        input (Tensor): the input tensor.
+        grid (Tensor): for each pixel of the result the place in the input, from -1 to 1.
+        interpolation_mode (int): 0 bilinear, 1 nearest, 2 bicubic.
+        padding_mode (int): what lies outside of the input: "zeros", "border" or "reflection".
+        align_corners (bool): whether the corner pixels of input and result have the same centers.
+
+    Returns:
+        Tensor
+    """
+def grid_sampler_2d(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool) -> Tensor:
+    """`grid_sampler` for images.
+
+    Args:
+        input (Tensor): the input tensor.
+        grid (Tensor): for each pixel of the result the place in the input, from -1 to 1.
+        interpolation_mode (int): 0 bilinear, 1 nearest, 2 bicubic.
+        padding_mode (int): what lies outside of the input: "zeros", "border" or "reflection".
+        align_corners (bool): whether the corner pixels of input and result have the same centers.
+
+    Returns:
+        Tensor
+    """
+def grid_sampler_3d(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool) -> Tensor:
+    """`grid_sampler` for volumes.
+
+    Args:
+        input (Tensor): the input tensor.
+        grid (Tensor): for each pixel of the result the place in the input, from -1 to 1.
+        interpolation_mode (int): 0 bilinear, 1 nearest, 2 bicubic.
+        padding_mode (int): what lies outside of the input: "zeros", "border" or "reflection".
+        align_corners (bool): whether the corner pixels of input and result have the same centers.
+
+    Returns:
+        Tensor
+    """
+def group_norm(input: Tensor, num_groups: _int, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05, cudnn_enabled: _bool = True) -> Tensor:
+    """Mean 0 and deviation 1 over each of `num_groups` groups of channels; then `* weight + bias` by channel.
+
+    Args:
+        input (Tensor): the input tensor.
+        num_groups (int): into how many groups channels are divided.
+        weight (Tensor, optional): a factor for each channel.
+        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
+        eps (float): a small number that is added to a denominator, so that it is not zero. Default: `1e-05`.
+        cudnn_enabled (bool): not used; it exists because PyTorch's signature has it. Default: `True`.
+
+    Returns:
+        Tensor
+    """
+def gru(input: Tensor | None = None, *args: Any, **options: Any) -> tuple[Tensor, Tensor]:
+    """Gated recurrent units; arguments as in `lstm`, with one initial state. The output and the last states.
+
+    Args:
+        input (Tensor): the input tensor.
+        *args: further positional arguments.
+        **options: the remaining arguments, in PyTorch's order.
+
+    Returns:
+        tuple[Tensor, Tensor]
+    """
+def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
+    """One step of gated recurrent units: the next state.
+
+    Args:
+        input (Tensor): the input tensor.
+        hx (Tensor): the hidden state.
+        w_ih (Tensor): the weights between input and hidden state.
+        w_hh (Tensor): the weights between the last hidden state and the new one.
+        b_ih (Tensor, optional): the bias of the input's product.
+        b_hh (Tensor, optional): the bias of the hidden state's product.
+
+    Returns:
+        Tensor
+    """
+def gt(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """Elementwise `input > other`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def gt_(input: Tensor, other: Any) -> Tensor:
+    """In-place form of `gt`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+    Returns:
+        Tensor
+    """
+def hamming_window(window_length: _int, periodic: _bool | None = None, alpha: _float | None = None, beta: _float | None = None, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """The Hamming window: alpha - beta * cosine, by default 0.54 and 0.46.
+
+    Args:
+        window_length (int): the number of points.
+        periodic (bool): True makes a window for a periodic signal, False a symmetric one.
+        alpha (Number): the factor of the second operand or of the product.
+        beta (Number): the factor of `input`; 0 ignores its content, NaN and infinity included.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def hann_window(window_length: _int, periodic: _bool = True, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """The Hann window: a cosine raised to touch zero.
+
+    Args:
+        window_length (int): the number of points.
+        periodic (bool): True makes a window for a periodic signal, False a symmetric one. Default: `True`.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.hann_window(4)
+        tensor([0.0000, 0.5000, 1.0000, 0.5000])
+    """
+def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Any = None) -> Tensor:
+    """0 within [-lambd, lambd], elsewhere `input`.
+
+    Args:
+        input (Tensor): the input tensor.
+        lambd (float): values from -lambd to lambd become zero. Default: `0.5`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def hash_tensor(input: Tensor, dim: Any = ..., *, keepdim: _bool = False, mode: _int = 0, out: Any = None) -> Tensor:
+    """The exclusive or of the elements' bits, as float64 or int64, of all or along `dim`; `mode` is 0.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int or tuple of ints, optional): what to reduce; None reduces all. Default: `()`.
+        keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+        mode (int): the variant of the function; see the description above. Default: `0`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
+    """0 below zero, 1 above it, and `values` at zero.
+
+    Args:
+        input (Tensor): the input tensor.
+        values (Tensor): the results where `input` is zero.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def heaviside_(input: Tensor, values: Tensor) -> Tensor:
+    """In-place form of `heaviside`.
+
+    Args:
+        input (Tensor): the input tensor.
+        values (Tensor): the results where `input` is zero.
+
+    Returns:
+        Tensor
+    """
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float = 1.0, reduction: _int = 0) -> Tensor:
+    """`input` where the target is 1, and max(0, margin - input) where it is -1.
+
+    Args:
+        input (Tensor): the input tensor.
+        target (Tensor): what the prediction is compared with.
+        margin (float): the distance that the loss asks for. Default: `1.0`.
+        reduction (int): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `0`.
+
+    Returns:
+        Tensor
+    """
+def histc(input: Tensor, bins: _int = 100, min: Any = 0, max: Any = 0, *, out: Any = None) -> Tensor:
+    """How many elements fall into each of `bins` equal parts of the range; equal bounds mean the data's own.
+
+    Args:
+        input (Tensor): the input tensor.
+        bins (int): the number of bins, or their edges. Default: `100`.
+        min (Number): the lower end of the range; with both ends 0 the range is that of the data. Default: `0`.
+        max (Number): the upper end of the range; with both ends 0 the range is that of the data. Default: `0`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def histogram(input: Tensor, bins: Any = 100, *, range: Any = None, weight: Tensor | None = None, density: _bool = False, out: Any = None) -> Any:
+    """How many elements fall between neighbours of the bin edges, and the edges; `bins` is their number or they.
+
+    Args:
+        input (Tensor): the input tensor.
+        bins (int or sequence): the number of bins, or their edges. Default: `100`.
+        range (tuple of floats, optional): the lower and upper end of each dimension's bins.
+        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        density (bool): whether counts are divided so that the histogram's integral is 1. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Any
+    """
+def histogramdd(input: Tensor, bins: Any, range: Any = None, weight: Tensor | None = None, density: _bool = False) -> Any:
+    """How many of the points in the rows of `input` fall into each cell of a grid, and the grid's edges.
+
+    `bins` is the number of cells in each dimension, one for all, or a tensor of edges for each.
+
+    Args:
+        input (Tensor): the input tensor.
+        bins (int or sequence): the number of bins, or their edges.
+        range (tuple of floats, optional): the lower and upper end of each dimension's bins.
+        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        density (bool): whether counts are divided so that the histogram's integral is 1. Default: `False`.
+
+    Returns:
+        Any
+    """
+def hsmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """The same product as a sparse tensor of rows: only those that the sparse matrix has.
+
+    Args:
+        input (Tensor): the input tensor.
+        mat2 (Tensor): the second matrix of the product.
+
+    Returns:
+        Tensor
+    """
+def hsplit(input: Tensor, sections: Any) -> tuple[Tensor, ...]:
+    """`input` cut along its second dimension, or the only one it has.
+
+    Args:
+        input (Tensor): the input tensor.
+        sections (int or tuple of ints): the number of parts, or the positions at which to cut.
+
+    Returns:
+        tuple[Tensor, ...]
+    """
+def hspmm(mat1: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
+    """The product of a sparse and a dense matrix as a sparse tensor of rows.
+
+    Args:
+        mat1 (Tensor): the first matrix of the product.
+        mat2 (Tensor): the second matrix of the product.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def hstack(tensors: list[Tensor], *, out: Any = None) -> Tensor:
+    """`tensors` one after the other along the second dimension, or the only one they have.
+
+    Args:
+        tensors (sequence of Tensors): the tensors to work on.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def hypot(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """The length of the vector (input, other).
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def hypot_(input: Tensor, other: Any) -> Tensor:
+    """In-place form of `hypot`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+    Returns:
+        Tensor
+    """
+def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Modified Bessel function of order 0.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def i0_(input: Tensor) -> Tensor:
+    """In-place form of `i0`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def igamma(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """The regularised lower incomplete gamma function of order `input` at `other`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def igamma_(input: Tensor, other: Any) -> Tensor:
+    """In-place form of `igamma`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+    Returns:
+        Tensor
+    """
+def igammac(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """The regularised upper incomplete gamma function of order `input` at `other`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def igammac_(input: Tensor, other: Any) -> Tensor:
+    """In-place form of `igammac`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+    Returns:
+        Tensor
+    """
+def imag(input: Tensor) -> Tensor:
+    """The imaginary part of a complex tensor; shares its memory.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def index_add(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha: Any = 1, out: Any = None) -> Tensor:
+    """A copy of `input` with `alpha * source` added to the slices `index` along `dim`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        index (Tensor): positions along `dim`, as integers.
+        source (Tensor): the values to write or to add.
+        alpha (Number): the factor of the second operand or of the product. Default: `1`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def index_add_(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Any:
+    """In-place form of `index_add`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        index (Tensor): positions along `dim`, as integers.
+        source (Tensor): the values to write or to add.
+        alpha (Number): the factor of the second operand or of the product. Default: `1`.
+
+    Returns:
+        tuple[Any, ...]
+    """
+def index_copy(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, out: Any = None) -> Tensor:
+    """A copy of `input` with `source` in the slices `index` along `dim`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        index (Tensor): positions along `dim`, as integers.
+        source (Tensor): the values to write or to add.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def index_copy_(input: Tensor, dim: _int, index: Tensor, source: Tensor) -> Any:
+    """In-place form of `index_copy`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        index (Tensor): positions along `dim`, as integers.
+        source (Tensor): the values to write or to add.
+
+    Returns:
+        tuple[Any, ...]
+    """
+def index_fill(input: Tensor, dim: _int, index: Tensor, value: Any) -> Tensor:
+    """A copy of `input` with the slices `index` along `dim` set to `value`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        index (Tensor): positions along `dim`, as integers.
+        value (Number): the value to write, or the factor of the product.
+
+    Returns:
+        Tensor
+    """
+def index_fill_(input: Tensor, dim: _int, index: Tensor, value: Any) -> Tensor:
+    """In-place form of `index_fill`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        index (Tensor): positions along `dim`, as integers.
+        value (Number): the value to write, or the factor of the product.
+
+    Returns:
+        Tensor
+    """
+def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: _bool = False) -> Tensor:
+    """A copy of `input` with `values` at the positions that the tensors in `indices` give, or added to them.
+
+    Args:
+        input (Tensor): the input tensor.
+        indices (tuple of Tensors): one index for each dimension, as in `input[indices]`.
+        values (Tensor): the values to write.
+        accumulate (bool): whether values are added to what is there; otherwise they replace it. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: _bool = False) -> Any:
+    """In-place form of `index_put`.
+
+    Args:
+        input (Tensor): the input tensor.
+        indices (tuple of Tensors): one index for each dimension, as in `input[indices]`.
+        values (Tensor): the values to write.
+        accumulate (bool): whether values are added to what is there; otherwise they replace it. Default: `False`.
+
+    Returns:
+        tuple[Any, ...]
+    """
+def index_reduce(input: Tensor, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True, out: Any = None) -> Tensor:
+    """A copy of `input` with `source` reduced ("prod", "mean", "amax", "amin") into the slices `index` along `dim`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        index (Tensor): positions along `dim`, as integers.
+        source (Tensor): the values to write or to add.
+        reduce (str): how values that meet at one place are combined: "sum", "prod", "mean", "amax" or "amin".
+        include_self (bool): whether the element that is there takes part in the reduction. Default: `True`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def index_reduce_(input: Tensor, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True) -> Any:
+    """In-place form of `index_reduce`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        index (Tensor): positions along `dim`, as integers.
+        source (Tensor): the values to write or to add.
+        reduce (str): how values that meet at one place are combined: "sum", "prod", "mean", "amax" or "amin".
+        include_self (bool): whether the element that is there takes part in the reduction. Default: `True`.
+
+    Returns:
+        tuple[Any, ...]
+    """
+def index_select(input: Tensor, dim: _int, index: Tensor, *, out: Any = None) -> Tensor:
+    """The parts of `input` at the positions in the vector `index` along `dim`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        index (Tensor): positions along `dim`, as integers.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def initial_seed() -> _int:
+    """The seed that the default generator began from.
+
+    Returns:
+        int
+    """
+def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+    """The dot product of vectors; for tensors, of all pairs of vectors in their last dimensions.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def instance_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, use_input_stats: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool) -> Tensor:
+    """`nn.functional.instance_norm` with its parameters in another order.
+
+    Args:
+        input (Tensor): the input tensor.
+        weight (Tensor, optional): the weights of the layer, or one factor for each class or element.
+        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
+        running_mean (Tensor, optional): the running means, one for each channel.
+        running_var (Tensor, optional): the running variances, one for each channel.
+        use_input_stats (bool): whether statistics are computed from the input; otherwise the running ones are used.
+        momentum (float): the part of the new statistics in the running ones.
+        eps (float): a small number that is added to a denominator, so that it is not zero.
+        cudnn_enabled (bool): not used; it exists because PyTorch's signature has it.
+
+    Returns:
+        Tensor
+    """
+def int_repr(input: Tensor) -> Tensor:
+    """The codes of a quantized tensor, as integers; several in a byte where they have less than one.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def inverse(input: Tensor, *, out: Any = None) -> Tensor:
+    """The inverse of a square matrix, or of each one in a batch.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def is_complex(input: Tensor) -> _bool:
+    """Whether the dtype is a complex one.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        bool
+    """
+def is_conj(input: Tensor) -> _bool:
+    """Whether the conjugate of what is in memory is still to be taken.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        bool
+    """
+def is_distributed(input: Tensor) -> _bool:
+    """Whether a tensor is spread over processes: never.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        bool
+    """
+def is_floating_point(input: Tensor) -> _bool:
+    """Whether the dtype is a floating-point one.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        bool
+    """
+def is_inference(input: Tensor) -> _bool:
+    """Whether the tensor was made in inference mode.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        bool
+    """
+def is_neg(input: Tensor) -> _bool:
+    """Whether the negative of what is in memory is still to be taken.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        bool
+    """
+def is_nonzero(input: Tensor) -> _bool:
+    """Whether the one element is different from zero.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        bool
+    """
+def is_same_size(input: Tensor, other: Tensor) -> _bool:
+    """Whether both tensors have the same shape.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor): the second operand; its shape and `input`'s are broadcast together.
+
+    Returns:
+        bool
+    """
+def is_signed(input: Tensor) -> _bool:
+    """Whether the dtype has negative numbers.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        bool
+    """
+def is_storage(obj: Any) -> _bool:
+    """Whether `obj` is a storage.
+
+    Args:
+        obj (object): the object to look at or convert.
+
+    Returns:
+        bool
+    """
+def is_tensor(obj: Any) -> _bool:
+    """Whether `obj` is a tensor.
+
+    Args:
+        obj (object): the object to look at or convert.
+
+    Returns:
+        bool
+    """
+def isclose(input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> Tensor:
+    """Whether `|input - other| <= atol + rtol * |other|`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor): the second operand; its shape and `input`'s are broadcast together.
+        rtol (float): the relative tolerance. Default: `1e-05`.
+        atol (float): the absolute tolerance. Default: `1e-08`.
+        equal_nan (bool): whether two NaN count as equal. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def isfinite(input: Tensor) -> Tensor:
+    """Whether each element is finite.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def isin(elements: _Operand, test_elements: _Operand, *, assume_unique: _bool = False, invert: _bool = False, out: Any = None) -> Tensor:
+    """For each of `elements` whether it is one of `test_elements`.
+
+    Args:
+        elements (Tensor or Number): the elements to look for.
+        test_elements (Tensor or Number): the elements to look among.
+        assume_unique (bool): whether neither operand has an element twice; it may save time. Default: `False`.
+        invert (bool): whether the answers are negated. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def isinf(input: Tensor) -> Tensor:
+    """Whether each element is infinite.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def isnan(input: Tensor) -> Tensor:
+    """Whether each element is NaN.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def isneginf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Whether each element is negative infinity.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def isposinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Whether each element is positive infinity.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def isreal(input: Tensor) -> Tensor:
+    """Whether each element has no imaginary part.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def istft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: _int | None = None, return_complex: _bool = False) -> Tensor:
+    """The signal whose `stft` is `input`: the windows' inverse transforms, added up where they overlap.
+
+    Args:
+        input (Tensor): the input tensor.
+        n_fft (int): the size of each Fourier transform.
+        hop_length (int, optional): the distance between neighbouring frames; None means a quarter of `n_fft`.
+        win_length (int, optional): the size of the window; None means `n_fft`.
+        window (Tensor, optional): the window; None means ones.
+        center (bool): whether columns are centered first; for signals, whether frames are centered at their time. Default: `True`.
+        normalized (bool): whether results are divided by the square root of the frame's length. Default: `False`.
+        onesided (bool, optional): whether only the half of the spectrum is kept that determines the rest.
+        length (int, optional): the length of the signal; longer results are cut.
+        return_complex (bool): whether the result is complex. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def kaiser_window(window_length: _int, periodic: _bool | None = None, beta: _float | None = None, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """The Kaiser window, the narrower the larger `beta` is, which is 12 by default.
+
+    Args:
+        window_length (int): the number of points.
+        periodic (bool): True makes a window for a periodic signal, False a symmetric one.
+        beta (Number): the factor of `input`; 0 ignores its content, NaN and infinity included.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def kl_div(input: Tensor, target: Tensor, reduction: _int = 0, *, log_target: _bool = False) -> Tensor:
+    """The Kullback-Leibler divergence of distributions; `input` holds log-probabilities.
+
+    Args:
+        input (Tensor): the input tensor.
+        target (Tensor): what the prediction is compared with.
+        reduction (int): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `0`.
+        log_target (bool): whether targets are logarithms of probabilities. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def kron(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+    """The Kronecker product: a copy of `other` for each element of `input`, times this element.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def kthvalue(input: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False, *, out: Any = None) -> Any:
+    """The `k`-th smallest element along `dim`, and where it is.
+
+    Args:
+        input (Tensor): the input tensor.
+        k (int): how many elements, or which one.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
+        keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Any
+    """
+def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05, cudnn_enable: _bool = True) -> Tensor:
+    """Mean 0 and deviation 1 over the last dimensions, those of `normalized_shape`; then `* weight + bias`.
+
+    Args:
+        input (Tensor): the input tensor.
+        normalized_shape (tuple of ints): the trailing dimensions that are normalized together.
+        weight (Tensor, optional): a factor for each normalized element.
+        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
+        eps (float): a small number that is added to a denominator, so that it is not zero. Default: `1e-05`.
+        cudnn_enable (bool): not used; it exists because PyTorch's signature has it. Default: `True`.
+
+    Returns:
+        Tensor
+    """
+def lcm(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """Least common multiple.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def lcm_(input: Tensor, other: Any) -> Tensor:
+    """In-place form of `lcm`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+    Returns:
+        Tensor
+    """
+def ldexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+    """`input * 2 ** other`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def ldexp_(input: Tensor, other: Tensor) -> Tensor:
+    """In-place form of `ldexp`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor): the second operand; its shape and `input`'s are broadcast together.
+
+    Returns:
+        Tensor
+    """
+def le(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """Elementwise `input <= other`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def le_(input: Tensor, other: Any) -> Tensor:
+    """In-place form of `le`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+    Returns:
+        Tensor
+    """
+def lerp(input: Tensor, end: Tensor, weight: _Operand, *, out: Any = None) -> Tensor:
+    """`input + weight * (end - input)`.
+
+    Args:
+        input (Tensor): the input tensor.
+        end (Tensor): the tensor at weight 1.
+        weight (Tensor or Number): 0 gives `input`, 1 gives `end`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def lerp_(input: Tensor, end: Tensor, weight: _Operand) -> Tensor:
+    """In-place form of `lerp`.
+
+    Args:
+        input (Tensor): the input tensor.
+        end (Tensor): the tensor at weight 1.
+        weight (Tensor or Number): 0 gives `input`, 1 gives `end`.
+
+    Returns:
+        Tensor
+    """
+def less(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """Elementwise `input < other`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def less_(input: Tensor, other: Any) -> Tensor:
+    """In-place form of `lt`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+    Returns:
+        Tensor
+    """
+def less_equal(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """Elementwise `input <= other`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def less_equal_(input: Tensor, other: Any) -> Tensor:
+    """In-place form of `le`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+    Returns:
+        Tensor
+    """
+def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The logarithm of the absolute value of the gamma function.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def lgamma_(input: Tensor) -> Tensor:
+    """In-place form of `lgamma`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def linspace(start: Any, end: Any, steps: Any, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """`steps` numbers at equal distances from `start` to `end`, both included.
+
+    Args:
+        start (Number): the first value; for a slice, the first position.
+        end (Number): where the values end; for a slice, the position behind the last one.
+        steps (int): how many values to make.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def lobpcg(A: Tensor, k: _int | None = None, B: Tensor | None = None, X: Tensor | None = None, n: _int | None = None, iK: Tensor | None = None, niter: _int | None = None, tol: _float | None = None, largest: _bool | None = None, method: str | None = None, tracker: Any = None, ortho_iparams: Any = None, ortho_fparams: Any = None, ortho_bparams: Any = None) -> tuple[Tensor, Tensor]:
+    """The `k` largest (or smallest) eigenvalues of the symmetric matrix `A`, or of `A x = e B x`, with their vectors.
+
+    `X` has first guesses, `iK` is about the inverse of `A`, and `tracker` is called after each step.
+
+    Args:
+        A (Tensor): a matrix, or a batch of matrices in the last two dimensions.
+        k (int, optional): how many eigenvalues to find.
+        B (Tensor): the right-hand sides, or the second matrix.
+        X (Tensor, optional): the first guess of the eigenvectors.
+        n (int): a count: of rows, of repetitions, or the exponent, as the description above says.
+        iK (Tensor, optional): a preconditioner.
+        niter (int): how many iterations to run.
+        tol (float, optional): the tolerance; None means one that follows from dtype and sizes.
+        largest (bool): True finds the largest elements, False the smallest.
+        method (str, optional): which variant of the method runs.
+        tracker (callable, optional): called after each step with the state of the search.
+        ortho_iparams (dict, optional): integer settings of the orthogonalization.
+        ortho_fparams (dict, optional): float settings of the orthogonalization.
+        ortho_bparams (dict, optional): switches of the orthogonalization.
+
+    Returns:
+        tuple[Tensor, Tensor]
+
+    Example:
+        >>> values, vectors = flambeau.lobpcg(flambeau.diag(flambeau.arange(9.0)), k=2)
+        >>> values.round(decimals=3)
+        tensor([8., 7.])
+    """
+def log(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Natural logarithm.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def log10(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Logarithm to base 10.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def log10_(input: Tensor) -> Tensor:
+    """In-place form of `log10`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """log(1 + input), accurate near 0.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def log1p_(input: Tensor) -> Tensor:
+    """In-place form of `log1p`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def log2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Logarithm to base 2.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def log2_(input: Tensor) -> Tensor:
+    """In-place form of `log2`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def log_(input: Tensor) -> Tensor:
+    """In-place form of `log`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def log_softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Any = None) -> Tensor:
+    """The logarithm of `softmax`, computed in one go.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def logaddexp(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """log(exp(input) + exp(other)).
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def logaddexp2(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """log2(2 ** input + 2 ** other).
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def logcumsumexp(input: Tensor, dim: _int, *, out: Any = None) -> Tensor:
+    """Logarithm of the running sum of exponentials along `dim`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def logdet(input: Tensor) -> Tensor:
+    """The logarithm of the determinant; NaN where that is negative.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def logical_and(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """Whether both elements are nonzero.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def logical_and_(input: Tensor, other: Any) -> Tensor:
+    """In-place form of `logical_and`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+    Returns:
+        Tensor
+    """
+def logical_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Whether each element is zero.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def logical_not_(input: Tensor) -> Tensor:
+    """In-place form of `logical_not`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def logical_or(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """Whether one of the elements is nonzero.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def logical_or_(input: Tensor, other: Any) -> Tensor:
+    """In-place form of `logical_or`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+    Returns:
+        Tensor
+    """
+def logical_xor(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """Whether exactly one of the elements is nonzero.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def logical_xor_(input: Tensor, other: Any) -> Tensor:
+    """In-place form of `logical_xor`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+    Returns:
+        Tensor
+    """
+def logit(input: Tensor, eps: _float | None = None, *, out: Any = None) -> Tensor:
+    """The inverse of `sigmoid`; with `eps`, `input` is first clamped to [eps, 1 - eps].
+
+    Args:
+        input (Tensor): the input tensor.
+        eps (float, optional): `input` is clamped to [eps, 1 - eps]; None leaves it as it is.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def logit_(input: Tensor, eps: _float | None = None) -> Tensor:
+    """In-place form of `logit`.
+
+    Args:
+        input (Tensor): the input tensor.
+        eps (float, optional): `input` is clamped to [eps, 1 - eps]; None leaves it as it is.
+
+    Returns:
+        Tensor
+    """
+def logspace(start: Any, end: Any, steps: Any, base: Any = 10.0, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """Powers of `base` whose exponents go from `start` to `end` in `steps` equal steps.
+
+    Args:
+        start (Number): the first value; for a slice, the first position.
+        end (Number): where the values end; for a slice, the position behind the last one.
+        steps (int): how many values to make.
+        base (float): the base of the logarithmic scale. Default: `10.0`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def logsumexp(input: Tensor, dim: Any, keepdim: _bool = False, *, out: Any = None) -> Tensor:
+    """The logarithm of the sum of exponentials along `dim`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int or tuple of ints, optional): what to reduce; None reduces all.
+        keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def lstm(input: Tensor | None = None, *args: Any, **options: Any) -> Any:
+    """Long short-term memory: `lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional,
+    batch_first)`, or for a packed sequence `lstm(data, batch_sizes, hx, params, ...)` without the last one.
+
+    `hx` is the pair of initial states and cells. The result is the output, the last states and the last cells.
+
+    Args:
+        input (Tensor): the input tensor.
+        *args: further positional arguments.
+        **options: the remaining arguments, in PyTorch's order.
+
+    Returns:
+        tuple[Tensor, Tensor, Tensor]
+    """
+def lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """One step of long short-term memory: the next state and cell.
+
+    Args:
+        input (Tensor): the input tensor.
+        hx (Tensor): the hidden state.
+        w_ih (Tensor): the weights between input and hidden state.
+        w_hh (Tensor): the weights between the last hidden state and the new one.
+        b_ih (Tensor, optional): the bias of the input's product.
+        b_hh (Tensor, optional): the bias of the hidden state's product.
+
+    Returns:
+        tuple[Tensor, Tensor]
+    """
+def lt(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """Elementwise `input < other`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def lt_(input: Tensor, other: Any) -> Tensor:
+    """In-place form of `lt`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+    Returns:
+        Tensor
+    """
+def lu(A: Tensor, pivot: _bool = True, get_infos: _bool = False, out: Any = None) -> Any:
+    """`linalg.lu_factor_ex` under its old name; the codes only with `get_infos`.
+
+    Args:
+        A (Tensor): a matrix, or a batch of matrices in the last two dimensions.
+        pivot (bool): whether rows are exchanged, which makes the method stable. Default: `True`.
+        get_infos (bool): whether to return a number for each matrix that tells whether it could be factorized. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Any
+    """
+def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = None) -> Tensor:
+    """`linalg.lu_solve` under its old name.
+
+    Args:
+        input (Tensor): the input tensor.
+        LU_data (Tensor): both factors in one matrix, as `lu_factor` returns them.
+        LU_pivots (Tensor): the exchanges of rows, as `lu_factor` returns them.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: _bool = True, unpack_pivots: _bool = True, *, out: Any = None) -> Any:
+    """P, L and U from the result of `linalg.lu_factor`.
+
+    Args:
+        LU_data (Tensor): both factors in one matrix, as `lu_factor` returns them.
+        LU_pivots (Tensor): the exchanges of rows, as `lu_factor` returns them.
+        unpack_data (bool): whether to return L and U. Default: `True`.
+        unpack_pivots (bool): whether to return the permutation. Default: `True`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Any
+    """
+def manual_seed(seed: Any) -> Generator:
+    """Start the random numbers of all devices again from `seed`; returns the default generator.
+
+    Args:
+        seed (int): the seed, a number of 64 bits.
+
+    Returns:
+        Generator
+    """
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: _int = 0) -> Tensor:
+    """max(0, margin - target * (input1 - input2)): which of two is to be the larger one.
+
+    Args:
+        input1 (Tensor): the first input tensor.
+        input2 (Tensor): the second input tensor.
+        target (Tensor): what the prediction is compared with.
+        margin (float): the distance that the loss asks for. Default: `0.0`.
+        reduction (int): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `0`.
+
+    Returns:
+        Tensor
+    """
+def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """A copy of `input` with `value` where `mask` holds.
+
+    Args:
+        input (Tensor): the input tensor.
+        mask (Tensor): booleans, broadcast with `input`; True marks the elements that take part.
+        value (Number): the value to write, or the factor of the product.
+
+    Returns:
+        Tensor
+    """
+def masked_fill_(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """In-place form of `masked_fill`.
+
+    Args:
+        input (Tensor): the input tensor.
+        mask (Tensor): booleans, broadcast with `input`; True marks the elements that take part.
+        value (Number): the value to write, or the factor of the product.
+
+    Returns:
+        Tensor
+    """
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """A copy of `input` with successive elements of `source` where `mask` holds.
+
+    Args:
+        input (Tensor): the input tensor.
+        mask (Tensor): booleans, broadcast with `input`; True marks the elements that take part.
+        source (Tensor): the values to write or to add.
+
+    Returns:
+        Tensor
+    """
+def masked_scatter_(input: Tensor, mask: Tensor, source: Tensor) -> Any:
+    """In-place form of `masked_scatter`.
+
+    Args:
+        input (Tensor): the input tensor.
+        mask (Tensor): booleans, broadcast with `input`; True marks the elements that take part.
+        source (Tensor): the values to write or to add.
+
+    Returns:
+        tuple[Any, ...]
+    """
+def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
+    """The elements of `input` where `mask` holds, as a vector.
+
+    Args:
+        input (Tensor): the input tensor.
+        mask (Tensor): booleans, broadcast with `input`; True marks the elements that take part.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+    """The matrix product; vectors are rows or columns as needed, and further dimensions are batches that broadcast.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.matmul(flambeau.tensor([[1, 2], [3, 4]]), flambeau.tensor([1, 1]))
+        tensor([3, 7])
+    """
+def matrix_exp(input: Tensor) -> Tensor:
+    """The exponential of a square matrix, or of each one in a batch.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def matrix_power(input: Tensor, n: _int, *, out: Any = None) -> Tensor:
+    """The n-th power of a square matrix, or of each one in a batch; negative powers are those of the inverse.
+
+    Args:
+        input (Tensor): the input tensor.
+        n (int): a count: of rows, of repetitions, or the exponent, as the description above says.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def max(input: Tensor, dim: Any = None, keepdim: _bool = False, *, other: Any = None, out: Any = None) -> Any:
+    """The largest element; with `dim`, values and indices along it; with a second tensor, the elementwise maximum.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Any
+
+    Example:
+        >>> flambeau.tensor([[1, 5], [7, 3]]).max(dim=1)
+        torch.return_types.max(
+        values=tensor([5, 7]),
+        indices=tensor([1, 0]))
+    """
+def max_pool1d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False) -> Tensor:
+    """The largest elements of windows along the last dimension.
+
+    Args:
+        input (Tensor): the input tensor.
+        kernel_size (int or tuple of ints): the size of the window.
+        stride (int or tuple of ints): the step of the window along each dimension. Default: `()`.
+        padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side. Default: `0`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+        ceil_mode (bool): whether windows may begin inside and end outside of the input. Default: `False`.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.max_pool1d(flambeau.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
+        tensor([[3., 2.]])
+    """
+def max_pool1d_with_indices(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False) -> tuple[Tensor, Tensor]:
+    """The largest elements of windows along the last dimension, and their places.
+
+    Args:
+        input (Tensor): the input tensor.
+        kernel_size (int or tuple of ints): the size of the window.
+        stride (int or tuple of ints): the step of the window along each dimension. Default: `()`.
+        padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side. Default: `0`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+        ceil_mode (bool): whether windows may begin inside and end outside of the input. Default: `False`.
+
+    Returns:
+        tuple[Tensor, Tensor]
+    """
+def max_pool2d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False) -> Tensor:
+    """The largest elements of windows in the last two dimensions.
+
+    Args:
+        input (Tensor): the input tensor.
+        kernel_size (int or tuple of ints): the size of the window.
+        stride (int or tuple of ints): the step of the window along each dimension. Default: `()`.
+        padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side. Default: `0`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+        ceil_mode (bool): whether windows may begin inside and end outside of the input. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def max_pool3d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False) -> Tensor:
+    """The largest elements of windows in the last three dimensions.
+
+    Args:
+        input (Tensor): the input tensor.
+        kernel_size (int or tuple of ints): the size of the window.
+        stride (int or tuple of ints): the step of the window along each dimension. Default: `()`.
+        padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side. Default: `0`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+        ceil_mode (bool): whether windows may begin inside and end outside of the input. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def maximum(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """The larger of two elements; NaN if either is.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def mean(input: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
+    """Arithmetic mean, of all elements or along `dim`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int or tuple of ints, optional): what to reduce; None reduces all.
+        keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.tensor([1.0, 3.0]).mean()
+        tensor(2.)
+    """
+def median(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Any = None) -> Any:
+    """The median; of an even number of elements the lower of the two in the middle.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int, optional): the dimension to work along; None works on all elements as one sequence.
+        keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Any
+    """
+def meshgrid(*tensors: Tensor, indexing: str | None = None) -> tuple[Tensor, ...]:
+    """The coordinates of a grid: for each vector a tensor in which it runs along its own dimension.
+
+    `indexing="ij"` gives vector i dimension i; with "xy" the first two change places.
+
+    Args:
+        *tensors: the tensors to work on.
+        indexing (str): "ij" gives matrices with rows first, "xy" exchanges the first two dimensions, as plots do.
+
+    Returns:
+        tuple[Tensor, ...]
+    """
+def min(input: Tensor, dim: Any = None, keepdim: _bool = False, *, other: Any = None, out: Any = None) -> Any:
+    """The smallest element; with `dim`, values and indices along it; with a second tensor, the elementwise minimum.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Any
+    """
+def minimum(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """The smaller of two elements; NaN if either is.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def mkldnn_adaptive_avg_pool2d(input: Tensor, output_size: Any, *, out: Any = None) -> Tensor:
+    """`adaptive_avg_pool2d` of an opaque tensor.
+
+    Args:
+        input (Tensor): the input tensor.
+        output_size (int or tuple of ints): the size of the result along the spatial dimensions.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def mkldnn_convolution(input: Tensor, weight: Tensor, bias: Tensor | None, padding: Any, stride: Any, dilation: Any, groups: _int) -> Tensor:
+    """`convolution` under the name of one library's, which has its options in another order.
+
+    Args:
+        input (Tensor): the input tensor.
+        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
+        padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side.
+        stride (int or tuple of ints): the step of the window along each dimension.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window.
+        groups (int): into how many groups channels are divided; groups do not see each other.
+
+    Returns:
+        Tensor
+    """
+def mkldnn_linear_backward_weights(grad_output: Tensor, input: Tensor, weight: Tensor, bias_defined: _bool) -> Any:
+    """The gradients of the weight and of the bias of `linear`, of opaque tensors; they themselves are dense.
+
+    Args:
+        grad_output (Tensor): the gradient of the result.
+        input (Tensor): the input tensor.
+        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        bias_defined (bool): whether there is a bias.
+
+    Returns:
+        tuple[Tensor, Tensor | None]
+    """
+def mkldnn_max_pool2d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False) -> Tensor:
+    """`max_pool2d` of an opaque tensor.
+
+    Args:
+        input (Tensor): the input tensor.
+        kernel_size (int or tuple of ints): the size of the window.
+        stride (int or tuple of ints): the step of the window along each dimension. Default: `()`.
+        padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side. Default: `0`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+        ceil_mode (bool): whether windows may begin inside and end outside of the input. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def mkldnn_max_pool3d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False) -> Tensor:
+    """`max_pool3d` of an opaque tensor.
+
+    Args:
+        input (Tensor): the input tensor.
+        kernel_size (int or tuple of ints): the size of the window.
+        stride (int or tuple of ints): the step of the window along each dimension. Default: `()`.
+        padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side. Default: `0`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+        ceil_mode (bool): whether windows may begin inside and end outside of the input. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def mkldnn_rnn_layer(input: Tensor, weight0: Tensor, weight1: Tensor, weight2: Tensor, weight3: Tensor, hx_: Tensor, cx_: Tensor, reverse: _bool, batch_sizes: Any, mode: _int, hidden_size: _int, num_layers: _int, has_biases: _bool, bidirectional: _bool, batch_first: _bool, train: _bool) -> Any:
+    """One layer of a recurrent network in one direction: the output, the last state, the last cell, and memory for a
+    backward pass, of which none is needed here.
+
+    `mode` is 0 for `relu`, 1 for `tanh`, 2 for LSTM, 3 for GRU; steps come first, in the input and in the output.
+
+    Args:
+        input (Tensor): the input tensor.
+        weight0 (Tensor): the weights between input and hidden state.
+        weight1 (Tensor): the weights between the hidden states.
+        weight2 (Tensor): the bias of the input's product.
+        weight3 (Tensor): the bias of the hidden state's product.
+        hx_ (Tensor): the first hidden state.
+        cx_ (Tensor): the first cell state.
+        reverse (bool): whether the sequence is read from its end.
+        batch_sizes (sequence of ints): how many sequences are still running at each step.
+        mode (int): the variant of the function; see the description above.
+        hidden_size (int): the number of features of the hidden state.
+        num_layers (int): how many layers are stacked.
+        has_biases (bool): whether the layers have biases.
+        bidirectional (bool): whether the sequence is read in both directions.
+        batch_first (bool): whether the batch is the first dimension, in front of time.
+        train (bool): whether the layer is in training mode.
+
+    Returns:
+        tuple[Tensor, Tensor, Tensor, Tensor]
+    """
+def mm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
+    """The product of two matrices.
+
+    Args:
+        input (Tensor): the input tensor.
+        mat2 (Tensor): the second matrix of the product.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def mode(input: Tensor, dim: _int = -1, keepdim: _bool = False, *, out: Any = None) -> Any:
+    """The most frequent value along `dim` (the smallest of several), and an index of it.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
+        keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Any
+    """
+def moveaxis(input: Tensor, source: Any, destination: Any) -> Tensor:
+    """`input` with the dimensions `source` moved to `destination`, the others in their order; shares memory.
+
+    Args:
+        input (Tensor): the input tensor.
+        source (int or tuple of ints): the dimensions to move.
+        destination (int or tuple of ints): where these dimensions go.
+
+    Returns:
+        Tensor
+    """
+def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+    """`input` with the dimensions `source` moved to `destination`, the others in their order; shares memory.
+
+    Args:
+        input (Tensor): the input tensor.
+        source (int or tuple of ints): the dimensions to move.
+        destination (int or tuple of ints): where these dimensions go.
+
+    Returns:
+        Tensor
+    """
+def msort(input: Tensor, *, out: Any = None) -> Tensor:
+    """`input` sorted along its first dimension.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def mul(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """Product of two operands.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def mul_(input: Tensor, other: Any) -> Tensor:
+    """In-place form of `mul`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+    Returns:
+        Tensor
+    """
+def multinomial(input: Tensor, num_samples: _int, replacement: _bool = False, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor:
+    """Indices drawn with probabilities proportional to each row of `input`.
+
+    Args:
+        input (Tensor): the input tensor.
+        num_samples (int): how many samples to draw from each row.
+        replacement (bool): whether one element may be drawn several times. Default: `False`.
+        generator (Generator, optional): the source of random numbers; None means the default one of the device.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def multiply(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """Product of two operands.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def multiply_(input: Tensor, other: Any) -> Tensor:
+    """In-place form of `mul`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+    Returns:
+        Tensor
+    """
+def mv(input: Tensor, vec: Tensor, *, out: Any = None) -> Tensor:
+    """The product of a matrix and a vector.
+
+    Args:
+        input (Tensor): the input tensor.
+        vec (Tensor): the vector of the product.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def mvlgamma(input: Tensor, p: _int, *, out: Any = None) -> Tensor:
+    """The logarithm of the multivariate gamma function of dimension `p`.
+
+    Args:
+        input (Tensor): the input tensor.
+        p (int): the order of the norm.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def mvlgamma_(input: Tensor, p: _int) -> Tensor:
+    """In-place form of `mvlgamma`.
+
+    Args:
+        input (Tensor): the input tensor.
+        p (int): the order of the norm.
+
+    Returns:
+        Tensor
+    """
+def nan_to_num(input: Tensor, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None, *, out: Any = None) -> Tensor:
+    """NaN and infinities replaced, by default by zero and by the largest finite numbers.
+
+    Args:
+        input (Tensor): the input tensor.
+        nan (float, optional): what replaces NaN.
+        posinf (float, optional): what replaces positive infinity; None means the largest finite number of the dtype.
+        neginf (float, optional): what replaces negative infinity; None means the smallest finite number of the dtype.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def nan_to_num_(input: Tensor, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None) -> Tensor:
+    """In-place form of `nan_to_num`.
+
+    Args:
+        input (Tensor): the input tensor.
+        nan (float, optional): what replaces NaN.
+        posinf (float, optional): what replaces positive infinity; None means the largest finite number of the dtype.
+        neginf (float, optional): what replaces negative infinity; None means the smallest finite number of the dtype.
+
+    Returns:
+        Tensor
+    """
+def nanmean(input: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
+    """Mean of the elements that are not NaN.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int or tuple of ints, optional): what to reduce; None reduces all.
+        keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def nanmedian(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Any = None) -> Any:
+    """The median of the elements that are not NaN.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int, optional): the dimension to work along; None works on all elements as one sequence.
+        keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Any
+    """
+def nanquantile(input: Tensor, q: Any, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear', out: Any = None) -> Tensor:
+    """The `q`-quantiles of the elements that are not NaN.
+
+    Args:
+        input (Tensor): the input tensor.
+        q (Tensor or float): the quantiles, between 0 and 1.
+        dim (int, optional): the dimension to work along; None works on all elements as one sequence.
+        keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+        interpolation (str): what lies between two elements: "linear", "lower", "higher", "midpoint" or "nearest". Default: `linear`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def nansum(input: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
+    """Sum with NaN counted as zero.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int or tuple of ints, optional): what to reduce; None reduces all.
+        keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def narrow(input: Tensor, dim: _int, start: Any, length: _int) -> Tensor:
+    """The `length` positions of `dim` from `start` on; shares memory.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        start (Number): the first value; for a slice, the first position.
+        length (int): how many elements to take.
+
+    Returns:
+        Tensor
+    """
+def narrow_copy(input: Tensor, dim: _int, start: Any, length: _int, *, out: Any = None) -> Tensor:
+    """`narrow` with memory of its own.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        start (Number): the first value; for a slice, the first position.
+        length (int): how many elements to take.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: _bool, momentum: _float, eps: _float, *, out: Any = None) -> Any:
+    """`batch_norm`, with the mean and 1 / deviation of the batch.
+
+    Args:
+        input (Tensor): the input tensor.
+        weight (Tensor, optional): the weights of the layer, or one factor for each class or element.
+        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
+        running_mean (Tensor, optional): the running means, one for each channel.
+        running_var (Tensor, optional): the running variances, one for each channel.
+        training (bool): whether the layer is in training mode.
+        momentum (float): the part of the new statistics in the running ones.
+        eps (float): a small number that is added to a denominator, so that it is not zero.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        tuple[Tensor, Tensor, Tensor]
+    """
+def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor:
+    """`channel_shuffle` without a derivative.
+
+    Args:
+        input (Tensor): the input tensor.
+        groups (int): into how many groups channels are divided; groups do not see each other.
+
+    Returns:
+        Tensor
+    """
+def native_dropout(input: Tensor, p: _float, train: _bool | None) -> tuple[Tensor, Tensor]:
+    """`dropout` and its mask; with `train` None as in training.
+
+    Args:
+        input (Tensor): the input tensor.
+        p (float): the order of the norm; for dropout, the probability of a zero.
+        train (bool, optional): whether the layer is in training mode.
+
+    Returns:
+        tuple[Tensor, Tensor]
+    """
+def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, N: _int, C: _int, HxW: _int, group: _int, eps: _float) -> Any:
+    """`group_norm`, with the means and 1 / deviations; the sizes of batch, channels and the rest are given.
+
+    Args:
+        input (Tensor): the input tensor.
+        weight (Tensor, optional): the weights of the layer, or one factor for each class or element.
+        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
+        N (int): the size of the batch.
+        C (int): the number of channels.
+        HxW (int): the number of elements of a channel.
+        group (int): into how many groups channels are divided.
+        eps (float): a small number that is added to a denominator, so that it is not zero.
+
+    Returns:
+        tuple[Tensor, Tensor, Tensor]
+    """
+def native_layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None, eps: _float) -> Any:
+    """`layer_norm`, with the means and 1 / deviations.
+
+    Args:
+        input (Tensor): the input tensor.
+        normalized_shape (tuple of ints): the trailing dimensions that are normalized together.
+        weight (Tensor, optional): the weights of the layer, or one factor for each class or element.
+        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
+        eps (float): a small number that is added to a denominator, so that it is not zero.
+
+    Returns:
+        tuple[Tensor, Tensor, Tensor]
+    """
+def ne(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """Elementwise `input != other`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def ne_(input: Tensor, other: Any) -> Tensor:
+    """In-place form of `ne`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+    Returns:
+        Tensor
+    """
+def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """`-input`.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def neg_(input: Tensor) -> Tensor:
+    """In-place form of `neg`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def negative(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """`-input`.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def negative_(input: Tensor) -> Tensor:
+    """In-place form of `neg`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def nextafter(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """The next floating-point number from `input` towards `other`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def nextafter_(input: Tensor, other: Any) -> Tensor:
+    """In-place form of `nextafter`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+    Returns:
+        Tensor
+    """
+def nonzero(input: Tensor, *, as_tuple: _bool = False, out: Any = None) -> Any:
+    """The positions of the elements that are not zero: one row each, or a tuple of one vector for each dimension.
+
+    Args:
+        input (Tensor): the input tensor.
+        as_tuple (bool): whether the result is a tuple with one tensor of positions for each dimension. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Any
+
+    Example:
+        >>> flambeau.nonzero(flambeau.tensor([0, 3, 4]))
+        tensor([[1],
+                [2]])
+    """
+def nonzero_static(input: Tensor, *, size: _int, fill_value: _int = -1, out: Any = None) -> Tensor:
+    """The first `size` positions of elements that are not zero; missing ones are filled with `fill_value`.
+
+    Args:
+        input (Tensor): the input tensor.
+        size (int): the shape of the result, as separate integers or as one tuple.
+        fill_value (int): what fills the rows beyond the elements that were found. Default: `-1`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def norm(input: Tensor, p: Any = 'fro', dim: Any = None, keepdim: _bool = False, out: Any = None, dtype: Any = None) -> Tensor:
+    """The `p`-norm of the elements; "fro" is the 2-norm.
+
+    Args:
+        input (Tensor): the input tensor.
+        p (float): the order of the norm. Default: `fro`.
+        dim (int or tuple of ints, optional): what to reduce; None reduces all.
+        keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.tensor([3.0, 4.0]).norm()
+        tensor(5.)
+    """
+def norm_except_dim(v: Tensor, pow: _int = 2, dim: _int = 0) -> Tensor:
+    """The norm of each slice of `v` along `dim`, in a shape that broadcasts with `v`; of all of it if `dim` is -1.
+
+    Args:
+        v (Tensor): the input tensor.
+        pow (int): the order of the norm. Default: `2`.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
+
+    Returns:
+        Tensor
+    """
+def normal(mean: Tensor | _float, std: Tensor | _float = 1.0, size: Any = None, *, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """Normally distributed numbers: `mean` and `std` are tensors, or numbers together with a `size`.
+
+    Args:
+        mean (Tensor or float): the mean.
+        std (Tensor or float): the standard deviation. Default: `1.0`.
+        size (int...): the shape of the result, as separate integers or as one tuple.
+        generator (Generator, optional): the source of random numbers; None means the default one of the device.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def not_equal(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """Elementwise `input != other`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def not_equal_(input: Tensor, other: Any) -> Tensor:
+    """In-place form of `ne`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+    Returns:
+        Tensor
+    """
+def nuclear_norm(input: Tensor, dim: Any = None, keepdim: _bool = False, *, out: Any = None) -> Tensor:
+    """The sum of the singular values of matrices.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def numel(input: Tensor) -> _int:
+    """The number of elements.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        int
+    """
+def ones(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: Any = None) -> Tensor:
+    """A tensor of the given size filled with ones.
+
+    Args:
+        *sizes: the sizes that replace the dimension; one of them may be -1.
+        size (int...): the shape of the result, as separate integers or as one tuple.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+        memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
+
+    Returns:
+        Tensor
+    """
+def ones_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: Any = None) -> Tensor:
+    """Ones with the shape, dtype and device of `input`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+        memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
+
+    Returns:
+        Tensor
+    """
+def orgqr(input: Tensor, input2: Tensor, *, out: Any = None) -> Tensor:
+    """`linalg.householder_product` under its old name.
+
+    Args:
+        input (Tensor): the input tensor.
+        input2 (Tensor): the second input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: _bool = True, transpose: _bool = False, *, out: Any = None) -> Tensor:
+    """Q `input3` for the square Q with reflectors in `input` and factors in `input2`; `left=False`: `input3` Q;
+    `transpose`: with Q^H for Q.
+
+    Args:
+        input (Tensor): the input tensor.
+        input2 (Tensor): the second input tensor.
+        input3 (Tensor): the third input tensor.
+        left (bool): True multiplies from the left, False from the right. Default: `True`.
+        transpose (bool): whether the matrix is transposed first. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def outer(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
+    """The outer product of two vectors.
+
+    Args:
+        input (Tensor): the input tensor.
+        vec2 (Tensor): the second vector of the outer product.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def pairwise_distance(x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False) -> Tensor:
+    """The `p`-norm of x1 - x2 + eps along the last dimension.
+
+    Args:
+        x1 (Tensor): the first input tensor.
+        x2 (Tensor): the second input tensor.
+        p (float): the order of the norm; for dropout, the probability of a zero. Default: `2.0`.
+        eps (float): a small number that is added to a denominator, so that it is not zero. Default: `1e-06`.
+        keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def pca_lowrank(A: Tensor, q: _int | None = None, center: _bool = True, niter: _int = 2) -> Any:
+    """Principal components: `svd_lowrank` of A less the mean of its rows, or with `center=False` of A.
+
+    Args:
+        A (Tensor): a matrix, or a batch of matrices in the last two dimensions.
+        q (int, optional): how many principal components to estimate.
+        center (bool): whether columns are centered first; for signals, whether frames are centered at their time. Default: `True`.
+        niter (int): how many iterations to run. Default: `2`.
+
+    Returns:
+        Any
+    """
+def pdist(input: Tensor, p: _float = 2.0) -> Tensor:
+    """The `p`-norm distances between every two rows of `input`.
+
+    Args:
+        input (Tensor): the input tensor.
+        p (float): the order of the norm; for dropout, the probability of a zero. Default: `2.0`.
+
+    Returns:
+        Tensor
+    """
+def permute(input: Tensor, dims: Any, *more: _int) -> Tensor:
+    """`input` with its dimensions in the order `dims`; shares memory.
+
+    Args:
+        input (Tensor): the input tensor.
+        dims (tuple of ints): the dimensions to work along; negative numbers count from the last one.
+        *more: the remaining sizes or dimensions, where they are not given as one tuple.
+
+    Returns:
+        Tensor
+    """
+def permute_copy(input: Tensor, dims: Any, *, out: Any = None) -> Tensor:
+    """`permute` with memory of its own.
+
+    Args:
+        input (Tensor): the input tensor.
+        dims (tuple of ints): the dimensions to work along; negative numbers count from the last one.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def pinverse(input: Tensor, rcond: _float = 1e-15) -> Tensor:
+    """`linalg.pinv` under its old name.
+
+    Args:
+        input (Tensor): the input tensor.
+        rcond (float): singular values below this part of the largest one count as zero. Default: `1e-15`.
+
+    Returns:
+        Tensor
+    """
+def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:
+    """(..., C * r**2, H, W) as (..., C, H * r, W * r): each r**2 channels become a square of pixels.
+
+    Args:
+        input (Tensor): the input tensor.
+        upscale_factor (int): by how much height and width grow.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.pixel_shuffle(flambeau.zeros(1, 8, 2, 3), 2).shape
+        torch.Size([1, 2, 4, 6])
+    """
+def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
+    """The opposite of `pixel_shuffle`.
+
+    Args:
+        input (Tensor): the input tensor.
+        downscale_factor (int): by how much height and width shrink.
+
+    Returns:
+        Tensor
+    """
+def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
+    """For each rate in `input` a number of events, drawn from the Poisson distribution.
+
+    Args:
+        input (Tensor): the input tensor.
+        generator (Generator, optional): the source of random numbers; None means the default one of the device.
+
+    Returns:
+        Tensor
+    """
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: _bool, full: _bool, eps: _float, reduction: _int) -> Tensor:
+    """Of Poisson distributions whose rates, or their logarithms, are `input`.
+
+    Args:
+        input (Tensor): the input tensor.
+        target (Tensor): what the prediction is compared with.
+        log_input (bool): whether the input is the logarithm of the rate.
+        full (bool): whether constant terms of the loss are added.
+        eps (float): a small number that is added to a denominator, so that it is not zero.
+        reduction (int): "mean" averages the losses, "sum" adds them, "none" returns each one.
+
+    Returns:
+        Tensor
+    """
+def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The complex numbers of the given lengths and angles.
+
+    Args:
+        abs (Tensor): the absolute values.
+        angle (Tensor): the angles, in radians.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def polygamma(n: _int, input: Tensor, *, out: Any = None) -> Tensor:
+    """The derivative of order `n` of `digamma`.
+
+    Args:
+        n (int): a count: of rows, of repetitions, or the exponent, as the description above says.
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def positive(input: Tensor) -> Tensor:
+    """`input` itself.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def pow(input: _Operand, exponent: _Operand, *, out: Any = None) -> Tensor:
+    """`input ** exponent`.
+
+    Args:
+        input (Tensor or Number): the input tensor.
+        exponent (Tensor or Number): the exponent.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def pow_(input: _Operand, exponent: _Operand) -> Tensor:
+    """In-place form of `pow`.
+
+    Args:
+        input (Tensor or Number): the input tensor.
+        exponent (Tensor or Number): the exponent.
+
+    Returns:
+        Tensor
+    """
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """`input` where it is positive, elsewhere `weight * input`, with one weight for all or for each channel.
+
+    Args:
+        input (Tensor): the input tensor.
+        weight (Tensor): the weights of the layer, or one factor for each class or element.
+
+    Returns:
+        Tensor
+    """
+def prod(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
+    """Product of the elements, of all or along `dim`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int, optional): the dimension to work along; None works on all elements as one sequence.
+        keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
+    """A copy of `input` with the elements of `source` at positions of the flat tensor, or added to them.
+
+    Args:
+        input (Tensor): the input tensor.
+        index (Tensor): positions along `dim`, as integers.
+        source (Tensor): the values to write or to add.
+        accumulate (bool): whether values are added to what is there; otherwise they replace it. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def put_(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Any:
+    """In-place form of `put`.
+
+    Args:
+        input (Tensor): the input tensor.
+        index (Tensor): positions along `dim`, as integers.
+        source (Tensor): the values to write or to add.
+        accumulate (bool): whether values are added to what is there; otherwise they replace it. Default: `False`.
+
+    Returns:
+        tuple[Any, ...]
+    """
+def q_per_channel_axis(input: Tensor) -> _int:
+    """The dimension whose slices have their own scales.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        int
+    """
+def q_per_channel_scales(input: Tensor) -> Tensor:
+    """The scales of the slices.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def q_per_channel_zero_points(input: Tensor) -> Tensor:
+    """The zero points of the slices.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def q_scale(input: Tensor) -> _float:
+    """The scale of a tensor that has one.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        float
+    """
+def q_zero_point(input: Tensor) -> _int:
+    """The code that stands for zero in a tensor that has one.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        int
+    """
+def qr(input: Tensor, some: _bool = True, *, out: Any = None) -> Any:
+    """`linalg.qr` under its old name; with `some=False` Q is square.
+
+    Args:
+        input (Tensor): the input tensor.
+        some (bool): True gives the reduced decomposition, False the complete one. Default: `True`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Any
+    """
+def quantile(input: Tensor, q: Any, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear', out: Any = None) -> Tensor:
+    """The `q`-quantiles of the elements, of all or along `dim`.
+
+    Args:
+        input (Tensor): the input tensor.
+        q (Tensor or float): the quantiles, between 0 and 1.
+        dim (int, optional): the dimension to work along; None works on all elements as one sequence.
+        keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+        interpolation (str): what lies between two elements: "linear", "lower", "higher", "midpoint" or "nearest". Default: `linear`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.tensor([0.0, 1.0, 3.0]).quantile(0.75)
+        tensor(2.)
+    """
+def quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axis: _int, dtype: Any) -> Tensor:
+    """The same with a scale and a zero point for each slice along `axis`.
+
+    Args:
+        input (Tensor): the input tensor.
+        scales (Tensor): the scale of each channel.
+        zero_points (Tensor): the zero point of each channel.
+        axis (int): the dimension to work along.
+        dtype (dtype): the dtype of the result; None keeps the input's, or takes the default dtype.
+
+    Returns:
+        Tensor
+    """
+def quantize_per_tensor(input: Tensor | Sequence[Tensor], scale: Any, zero_point: Any, dtype: Any) -> Any:
+    """A tensor of codes, each of which stands for `scale * (code - zero_point)`.
+
+    Args:
+        input (Tensor or Sequence[Tensor]): the input tensor.
+        scale (float, optional): the factor of the scores or of the quantized numbers.
+        zero_point (int or Tensor): the quantized number that stands for zero.
+        dtype (dtype): the dtype of the result; None keeps the input's, or takes the default dtype.
+
+    Returns:
+        Any
+    """
+def quantize_per_tensor_dynamic(input: Tensor, dtype: Any, reduce_range: _bool) -> Tensor:
+    """A quantized tensor whose codes span the range of the elements; with `reduce_range` they use half of it.
+
+    Args:
+        input (Tensor): the input tensor.
+        dtype (dtype): the dtype of the result; None keeps the input's, or takes the default dtype.
+        reduce_range (bool): whether one bit less is used.
+
+    Returns:
+        Tensor
+    """
+def quantized_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor, var: Tensor, eps: _float, output_scale: _float, output_zero_point: _int) -> Tensor:
+    """Codes normalised by given means and variances, as codes with another scale.
+
+    Args:
+        input (Tensor): the input tensor.
+        weight (Tensor, optional): the weights of the layer, or one factor for each class or element.
+        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
+        mean (Tensor): the means of the channels.
+        var (Tensor): the variances of the channels.
+        eps (float): a small number that is added to a denominator, so that it is not zero.
+        output_scale (float): the scale of the result.
+        output_zero_point (int): the zero point of the result.
+
+    Returns:
+        Tensor
+    """
+def quantized_gru(*args: Any) -> Any:
+    """`gru` with such weights: the results and the hidden states.
+
+    Args:
+        *args: further positional arguments.
+
+    Returns:
+        Any
+    """
+def quantized_gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, packed_ih: Tensor, packed_hh: Tensor, col_offsets_ih: Tensor, col_offsets_hh: Tensor, scale_ih: Any, scale_hh: Any, zero_point_ih: Any, zero_point_hh: Any) -> Tensor:
+    """One step of a GRU with weights of codes.
+
+    Args:
+        input (Tensor): the input tensor.
+        hx (Tensor): the hidden state.
+        w_ih (Tensor): the weights between input and hidden state.
+        w_hh (Tensor): the weights between the last hidden state and the new one.
+        b_ih (Tensor): the bias of the input's product.
+        b_hh (Tensor): the bias of the hidden state's product.
+        packed_ih (Tensor): the packed weights between input and hidden state.
+        packed_hh (Tensor): the packed weights between the last hidden state and the new one.
+        col_offsets_ih (Tensor): the sums of the columns of the weights between input and hidden state.
+        col_offsets_hh (Tensor): the sums of the columns of the weights between the hidden states.
+        scale_ih (float): the scale of the weights between input and hidden state.
+        scale_hh (float): the scale of the weights between the hidden states.
+        zero_point_ih (int): the zero point of the weights between input and hidden state.
+        zero_point_hh (int): the zero point of the weights between the hidden states.
+
+    Returns:
+        Tensor
+    """
+def quantized_lstm(*args: Any, dtype: Any = None, use_dynamic: _bool = False) -> Any:
+    """`lstm` with the packed weights of `ao.nn.quantized.dynamic.LSTM`: the results, the hidden and the cell states.
+
+    Args:
+        *args: further positional arguments.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        use_dynamic (bool): whether inputs are quantized in each call. Default: `False`.
+
+    Returns:
+        Any
+    """
+def quantized_lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, packed_ih: Tensor, packed_hh: Tensor, col_offsets_ih: Tensor, col_offsets_hh: Tensor, scale_ih: Any, scale_hh: Any, zero_point_ih: Any, zero_point_hh: Any) -> tuple[Tensor, Tensor]:
+    """One step of an LSTM with weights of codes: the hidden and the cell state.
+
+    Args:
+        input (Tensor): the input tensor.
+        hx (Tensor): the hidden state.
+        w_ih (Tensor): the weights between input and hidden state.
+        w_hh (Tensor): the weights between the last hidden state and the new one.
+        b_ih (Tensor): the bias of the input's product.
+        b_hh (Tensor): the bias of the hidden state's product.
+        packed_ih (Tensor): the packed weights between input and hidden state.
+        packed_hh (Tensor): the packed weights between the last hidden state and the new one.
+        col_offsets_ih (Tensor): the sums of the columns of the weights between input and hidden state.
+        col_offsets_hh (Tensor): the sums of the columns of the weights between the hidden states.
+        scale_ih (float): the scale of the weights between input and hidden state.
+        scale_hh (float): the scale of the weights between the hidden states.
+        zero_point_ih (int): the zero point of the weights between input and hidden state.
+        zero_point_hh (int): the zero point of the weights between the hidden states.
+
+    Returns:
+        tuple[Tensor, Tensor]
+    """
+def quantized_max_pool1d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False) -> Any:
+    """The largest code in each window.
+
+    Args:
+        input (Tensor): the input tensor.
+        kernel_size (int or tuple of ints): the size of the window.
+        stride (int or tuple of ints): the step of the window along each dimension. Default: `()`.
+        padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side. Default: `0`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+        ceil_mode (bool): whether windows may begin inside and end outside of the input. Default: `False`.
+
+    Returns:
+        Any
+    """
+def quantized_max_pool2d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False) -> Any:
+    """The largest code in each window.
+
+    Args:
+        input (Tensor): the input tensor.
+        kernel_size (int or tuple of ints): the size of the window.
+        stride (int or tuple of ints): the step of the window along each dimension. Default: `()`.
+        padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side. Default: `0`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+        ceil_mode (bool): whether windows may begin inside and end outside of the input. Default: `False`.
+
+    Returns:
+        Any
+    """
+def quantized_max_pool3d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False) -> Any:
+    """The largest code in each window.
+
+    Args:
+        input (Tensor): the input tensor.
+        kernel_size (int or tuple of ints): the size of the window.
+        stride (int or tuple of ints): the step of the window along each dimension. Default: `()`.
+        padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side. Default: `0`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+        ceil_mode (bool): whether windows may begin inside and end outside of the input. Default: `False`.
+
+    Returns:
+        Any
+    """
+def quantized_rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, packed_ih: Tensor, packed_hh: Tensor, col_offsets_ih: Tensor, col_offsets_hh: Tensor, scale_ih: Any, scale_hh: Any, zero_point_ih: Any, zero_point_hh: Any) -> Tensor:
+    """One step of a layer without gates, with weights of codes.
+
+    Args:
+        input (Tensor): the input tensor.
+        hx (Tensor): the hidden state.
+        w_ih (Tensor): the weights between input and hidden state.
+        w_hh (Tensor): the weights between the last hidden state and the new one.
+        b_ih (Tensor): the bias of the input's product.
+        b_hh (Tensor): the bias of the hidden state's product.
+        packed_ih (Tensor): the packed weights between input and hidden state.
+        packed_hh (Tensor): the packed weights between the last hidden state and the new one.
+        col_offsets_ih (Tensor): the sums of the columns of the weights between input and hidden state.
+        col_offsets_hh (Tensor): the sums of the columns of the weights between the hidden states.
+        scale_ih (float): the scale of the weights between input and hidden state.
+        scale_hh (float): the scale of the weights between the hidden states.
+        zero_point_ih (int): the zero point of the weights between input and hidden state.
+        zero_point_hh (int): the zero point of the weights between the hidden states.
+
+    Returns:
+        Tensor
+    """
+def quantized_rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, packed_ih: Tensor, packed_hh: Tensor, col_offsets_ih: Tensor, col_offsets_hh: Tensor, scale_ih: Any, scale_hh: Any, zero_point_ih: Any, zero_point_hh: Any) -> Tensor:
+    """The same with another function in the end.
+
+    Args:
+        input (Tensor): the input tensor.
+        hx (Tensor): the hidden state.
+        w_ih (Tensor): the weights between input and hidden state.
+        w_hh (Tensor): the weights between the last hidden state and the new one.
+        b_ih (Tensor): the bias of the input's product.
+        b_hh (Tensor): the bias of the hidden state's product.
+        packed_ih (Tensor): the packed weights between input and hidden state.
+        packed_hh (Tensor): the packed weights between the last hidden state and the new one.
+        col_offsets_ih (Tensor): the sums of the columns of the weights between input and hidden state.
+        col_offsets_hh (Tensor): the sums of the columns of the weights between the hidden states.
+        scale_ih (float): the scale of the weights between input and hidden state.
+        scale_hh (float): the scale of the weights between the hidden states.
+        zero_point_ih (int): the zero point of the weights between input and hidden state.
+        zero_point_hh (int): the zero point of the weights between the hidden states.
+
+    Returns:
+        Tensor
+    """
+def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Radians to degrees.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def rad2deg_(input: Tensor) -> Tensor:
+    """In-place form of `rad2deg`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def rand(*sizes: Any, size: Any = None, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """Numbers in [0, 1), all equally likely.
+
+    Args:
+        *sizes: the sizes that replace the dimension; one of them may be -1.
+        size (int...): the shape of the result, as separate integers or as one tuple.
+        generator (Generator, optional): the source of random numbers; None means the default one of the device.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def rand_like(input: Tensor, *, generator: Generator | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: Any = None) -> Tensor:
+    """`rand` with the shape, dtype and device of `input`.
+
+    Args:
+        input (Tensor): the input tensor.
+        generator (Generator, optional): the source of random numbers; None means the default one of the device.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+        memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
+
+    Returns:
+        Tensor
+    """
+def randint(*bounds_and_size: Any, low: _int | None = None, high: _int | None = None, size: Any = None, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """Whole numbers in [low, high): `randint(high, size)` or `randint(low, high, size)`.
+
+    Args:
+        *bounds_and_size: high and the size; or low, high and the size.
+        low (int): the smallest number that may be drawn.
+        high (int): the number behind the largest one that may be drawn.
+        size (int...): the shape of the result, as separate integers or as one tuple.
+        generator (Generator, optional): the source of random numbers; None means the default one of the device.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def randint_like(input: Tensor, *bounds: Any, low: _int | None = None, high: _int | None = None, generator: Generator | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: Any = None) -> Tensor:
+    """`randint(low, high)` with the shape, dtype and device of `input`.
+
+    Args:
+        input (Tensor): the input tensor.
+        *bounds: high; or low and high.
+        low (int): the smallest number that may be drawn.
+        high (int): the number behind the largest one that may be drawn.
+        generator (Generator, optional): the source of random numbers; None means the default one of the device.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+        memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
+
+    Returns:
+        Tensor
+    """
+def randn(*sizes: Any, size: Any = None, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """Numbers of the standard normal distribution.
+
+    Args:
+        *sizes: the sizes that replace the dimension; one of them may be -1.
+        size (int...): the shape of the result, as separate integers or as one tuple.
+        generator (Generator, optional): the source of random numbers; None means the default one of the device.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def randn_like(input: Tensor, *, generator: Generator | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: Any = None) -> Tensor:
+    """`randn` with the shape, dtype and device of `input`.
+
+    Args:
+        input (Tensor): the input tensor.
+        generator (Generator, optional): the source of random numbers; None means the default one of the device.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+        memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
+
+    Returns:
+        Tensor
+    """
+def randperm(n: _int, *, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """The numbers from 0 to n - 1 in random order.
+
+    Args:
+        n (int): a count: of rows, of repetitions, or the exponent, as the description above says.
+        generator (Generator, optional): the source of random numbers; None means the default one of the device.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def range(start: Any = 0, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False) -> Tensor:
+    """Deprecated in favour of `arange`: numbers from `start` to `end` inclusive, of the default dtype.
+
+    Args:
+        start (Number): the first value; for a slice, the first position. Default: `0`.
+        end (Number): where the values end; for a slice, the position behind the last one.
+        step (Number): the distance between neighbouring values or positions. Default: `1`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def ravel(input: Tensor) -> Tensor:
+    """All elements in one dimension: a view of a contiguous tensor, else a copy.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def real(input: Tensor) -> Tensor:
+    """The real part of a complex tensor, which shares its memory; a real tensor itself.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """1 / input.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def reciprocal_(input: Tensor) -> Tensor:
+    """In-place form of `reciprocal`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def relu(input: Tensor) -> Tensor:
+    """The larger of `input` and 0.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def relu_(input: Tensor) -> Tensor:
+    """In-place form of `relu`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def remainder(input: _Operand, other: _Operand, *, out: Any = None) -> Tensor:
+    """What is left of the division rounded down: it has the sign of `other`.
+
+    Args:
+        input (Tensor or Number): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def remainder_(input: _Operand, other: _Operand) -> Tensor:
+    """In-place form of `remainder`.
+
+    Args:
+        input (Tensor or Number): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+    Returns:
+        Tensor
+    """
+def renorm(input: Tensor, p: Any, dim: _int, maxnorm: _float, *, out: Any = None) -> Tensor:
+    """Scale the sub-tensors along `dim` whose `p`-norm exceeds `maxnorm` down to it.
+
+    Args:
+        input (Tensor): the input tensor.
+        p (float): the order of the norm.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        maxnorm (float): the largest norm that a slice may have.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def renorm_(input: Tensor, p: Any, dim: _int, maxnorm: _float) -> Tensor:
+    """In-place form of `renorm`.
+
+    Args:
+        input (Tensor): the input tensor.
+        p (float): the order of the norm.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        maxnorm (float): the largest norm that a slice may have.
+
+    Returns:
+        Tensor
+    """
+def repeat_interleave(input: Tensor | None = None, repeats: Any = None, dim: _int | None = None, *, output_size: _int | None = None) -> Tensor:
+    """Each element of `input` (or each part along `dim`) so many times in a row.
+
+    With `input` alone, its values are the counts, and the result says which element comes where.
+
+    Args:
+        input (Tensor): the input tensor.
+        repeats (Tensor or int): how often each element is repeated.
+        dim (int, optional): the dimension to work along; None works on all elements as one sequence.
+        output_size (int, optional): the size of the result along `dim`, if it is known.
+
+    Returns:
+        Tensor
+    """
+def reshape(input: Tensor, shape: Any, *more: _int) -> Tensor:
+    """The same elements in another shape: a view where the strides allow it, else a copy.
+
+    Args:
+        input (Tensor): the input tensor.
+        shape (tuple of ints): the new shape; one size may be -1, which is then computed from the others.
+        *more: the remaining sizes or dimensions, where they are not given as one tuple.
+
+    Returns:
+        Tensor
+    """
+def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
+    """`resize_` to the size of another tensor.
+
+    Args:
+        input (Tensor): the input tensor.
+        the_template (Tensor): the tensor whose shape is taken.
+        memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
+
+    Returns:
+        Tensor
+    """
+def resize_as_sparse_(input: Tensor, the_template: Tensor) -> Tensor:
+    """Make the tensor as large in place as another one, with as many sparse dimensions; the new elements are zero.
+
+    Args:
+        input (Tensor): the input tensor.
+        the_template (Tensor): the tensor whose shape is taken.
+
+    Returns:
+        Tensor
+    """
+def resolve_conj(input: Tensor) -> Tensor:
+    """`input` itself; if its conjugate is still to be taken, a copy of its elements as they are.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def resolve_neg(input: Tensor) -> Tensor:
+    """`input` itself; if its negative is still to be taken, a copy of its elements as they are.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def result_type(tensor: _Operand | None = None, other: _Operand | None = None, *, scalar: _Operand | None = None, scalar1: _Operand | None = None, scalar2: _Operand | None = None) -> Any:
+    """The dtype that arithmetic on two tensors or numbers gives, which may be named for what they are.
+
+    Args:
+        tensor (Tensor): the tensor to work on.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        scalar (Number): the number.
+        scalar1 (Number): the first number.
+        scalar2 (Number): the second number.
+
+    Returns:
+        DType
+    """
+def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: _float | None = None) -> Tensor:
+    """`input` divided by the root of its mean square over the last dimensions; then times `weight`.
+
+    `eps`, added to the mean square, is by default the precision of the dtype in which it is computed.
+
+    Args:
+        input (Tensor): the input tensor.
+        normalized_shape (tuple of ints): the trailing dimensions that are normalized together.
+        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        eps (float): a small number that is added to a denominator, so that it is not zero.
+
+    Returns:
+        Tensor
+    """
+def rnn_relu(input: Tensor | None = None, *args: Any, **options: Any) -> tuple[Tensor, Tensor]:
+    """A plain recurrent network with `relu`; arguments as in `gru`.
+
+    Args:
+        input (Tensor): the input tensor.
+        *args: further positional arguments.
+        **options: the remaining arguments, in PyTorch's order.
+
+    Returns:
+        tuple[Tensor, Tensor]
+    """
+def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
+    """One step of a plain network: `relu` of the sum of both products.
+
+    Args:
+        input (Tensor): the input tensor.
+        hx (Tensor): the hidden state.
+        w_ih (Tensor): the weights between input and hidden state.
+        w_hh (Tensor): the weights between the last hidden state and the new one.
+        b_ih (Tensor, optional): the bias of the input's product.
+        b_hh (Tensor, optional): the bias of the hidden state's product.
+
+    Returns:
+        Tensor
+    """
+def rnn_tanh(input: Tensor | None = None, *args: Any, **options: Any) -> tuple[Tensor, Tensor]:
+    """A plain recurrent network with `tanh`; arguments as in `gru`.
+
+    Args:
+        input (Tensor): the input tensor.
+        *args: further positional arguments.
+        **options: the remaining arguments, in PyTorch's order.
+
+    Returns:
+        tuple[Tensor, Tensor]
+    """
+def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
+    """One step of a plain network: `tanh` of the sum of both products.
+
+    Args:
+        input (Tensor): the input tensor.
+        hx (Tensor): the hidden state.
+        w_ih (Tensor): the weights between input and hidden state.
+        w_hh (Tensor): the weights between the last hidden state and the new one.
+        b_ih (Tensor, optional): the bias of the input's product.
+        b_hh (Tensor, optional): the bias of the hidden state's product.
+
+    Returns:
+        Tensor
+    """
+def roll(input: Tensor, shifts: Any, dims: Any = ...) -> Tensor:
+    """Elements moved along `dims`, or in the flat tensor; those that leave at the end enter at the beginning.
+
+    Args:
+        input (Tensor): the input tensor.
+        shifts (int or tuple of ints): by how many places to shift; what leaves at one end enters at the other.
+        dims (tuple of ints): the dimensions to work along; negative numbers count from the last one. Default: `()`.
+
+    Returns:
+        Tensor
+    """
+def rot90(input: Tensor, k: _int = 1, dims: Any = ...) -> Tensor:
+    """`input` turned by `k` right angles in the plane of two dimensions, from the first towards the second.
+
+    Args:
+        input (Tensor): the input tensor.
+        k (int): how many quarter turns. Default: `1`.
+        dims (tuple of ints): the dimensions to work along; negative numbers count from the last one. Default: `(0, 1)`.
+
+    Returns:
+        Tensor
+    """
+def round(input: Tensor, *, decimals: _int | None = None, out: Tensor | None = None) -> Tensor:
+    """Rounded to the nearest number with that many decimals (none), halves to even.
+
+    Args:
+        input (Tensor): the input tensor.
+        decimals (int): how many decimal places to keep; negative numbers round to tens, hundreds, ....
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def round_(input: Tensor, *, decimals: _int | None = None) -> Tensor:
+    """In-place form of `round`.
+
+    Args:
+        input (Tensor): the input tensor.
+        decimals (int): how many decimal places to keep; negative numbers round to tens, hundreds, ....
+
+    Returns:
+        Tensor
+    """
+def row_indices_copy(input: Tensor, *, out: Any = None) -> Tensor:
+    """`row_indices` in memory of their own.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def row_stack(tensors: list[Tensor], *, out: Any = None) -> Tensor:
+    """`tensors` one below the other: vectors become rows.
+
+    Args:
+        tensors (sequence of Tensors): the tensors to work on.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, generator: Any = None) -> Tensor:
+    """Leaky relu whose slope is drawn between the bounds for each negative element; in evaluation it is their mean.
+
+    Args:
+        input (Tensor): the input tensor.
+        lower (float): the lower end of the random slopes. Default: `0.125`.
+        upper (float): the upper end of the random slopes. Default: `0.3333333333333333`.
+        training (bool): whether the layer is in training mode. Default: `False`.
+        generator (Generator, optional): the source of random numbers; None means the default one of the device.
+
+    Returns:
+        Tensor
+    """
+def rrelu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """In-place form of `rrelu`.
+
+    Args:
+        input (Tensor): the input tensor.
+        *args: further positional arguments.
+        **kwargs: further keyword arguments.
+
+    Returns:
+        Tensor
+    """
+def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """1 / sqrt(input).
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def rsqrt_(input: Tensor) -> Tensor:
+    """In-place form of `rsqrt`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def rsub(input: _Operand, other: _Operand, alpha: Any = 1) -> Tensor:
+    """`other - alpha * input`.
+
+    Args:
+        input (Tensor or Number): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        alpha (Number): the factor of the second operand or of the product. Default: `1`.
+
+    Returns:
+        Tensor
+    """
+def saddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _float = 1, alpha: _float = 1, out: Any = None) -> Tensor:
+    """`beta * input + alpha * mat1 @ mat2` with sparse `input` and `mat1`, as a sparse tensor.
+
+    Args:
+        input (Tensor): the input tensor.
+        mat1 (Tensor): the first matrix of the product.
+        mat2 (Tensor): the second matrix of the product.
+        beta (float): the factor of `input`; 0 ignores its content, NaN and infinity included. Default: `1`.
+        alpha (float): the factor of the second operand or of the product. Default: `1`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def scalar_tensor(s: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """A 0-d tensor of the default dtype.
+
+    Args:
+        s (Number): the value.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def scatter(input: Tensor, dim: _int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None, out: Any = None) -> Tensor:
+    """A copy of `input` with `src` (a tensor or a number) written at the positions `index` along `dim`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        index (Tensor): positions along `dim`, as integers.
+        src (Tensor): the values to write.
+        value (Number): the value to write, or the factor of the product.
+        reduce (str): how values that meet at one place are combined: "sum", "prod", "mean", "amax" or "amin".
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.zeros(2, 3).scatter(0, flambeau.tensor([[0, 1, 1]]), 5.0)
+        tensor([[5., 0., 0.],
+                [0., 5., 5.]])
+    """
+def scatter_(input: Tensor, dim: _int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Tensor:
+    """In-place form of `scatter`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        index (Tensor): positions along `dim`, as integers.
+        src (Tensor): the values to write.
+        value (Number): the value to write, or the factor of the product.
+        reduce (str): how values that meet at one place are combined: "sum", "prod", "mean", "amax" or "amin".
+
+    Returns:
+        Tensor
+    """
+def scatter_add(input: Tensor, dim: _int, index: Tensor, src: Tensor, *, out: Any = None) -> Tensor:
+    """A copy of `input` with `src` added at the positions `index` along `dim`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        index (Tensor): positions along `dim`, as integers.
+        src (Tensor): the values to write.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def scatter_add_(input: Tensor, dim: _int, index: Tensor, src: Tensor) -> Any:
+    """In-place form of `scatter_add`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        index (Tensor): positions along `dim`, as integers.
+        src (Tensor): the values to write.
+
+    Returns:
+        tuple[Any, ...]
+    """
+def scatter_reduce(input: Tensor, dim: _int, index: Tensor, src: Tensor, reduce: str, *, include_self: _bool = True, out: Any = None) -> Tensor:
+    """A copy of `input` with `src` reduced into it ("sum", "prod", "mean", "amax", "amin") at positions along `dim`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        index (Tensor): positions along `dim`, as integers.
+        src (Tensor): the values to write.
+        reduce (str): how values that meet at one place are combined: "sum", "prod", "mean", "amax" or "amin".
+        include_self (bool): whether the element that is there takes part in the reduction. Default: `True`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def scatter_reduce_(input: Tensor, dim: _int, index: Tensor, src: Tensor, reduce: str, *, include_self: _bool = True) -> Any:
+    """In-place form of `scatter_reduce`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        index (Tensor): positions along `dim`, as integers.
+        src (Tensor): the values to write.
+        reduce (str): how values that meet at one place are combined: "sum", "prod", "mean", "amax" or "amin".
+        include_self (bool): whether the element that is there takes part in the reduction. Default: `True`.
+
+    Returns:
+        tuple[Any, ...]
+    """
+def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: _bool = False, right: _bool = False, side: str | None = None, sorter: Tensor | None = None, out: Any = None) -> Tensor:
+    """Where to insert each value so that the last dimension of `sorted_sequence` stays sorted.
+
+    Args:
+        sorted_sequence (Tensor): values in ascending order along the last dimension.
+        input (Tensor): the input tensor.
+        out_int32 (bool): whether positions are int32; otherwise they are int64. Default: `False`.
+        right (bool): whether an element that equals a boundary goes to its right. Default: `False`.
+        side (str, optional): "left" or "right", another way to give `right`.
+        sorter (Tensor, optional): the positions that would sort `sorted_sequence`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.searchsorted(flambeau.tensor([1, 3, 5]), flambeau.tensor([3, 4]))
+        tensor([1, 2])
+    """
+def seed() -> _int:
+    """Start from a seed taken from the operating system, and return it.
+
+    Returns:
+        int
+    """
+def segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None, indices: Tensor | None = None, offsets: Tensor | None = None, axis: _int = 0, unsafe: _bool = False, initial: Any = None) -> Tensor:
+    """`data` along `axis`, cut into segments by their lengths or by the offsets between them, each reduced to one.
+
+    `reduce` is "sum", "mean", "prod", "max" or "min". Segments without elements give `initial`, which also takes
+    part in the others.
+
+    Args:
+        data (Tensor): the elements to reduce.
+        reduce (str): how values that meet at one place are combined: "sum", "prod", "mean", "amax" or "amin".
+        lengths (Tensor, optional): the length of each segment.
+        indices (Tensor): the positions, as integers.
+        offsets (Tensor, optional): where each segment or bag begins.
+        axis (int): the dimension to work along. Default: `0`.
+        unsafe (bool): whether to skip the checks of lengths and offsets. Default: `False`.
+        initial (Number, optional): the first value of each reduction.
+
+    Returns:
+        Tensor
+    """
+def select(input: Tensor, dim: _int, index: _int) -> Tensor:
+    """The part of `input` at one position of `dim`, without this dimension; shares memory.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        index (int): positions along `dim`, as integers.
+
+    Returns:
+        Tensor
+    """
+def select_copy(input: Tensor, dim: _int, index: _int, *, out: Any = None) -> Tensor:
+    """`select` with memory of its own.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        index (int): positions along `dim`, as integers.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def select_scatter(input: Tensor, src: Tensor, dim: _int, index: _int) -> Tensor:
+    """A copy of `input` with `src` at one position of `dim`.
+
+    Args:
+        input (Tensor): the input tensor.
+        src (Tensor): the values to write.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        index (int): positions along `dim`, as integers.
+
+    Returns:
+        Tensor
+    """
+def selu(input: Tensor) -> Tensor:
+    """The self-normalising exponential unit.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def selu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """In-place form of `selu`.
+
+    Args:
+        input (Tensor): the input tensor.
+        *args: further positional arguments.
+        **kwargs: further keyword arguments.
+
+    Returns:
+        Tensor
+    """
+def set_default_tensor_type(t: Any) -> None:
+    """Deprecated: choose the default dtype by a legacy tensor type or its name.
+
+    Args:
+        t (type or str): the tensor type.
+
+    Returns:
+        None
+    """
+def set_rng_state(new_state: Tensor) -> None:
+    """Continue from a state that `get_rng_state` gave.
+
+    Args:
+        new_state (Tensor): a state that `get_rng_state` returned.
+
+    Returns:
+        None
+    """
+def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Sign; of a complex number the number divided by its absolute value.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def sgn_(input: Tensor) -> Tensor:
+    """In-place form of `sgn`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """1 / (1 + exp(-input)).
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def sigmoid_(input: Tensor) -> Tensor:
+    """In-place form of `sigmoid`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def sign(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """-1, 0 or 1.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def sign_(input: Tensor) -> Tensor:
+    """In-place form of `sign`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def signbit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Whether the sign bit is set.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def sin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Sine.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def sin_(input: Tensor) -> Tensor:
+    """In-place form of `sin`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """sin(pi x) / (pi x), 1 at 0.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def sinc_(input: Tensor) -> Tensor:
+    """In-place form of `sinc`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Hyperbolic sine.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def sinh_(input: Tensor) -> Tensor:
+    """In-place form of `sinh`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def slice_copy(input: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *, out: Any = None) -> Tensor:
+    """The positions `start:end:step` of `dim`, with memory of their own.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
+        start (Number): the first value; for a slice, the first position.
+        end (Number): where the values end; for a slice, the position behind the last one.
+        step (int): the distance between neighbouring values or positions. Default: `1`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def slice_inverse(input: Tensor, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1) -> Tensor:
+    """The tensor of which `input` is a slice, when `src` had its shape.
+
+    Args:
+        input (Tensor): the input tensor.
+        src (Tensor): the values to write.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
+        start (Number): the first value; for a slice, the first position.
+        end (Number): where the values end; for a slice, the position behind the last one.
+        step (int): the distance between neighbouring values or positions. Default: `1`.
+
+    Returns:
+        Tensor
+    """
+def slice_scatter(input: Tensor, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *, out: Any = None) -> Tensor:
+    """A copy of `input` with `src` at the positions `start:end:step` of `dim`.
+
+    Args:
+        input (Tensor): the input tensor.
+        src (Tensor): the values to write.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
+        start (Number): the first value; for a slice, the first position.
+        end (Number): where the values end; for a slice, the position behind the last one.
+        step (int): the distance between neighbouring values or positions. Default: `1`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def slogdet(input: Tensor, *, out: Any = None) -> Any:
+    """The sign and the logarithm of the size of the determinant.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Any
+    """
+def smm(input: Tensor, mat2: Tensor) -> Tensor:
+    """The product of a sparse and a dense matrix, as a sparse tensor.
+
+    Args:
+        input (Tensor): the input tensor.
+        mat2 (Tensor): the second matrix of the product.
+
+    Returns:
+        Tensor
+    """
+def softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Any = None) -> Tensor:
+    """Exponentials divided by their sum along `dim`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def sort(input: Tensor, dim: _int = -1, descending: _bool = False, *, stable: _bool | None = None, out: Any = None) -> Any:
+    """The elements in order along `dim`, and where they were; equal ones in their order, asked for or not.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
+        descending (bool): whether the largest elements come first. Default: `False`.
+        stable (bool): whether equal elements keep their order.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Any
+
+    Example:
+        >>> flambeau.tensor([3, 1, 2]).sort()
+        torch.return_types.sort(
+        values=tensor([1, 2, 3]),
+        indices=tensor([1, 2, 0]))
+    """
+def sparse_bsc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
+    """The sparse matrix of blocks whose column i of blocks has those from `ccol_indices[i]` to `ccol_indices[i + 1]`.
+
+    Args:
+        ccol_indices (Tensor): where each column begins.
+        row_indices (Tensor): the row of each element.
+        values (Tensor): the values to write.
+        size (int...): the shape of the result, as separate integers or as one tuple.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one.
+        device (device, optional): where the result lies; None means the current default device.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+        check_invariants (bool, optional): whether to check that indices are in range and in order.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.sparse_bsc_tensor([0, 0, 1], [0], [[[3.0, 4.0]]], (1, 4)).to_dense()
+        tensor([[0., 0., 3., 4.]])
+    """
+def sparse_bsr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
+    """The sparse matrix of blocks whose row i of blocks has those from `crow_indices[i]` to `crow_indices[i + 1]`.
+
+    Args:
+        crow_indices (Tensor): where each row begins.
+        col_indices (Tensor): the column of each element.
+        values (Tensor): the values to write.
+        size (int...): the shape of the result, as separate integers or as one tuple.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one.
+        device (device, optional): where the result lies; None means the current default device.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+        check_invariants (bool, optional): whether to check that indices are in range and in order.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.sparse_bsr_tensor([0, 1], [1], [[[3.0, 4.0]]], (1, 4)).to_dense()
+        tensor([[0., 0., 3., 4.]])
+    """
+def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
+    """A sparse matrix in the layout of rows or columns that `layout` names.
+
+    Args:
+        compressed_indices (Tensor): where each row or column begins.
+        plain_indices (Tensor): the position of each element in its row or column.
+        values (Tensor): the values to write.
+        size (int...): the shape of the result, as separate integers or as one tuple.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one.
+        device (device, optional): where the result lies; None means the current default device.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+        check_invariants (bool, optional): whether to check that indices are in range and in order.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.sparse_compressed_tensor([0, 1, 2], [2, 0], [3.0, 4.0], (2, 3), layout=flambeau.sparse_csr).to_dense()
+        tensor([[0., 0., 3.],
+                [4., 0., 0.]])
+    """
+def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None, is_coalesced: _bool | None = None) -> Tensor:
+    """The sparse tensor that has `values` at the coordinates in the columns of `indices`.
+
+    Without `size` it is just large enough. Equal coordinates are allowed: their values add up.
+
+    Args:
+        indices (Tensor): the positions, as integers.
+        values (Tensor): the values to write.
+        size (int...): the shape of the result, as separate integers or as one tuple.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        device (device, optional): where the result lies; None means the current default device.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+        check_invariants (bool, optional): whether to check that indices are in range and in order.
+        is_coalesced (bool, optional): whether each position occurs once.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3)).to_dense()
+        tensor([[0., 0., 3.],
+                [4., 0., 0.]])
+    """
+def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
+    """The sparse matrix whose column i has the values from `ccol_indices[i]` to `ccol_indices[i + 1]`.
+
+    Args:
+        ccol_indices (Tensor): where each column begins.
+        row_indices (Tensor): the row of each element.
+        values (Tensor): the values to write.
+        size (int...): the shape of the result, as separate integers or as one tuple.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one.
+        device (device, optional): where the result lies; None means the current default device.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+        check_invariants (bool, optional): whether to check that indices are in range and in order.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.sparse_csc_tensor([0, 1, 1, 2], [1, 0], [4.0, 3.0], (2, 3)).to_dense()
+        tensor([[0., 0., 3.],
+                [4., 0., 0.]])
+    """
+def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
+    """The sparse matrix whose row i has the values from `crow_indices[i]` to `crow_indices[i + 1]`.
+
+    Args:
+        crow_indices (Tensor): where each row begins.
+        col_indices (Tensor): the column of each element.
+        values (Tensor): the values to write.
+        size (int...): the shape of the result, as separate integers or as one tuple.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one.
+        device (device, optional): where the result lies; None means the current default device.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+        check_invariants (bool, optional): whether to check that indices are in range and in order.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.sparse_csr_tensor([0, 1, 2], [2, 0], [3.0, 4.0], (2, 3)).to_dense()
+        tensor([[0., 0., 3.],
+                [4., 0., 0.]])
+    """
+def special_entr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """-x log(x).
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def special_erfcx(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """exp(x ** 2) erfc(x).
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def special_i0e(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """exp(-|x|) I0(x).
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def special_i1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Modified Bessel function of order 1.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def special_i1e(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """exp(-|x|) I1(x).
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def special_log_ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The logarithm of `ndtr`.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def special_ndtri(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The inverse of `ndtr`.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def split(tensor: Tensor, split_size_or_sections: Any, dim: _int = 0) -> tuple[Tensor, ...]:
+    """Parts of `tensor` along `dim`, of one size (the last may be smaller) or of the given sizes; they share memory.
+
+    Args:
+        tensor (Tensor): the tensor to work on.
+        split_size_or_sections (int or sequence of ints): the size of each part, or the list of all sizes.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
+
+    Returns:
+        tuple[Tensor, ...]
+
+    Example:
+        >>> [part.tolist() for part in flambeau.tensor([1, 2, 3]).split(2)]
+        [[1, 2], [3]]
+    """
+def split_copy(input: Tensor, split_size: _int, dim: _int = 0, *, out: Any = None) -> tuple[Tensor, ...]:
+    """`split` into tensors with memory of their own.
+
+    Args:
+        input (Tensor): the input tensor.
+        split_size (int): the size of each part; the last one may be smaller.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        tuple[Tensor, ...]
+    """
+def split_with_sizes(input: Tensor, split_sizes: Any, dim: _int = 0) -> tuple[Tensor, ...]:
+    """Parts of `input` along `dim` of the given sizes; they share memory.
+
+    Args:
+        input (Tensor): the input tensor.
+        split_sizes (sequence of ints): the size of each part.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
+
+    Returns:
+        tuple[Tensor, ...]
+    """
+def split_with_sizes_copy(input: Tensor, split_sizes: Any, dim: _int = 0, *, out: Any = None) -> tuple[Tensor, ...]:
+    """`split_with_sizes` into tensors with memory of their own.
+
+    Args:
+        input (Tensor): the input tensor.
+        split_sizes (sequence of ints): the size of each part.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        tuple[Tensor, ...]
+    """
+def spmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """`input @ mat2` of a sparse and a dense matrix.
+
+    Args:
+        input (Tensor): the input tensor.
+        mat2 (Tensor): the second matrix of the product.
+
+    Returns:
+        Tensor
+    """
+def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Square root.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def sqrt_(input: Tensor) -> Tensor:
+    """In-place form of `sqrt`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def square(input: Tensor, *, out: Any = None) -> Tensor:
+    """`input * input`.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def square_(input: Tensor) -> Tensor:
+    """In-place form of `square`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def squeeze(input: Tensor, dim: Any = None) -> Tensor:
+    """`input` without its dimensions of size 1, or without those of them that `dim` names; shares memory.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+
+    Returns:
+        Tensor
+    """
+def squeeze_copy(input: Tensor, dim: Any = None, *, out: Any = None) -> Tensor:
+    """`squeeze` with memory of its own.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _float = 1, alpha: _float = 1, out: Any = None) -> Tensor:
+    """`beta * input + alpha * mat1 @ mat2` with sparse `input` and `mat1`, as a sparse tensor.
+
+    Args:
+        input (Tensor): the input tensor.
+        mat1 (Tensor): the first matrix of the product.
+        mat2 (Tensor): the second matrix of the product.
+        beta (float): the factor of `input`; 0 ignores its content, NaN and infinity included. Default: `1`.
+        alpha (float): the factor of the second operand or of the product. Default: `1`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def stack(tensors: list[Tensor], dim: _int = 0, *, out: Any = None) -> Tensor:
+    """Tensors of one shape side by side along a new dimension `dim`.
+
+    Args:
+        tensors (sequence of Tensors): tensors of one shape.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def std(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: Any = None, out: Any = None) -> Tensor:
+    """Standard deviation; `correction` as in `var`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int or tuple of ints, optional): what to reduce; None reduces all.
+        unbiased (bool, optional): an older name: True is `correction=1`, False is `correction=0`.
+        keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+        correction (Number): the divisor is the number of elements minus this; 1 gives the unbiased estimate.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def std_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: Any = None) -> tuple[Tensor, Tensor]:
+    """Standard deviation and mean.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int or tuple of ints, optional): what to reduce; None reduces all.
+        unbiased (bool, optional): an older name: True is `correction=1`, False is `correction=0`.
+        keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+        correction (Number): the divisor is the number of elements minus this; 1 gives the unbiased estimate.
+
+    Returns:
+        tuple[Tensor, Tensor]
+    """
+def stft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, pad_mode: str = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: _bool | None = None) -> Tensor:
+    """The Fourier transforms of windows of `n_fft` samples, `hop_length` apart: a column for each window.
+
+    Args:
+        input (Tensor): the input tensor.
+        n_fft (int): the size of each Fourier transform.
+        hop_length (int, optional): the distance between neighbouring frames; None means a quarter of `n_fft`.
+        win_length (int, optional): the size of the window; None means `n_fft`.
+        window (Tensor, optional): the window; None means ones.
+        center (bool): whether columns are centered first; for signals, whether frames are centered at their time. Default: `True`.
+        pad_mode (str): how the ends of the signal are padded. Default: `reflect`.
+        normalized (bool): whether results are divided by the square root of the frame's length. Default: `False`.
+        onesided (bool, optional): whether only the half of the spectrum is kept that determines the rest.
+        return_complex (bool, optional): whether the result is complex.
+        align_to_window (bool, optional): whether frames begin where the window begins.
+
+    Returns:
+        Tensor
+    """
+def sub(input: _Operand, other: _Operand, *, alpha: Any = 1, out: Any = None) -> Tensor:
+    """`input - alpha * other`.
+
+    Args:
+        input (Tensor or Number): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        alpha (Number): the factor of the second operand or of the product. Default: `1`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def sub_(input: Tensor, other: _Operand, *, alpha: Any = 1) -> Tensor:
+    """In-place form of `sub`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        alpha (Number): the factor of the second operand or of the product. Default: `1`.
+
+    Returns:
+        Tensor
+    """
+def subtract(input: _Operand, other: _Operand, *, alpha: Any = 1, out: Any = None) -> Tensor:
+    """`input - alpha * other`.
+
+    Args:
+        input (Tensor or Number): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        alpha (Number): the factor of the second operand or of the product. Default: `1`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def subtract_(input: Tensor, other: _Operand, *, alpha: Any = 1) -> Tensor:
+    """In-place form of `sub`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        alpha (Number): the factor of the second operand or of the product. Default: `1`.
+
+    Returns:
+        Tensor
+    """
+def sum(input: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
+    """Sum of the elements, of all or along `dim`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int or tuple of ints, optional): what to reduce; None reduces all.
+        keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.tensor([[1, 2], [3, 4]]).sum(0)
+        tensor([4, 6])
+    """
+def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Any = None) -> Any:
+    """`linalg.svd` under its old name: gives V instead of Vh, and by default the reduced form.
+
+    Args:
+        input (Tensor): the input tensor.
+        some (bool): True gives the reduced decomposition, False the complete one. Default: `True`.
+        compute_uv (bool): whether singular vectors are computed too. Default: `True`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Any
+    """
+def svd_lowrank(A: Tensor, q: _int | None = 6, niter: _int | None = 2, M: Tensor | None = None) -> Any:
+    """U, S and V of a matrix near A - M of rank `q` at most; random, so that the seed decides the last digits.
+
+    Args:
+        A (Tensor): a matrix, or a batch of matrices in the last two dimensions.
+        q (int, optional): how many singular values to estimate. Default: `6`.
+        niter (int, optional): how many iterations to run. Default: `2`.
+        M (Tensor, optional): a matrix that is subtracted from `A`.
+
+    Returns:
+        Any
+    """
+def swapaxes(input: Tensor, axis0: _int, axis1: _int) -> Tensor:
+    """`input` with two dimensions exchanged; shares memory. NumPy's name for `transpose`.
+
+    Args:
+        input (Tensor): the input tensor.
+        axis0 (int): the first of the two dimensions.
+        axis1 (int): the second of the two dimensions.
+
+    Returns:
+        Tensor
+    """
+def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
+    """`input` with two dimensions exchanged; shares memory. Another name for `transpose`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim0 (int): the first of the two dimensions.
+        dim1 (int): the second of the two dimensions.
+
+    Returns:
+        Tensor
+    """
+def t(input: Tensor) -> Tensor:
+    """The transpose of a matrix; tensors of less than two dimensions as they are.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def t_copy(input: Tensor, *, out: Any = None) -> Tensor:
+    """`t` with memory of its own.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def take(input: Tensor, index: Tensor, *, out: Any = None) -> Tensor:
+    """Elements of the flat `input` at the positions `index`.
+
+    Args:
+        input (Tensor): the input tensor.
+        index (Tensor): positions along `dim`, as integers.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def take_along_dim(input: Tensor, indices: Tensor, dim: _int | None = None, *, out: Any = None) -> Tensor:
+    """Elements of `input` at the positions `indices` along `dim`, both broadcast; without `dim`, of the flat input.
+
+    Args:
+        input (Tensor): the input tensor.
+        indices (Tensor): the positions, as integers.
+        dim (int, optional): the dimension to work along; None works on all elements as one sequence.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def tan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Tangent.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def tan_(input: Tensor) -> Tensor:
+    """In-place form of `tan`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Hyperbolic tangent.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def tanh_(input: Tensor) -> Tensor:
+    """In-place form of `tanh`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """A new tensor with a copy of `data`: numbers, nested sequences, arrays.
+
+    Args:
+        data (array_like): numbers, nested sequences of numbers, a NumPy array or a tensor.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.tensor([[1, 2], [3, 4.5]])
+        tensor([[1.0000, 2.0000],
+                [3.0000, 4.5000]])
+    """
+def tensor_split(input: Tensor, sections: Any, dim: _int = 0) -> tuple[Tensor, ...]:
+    """`input` along `dim` in a number of nearly equal parts, or cut at the given positions; they share memory.
+
+    Args:
+        input (Tensor): the input tensor.
+        sections (int or tuple of ints): the number of parts, or the positions at which to cut.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
+
+    Returns:
+        tuple[Tensor, ...]
+    """
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
+    """The product of two tensors summed over pairs of dimensions: the last and first `dims`, or two lists of them.
+
+    Args:
+        a (Tensor): the first tensor.
+        b (Tensor): the second tensor.
+        dims (tuple of ints): the dimensions to work along; negative numbers count from the last one. Default: `2`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def thread_safe_generator() -> Generator | None:
+    """The generator to pass as `generator=` from any thread: that of a loader's thread worker, elsewhere None.
+
+    Returns:
+        Generator | None
+    """
+def threshold(input: Tensor, threshold: _float, value: _float, *, out: Any = None) -> Tensor:
+    """`input` where it is above `threshold`, elsewhere `value`.
+
+    Args:
+        input (Tensor): the input tensor.
+        threshold (float): where the function changes its form.
+        value (float): the value to write, or the factor of the product.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def threshold_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """In-place form of `threshold`.
+
+    Args:
+        input (Tensor): the input tensor.
+        *args: further positional arguments.
+        **kwargs: further keyword arguments.
+
+    Returns:
+        Tensor
+    """
+def tile(input: Tensor, dims: Any, *more: _int) -> Tensor:
+    """Copies of `input` side by side; `dims` that are missing in front count as 1.
+
+    Args:
+        input (Tensor): the input tensor.
+        dims (tuple of ints): the dimensions to work along; negative numbers count from the last one.
+        *more: the remaining sizes or dimensions, where they are not given as one tuple.
+
+    Returns:
+        Tensor
+    """
+def to_dlpack(tensor: Tensor, max_version: Any = None, copy: _bool | None = None) -> Any:
+    """The tensor's memory in a DLPack capsule, which another library takes over once.
+
+    Args:
+        tensor (Tensor): the tensor to work on.
+        max_version (tuple of ints, optional): the newest version of DLPack that the consumer understands.
+        copy (bool, optional): True always copies, False raises where a copy is needed, None copies if needed.
+
+    Returns:
+        Any
+    """
+def topk(input: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: Any = None) -> Any:
+    """The `k` largest (or smallest) elements along `dim`, in order, and where they are.
+
+    Args:
+        input (Tensor): the input tensor.
+        k (int): how many elements, or which one.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
+        largest (bool): True finds the largest elements, False the smallest. Default: `True`.
+        sorted (bool): whether the result is in order. Default: `True`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Any
+    """
+def trace(input: Tensor) -> Tensor:
+    """The sum of the diagonal of a matrix.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
+    """`input` with two dimensions exchanged; shares memory.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim0 (int): the first of the two dimensions.
+        dim1 (int): the second of the two dimensions.
+
+    Returns:
+        Tensor
+    """
+def transpose_copy(input: Tensor, dim0: _int, dim1: _int, *, out: Any = None) -> Tensor:
+    """`transpose` with memory of its own.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim0 (int): the first of the two dimensions.
+        dim1 (int): the second of the two dimensions.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: _int = -1) -> Tensor:
+    """The integral of `y` along `dim` by the trapezoidal rule; `x` or `dx` tell where the samples are.
+
+    Args:
+        y (Tensor): the second tensor, or the values of the function at the points `x`.
+        x (Tensor): the input tensor.
+        dx (Number): the distance between neighbouring points. Default: `1`.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.trapezoid(flambeau.tensor([1.0, 5.0, 10.0]))
+        tensor(10.5000)
+    """
+def trapz(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: _int = -1) -> Tensor:
+    """The integral of `y` along `dim` by the trapezoidal rule; `x` or `dx` tell where the samples are.
+
+    Args:
+        y (Tensor): the second tensor, or the values of the function at the points `x`.
+        x (Tensor): the input tensor.
+        dx (Number): the distance between neighbouring points. Default: `1`.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.trapezoid(flambeau.tensor([1.0, 5.0, 10.0]))
+        tensor(10.5000)
+    """
+def triangular_solve(input: Tensor, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False, *, out: Any = None) -> Any:
+    """The solution X of A X = input for a triangular A, and a copy of A; kept for old programs.
+
+    Args:
+        input (Tensor): the input tensor.
+        A (Tensor): a matrix, or a batch of matrices in the last two dimensions.
+        upper (bool): True works with upper triangular matrices, False with lower ones. Default: `True`.
+        transpose (bool): whether the matrix is transposed first. Default: `False`.
+        unitriangular (bool): whether the diagonal counts as ones, which are then not read. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Any
+    """
+def tril(input: Tensor, diagonal: _int = 0, *, out: Any = None) -> Tensor:
+    """The lower triangle of the matrices in `input`, up to the given diagonal; zeros elsewhere.
+
+    Args:
+        input (Tensor): the input tensor.
+        diagonal (int): which diagonal: 0 is the main one, positive numbers lie above it, negative ones below it. Default: `0`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def tril_(input: Tensor, diagonal: _int = 0) -> Tensor:
+    """In-place form of `tril`.
+
+    Args:
+        input (Tensor): the input tensor.
+        diagonal (int): which diagonal: 0 is the main one, positive numbers lie above it, negative ones below it. Default: `0`.
+
+    Returns:
+        Tensor
+    """
+def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """Row and column numbers of the lower triangle of a `row` x `col` matrix, row by row.
+
+    Args:
+        row (int): the number of rows.
+        col (int): the number of columns.
+        offset (int): which diagonal: 0 is the main one, positive numbers lie above it, negative ones below it. Default: `0`.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _float = 2.0, eps: _float = 1e-06, swap: _bool = False, reduction: _int = 0) -> Tensor:
+    """max(0, margin + distance to the positive - distance to the negative example).
+
+    Args:
+        anchor (Tensor): the examples to compare with.
+        positive (Tensor): examples of the same class.
+        negative (Tensor): examples of another class.
+        margin (float): the distance that the loss asks for. Default: `1.0`.
+        p (float): the order of the norm; for dropout, the probability of a zero. Default: `2.0`.
+        eps (float): a small number that is added to a denominator, so that it is not zero. Default: `1e-06`.
+        swap (bool): whether the smaller of the two distances to the negative example counts. Default: `False`.
+        reduction (int): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `0`.
+
+    Returns:
+        Tensor
+    """
+def triu(input: Tensor, diagonal: _int = 0, *, out: Any = None) -> Tensor:
+    """The upper triangle of the matrices in `input`, from the given diagonal on; zeros elsewhere.
+
+    Args:
+        input (Tensor): the input tensor.
+        diagonal (int): which diagonal: 0 is the main one, positive numbers lie above it, negative ones below it. Default: `0`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def triu_(input: Tensor, diagonal: _int = 0) -> Tensor:
+    """In-place form of `triu`.
+
+    Args:
+        input (Tensor): the input tensor.
+        diagonal (int): which diagonal: 0 is the main one, positive numbers lie above it, negative ones below it. Default: `0`.
+
+    Returns:
+        Tensor
+    """
+def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """Row and column numbers of the upper triangle of a `row` x `col` matrix, row by row.
+
+    Args:
+        row (int): the number of rows.
+        col (int): the number of columns.
+        offset (int): which diagonal: 0 is the main one, positive numbers lie above it, negative ones below it. Default: `0`.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def true_divide(input: _Operand, other: _Operand, *, out: Any = None) -> Tensor:
+    """Quotient, never rounded.
+
+    Args:
+        input (Tensor or Number): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def true_divide_(input: _Operand, other: _Operand) -> Tensor:
+    """In-place form of `true_divide`.
+
+    Args:
+        input (Tensor or Number): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+    Returns:
+        Tensor
+    """
+def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Rounded towards zero.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def trunc_(input: Tensor) -> Tensor:
+    """In-place form of `trunc`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def typename(obj: Any) -> str:
+    """The name of an object's type with its module; tensors have names such as 'torch.FloatTensor'.
+
+    Args:
+        obj (object): the object to look at or convert.
+
+    Returns:
+        str
+    """
+def unbind(input: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
+    """The parts of `input` at each position of `dim`; they share memory.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
+
+    Returns:
+        tuple[Tensor, ...]
+    """
+def unbind_copy(input: Tensor, dim: _int = 0, *, out: Any = None) -> tuple[Tensor, ...]:
+    """`unbind` into tensors with memory of their own.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        tuple[Tensor, ...]
+    """
+def unflatten(input: Tensor, dim: _int, sizes: Any) -> Tensor:
+    """One dimension as several, whose sizes multiply up to its own; shares memory.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        sizes (tuple of ints): the sizes that replace the dimension; one of them may be -1.
+
+    Returns:
+        Tensor
+    """
+def unfold_copy(input: Tensor, dimension: _int, size: _int, step: _int, *, out: Any = None) -> Tensor:
+    """`unfold` with memory of its own.
+
+    Args:
+        input (Tensor): the input tensor.
+        dimension (int): the dimension to work along.
+        size (int): the shape of the result, as separate integers or as one tuple.
+        step (int): the distance between neighbouring values or positions.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def unique(input: Tensor, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None) -> Any:
+    """The distinct elements (or, with `dim`, the distinct slices), in order.
+
+    Args:
+        input (Tensor): the input tensor.
+        sorted (bool): whether the result is in order. Default: `True`.
+        return_inverse (bool): whether to return, for each element, its position among the unique ones. Default: `False`.
+        return_counts (bool): whether to return how often each unique element occurs. Default: `False`.
+        dim (int, optional): the dimension to work along; None works on all elements as one sequence.
+
+    Returns:
+        Any
+    """
+def unique_consecutive(input: Tensor, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None) -> Any:
+    """The elements without those that equal the one before.
+
+    Args:
+        input (Tensor): the input tensor.
+        return_inverse (bool): whether to return, for each element, its position among the unique ones. Default: `False`.
+        return_counts (bool): whether to return how often each unique element occurs. Default: `False`.
+        dim (int, optional): the dimension to work along; None works on all elements as one sequence.
+
+    Returns:
+        Any
+    """
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+    """Positions in a flat tensor as positions along each dimension of `shape`.
+
+    Args:
+        indices (Tensor): the positions, as integers.
+        shape (tuple of ints): the new shape; one size may be -1, which is then computed from the others.
+
+    Returns:
+        tuple[Tensor, ...]
+    """
+def unsafe_chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+    """`chunk` whose parts are not tracked as views.
+
+    Args:
+        input (Tensor): the input tensor.
+        chunks (int): how many parts to make; there may be fewer.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
+
+    Returns:
+        tuple[Tensor, ...]
+    """
+def unsafe_split(input: Tensor, split_size: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+    """`split` whose parts are not tracked as views: do not change them in place if the input is still needed.
+
+    Args:
+        input (Tensor): the input tensor.
+        split_size (int): the size of each part; the last one may be smaller.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
+
+    Returns:
+        tuple[Tensor, ...]
+    """
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: _int = 0) -> tuple[Tensor, ...]:
+    """`split_with_sizes` whose parts are not tracked as views.
+
+    Args:
+        input (Tensor): the input tensor.
+        split_sizes (sequence of ints): the size of each part.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
+
+    Returns:
+        tuple[Tensor, ...]
+    """
+def unsqueeze(input: Tensor, dim: _int) -> Tensor:
+    """`input` with a new dimension of size 1 at `dim`; shares memory.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+
+    Returns:
+        Tensor
+    """
+def unsqueeze_copy(input: Tensor, dim: _int, *, out: Any = None) -> Tensor:
+    """`unsqueeze` with memory of its own.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tensor:
+    """The Vandermonde matrix: the powers of each element in a row, the highest first unless `increasing`.
+
+    Args:
+        x (Tensor): the input tensor.
+        N (int, optional): the number of columns.
+        increasing (bool): whether powers grow from left to right. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def var(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: Any = None, out: Any = None) -> Tensor:
+    """Variance; `correction` is subtracted from the number of elements (1 unless told).
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int or tuple of ints, optional): what to reduce; None reduces all.
+        unbiased (bool, optional): an older name: True is `correction=1`, False is `correction=0`.
+        keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+        correction (Number): the divisor is the number of elements minus this; 1 gives the unbiased estimate.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def var_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: Any = None) -> tuple[Tensor, Tensor]:
+    """Variance and mean.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int or tuple of ints, optional): what to reduce; None reduces all.
+        unbiased (bool, optional): an older name: True is `correction=1`, False is `correction=0`.
+        keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+        correction (Number): the divisor is the number of elements minus this; 1 gives the unbiased estimate.
+
+    Returns:
+        tuple[Tensor, Tensor]
+    """
+def vdot(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+    """The dot product of two vectors, the first of them conjugated.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def view_as_complex(input: Tensor) -> Tensor:
+    """A real tensor with a last dimension of size 2 as a complex one; shares memory.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def view_as_complex_copy(input: Tensor, *, out: Any = None) -> Tensor:
+    """`view_as_complex` with memory of its own.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def view_as_real(input: Tensor) -> Tensor:
+    """A complex tensor as a real one, whose last dimension holds real and imaginary part; shares memory.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def view_as_real_copy(input: Tensor, *, out: Any = None) -> Tensor:
+    """`view_as_real` with memory of its own.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def view_copy(input: Tensor, size: Any = None, *, dtype: Any = None, out: Any = None) -> Tensor:
+    """`view` with memory of its own.
+
+    Args:
+        input (Tensor): the input tensor.
+        size (int...): the shape of the result, as separate integers or as one tuple.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def vsplit(input: Tensor, sections: Any) -> tuple[Tensor, ...]:
+    """`input` cut along its first dimension.
+
+    Args:
+        input (Tensor): the input tensor.
+        sections (int or tuple of ints): the number of parts, or the positions at which to cut.
+
+    Returns:
+        tuple[Tensor, ...]
+    """
+def vstack(tensors: list[Tensor], *, out: Any = None) -> Tensor:
+    """`tensors` one below the other: vectors become rows.
+
+    Args:
+        tensors (sequence of Tensors): the tensors to work on.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def where(condition: Tensor, input: _Operand | None = None, other: _Operand | None = None, *, out: Any = None) -> Any:
+    """`input` where `condition` holds, else `other`; with a condition alone the positions where it holds.
+
+    Args:
+        condition (Tensor): booleans; True takes the element of `input`, False that of `other`.
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Any
+
+    Example:
+        >>> flambeau.where(flambeau.tensor([True, False]), flambeau.tensor([1, 2]), 0)
+        tensor([1, 0])
+    """
+def xlogy(input: _Operand, other: _Operand, *, out: Any = None) -> Tensor:
+    """`input * log(other)`, 0 where `input` is 0.
+
+    Args:
+        input (Tensor or Number): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def xlogy_(input: _Operand, other: _Operand) -> Tensor:
+    """In-place form of `xlogy`.
+
+    Args:
+        input (Tensor or Number): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+    Returns:
+        Tensor
+    """
+def zero_(input: Tensor) -> Tensor:
+    """Set every element to zero.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def zeros(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: Any = None) -> Tensor:
+    """A tensor of the given size filled with zeros.
+
+    Args:
+        *sizes: the sizes that replace the dimension; one of them may be -1.
+        size (int...): the shape of the result, as separate integers or as one tuple.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+        memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
+
+    Returns:
+        Tensor
+    """
+def zeros_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: Any = None) -> Tensor:
+    """Zeros with the shape, dtype and device of `input`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+        memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
+
+    Returns:
+        Tensor
+    """

@@ -25,25 +25,293 @@ _complex: TypeAlias = builtins.complex
 
 __all__: list[str]
 
-def fft(input: Tensor, n: Any = None, dim: _int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor: ...
-def fft2(input: Tensor, s: Any = None, dim: Any = ..., norm: str | None = None, *, out: Tensor | None = None) -> Tensor: ...
-def fftfreq(n: _int, d: _float = 1.0, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool | None = None) -> Tensor: ...
-def fftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor: ...
-def fftshift(input: Tensor, dim: Any = None) -> Tensor: ...
-def hfft(input: Tensor, n: Any = None, dim: _int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor: ...
-def hfft2(input: Tensor, s: Any = None, dim: Any = ..., norm: str | None = None, *, out: Tensor | None = None) -> Tensor: ...
-def hfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor: ...
-def ifft(input: Tensor, n: Any = None, dim: _int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor: ...
-def ifft2(input: Tensor, s: Any = None, dim: Any = ..., norm: str | None = None, *, out: Tensor | None = None) -> Tensor: ...
-def ifftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor: ...
-def ifftshift(input: Tensor, dim: Any = None) -> Tensor: ...
-def ihfft(input: Tensor, n: Any = None, dim: _int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor: ...
-def ihfft2(input: Tensor, s: Any = None, dim: Any = ..., norm: str | None = None, *, out: Tensor | None = None) -> Tensor: ...
-def ihfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor: ...
-def irfft(input: Tensor, n: Any = None, dim: _int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor: ...
-def irfft2(input: Tensor, s: Any = None, dim: Any = ..., norm: str | None = None, *, out: Tensor | None = None) -> Tensor: ...
-def irfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor: ...
-def rfft(input: Tensor, n: Any = None, dim: _int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor: ...
-def rfft2(input: Tensor, s: Any = None, dim: Any = ..., norm: str | None = None, *, out: Tensor | None = None) -> Tensor: ...
-def rfftfreq(n: _int, d: _float = 1.0, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool | None = None) -> Tensor: ...
-def rfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor: ...
+def fft(input: Tensor, n: Any = None, dim: _int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
+    """The discrete Fourier transform along one dimension.
+
+    Args:
+        input (Tensor): the input tensor.
+        n (int): a count: of rows, of repetitions, or the exponent, as the description above says.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
+        norm (str, optional): "forward", "backward" or "ortho": which direction is divided by the size.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def fft2(input: Tensor, s: Any = None, dim: Any = ..., norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
+    """The Fourier transform along several dimensions. By default the last two dimensions are transformed.
+
+    Args:
+        input (Tensor): the input tensor.
+        s (Number): the value.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `(-2, -1)`.
+        norm (str, optional): "forward", "backward" or "ortho": which direction is divided by the size.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def fftfreq(n: _int, d: _float = 1.0, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool | None = None) -> Tensor:
+    """The frequencies of the `n` results of `fft`, in cycles per unit, for samples `d` apart.
+
+    Args:
+        n (int): a count: of rows, of repetitions, or the exponent, as the description above says.
+        d (float): the distance between samples. Default: `1.0`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.fft.fftfreq(4)
+        tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
+    """
+def fftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
+    """The Fourier transform along several dimensions.
+
+    Args:
+        input (Tensor): the input tensor.
+        s (Number): the value.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        norm (str, optional): "forward", "backward" or "ortho": which direction is divided by the size.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def fftshift(input: Tensor, dim: Any = None) -> Tensor:
+    """The frequency zero moved to the middle of each dimension.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+
+    Returns:
+        Tensor
+    """
+def hfft(input: Tensor, n: Any = None, dim: _int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
+    """The Fourier transform of a Hermitian signal, of which `input` is half.
+
+    Args:
+        input (Tensor): the input tensor.
+        n (int): a count: of rows, of repetitions, or the exponent, as the description above says.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
+        norm (str, optional): "forward", "backward" or "ortho": which direction is divided by the size.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def hfft2(input: Tensor, s: Any = None, dim: Any = ..., norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
+    """The Fourier transform of a Hermitian signal along several dimensions. By default the last two dimensions are transformed.
+
+    Args:
+        input (Tensor): the input tensor.
+        s (Number): the value.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `(-2, -1)`.
+        norm (str, optional): "forward", "backward" or "ortho": which direction is divided by the size.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def hfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
+    """The Fourier transform of a Hermitian signal along several dimensions.
+
+    Args:
+        input (Tensor): the input tensor.
+        s (Number): the value.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        norm (str, optional): "forward", "backward" or "ortho": which direction is divided by the size.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def ifft(input: Tensor, n: Any = None, dim: _int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
+    """The inverse discrete Fourier transform along one dimension.
+
+    Args:
+        input (Tensor): the input tensor.
+        n (int): a count: of rows, of repetitions, or the exponent, as the description above says.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
+        norm (str, optional): "forward", "backward" or "ortho": which direction is divided by the size.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def ifft2(input: Tensor, s: Any = None, dim: Any = ..., norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
+    """The inverse Fourier transform along several dimensions. By default the last two dimensions are transformed.
+
+    Args:
+        input (Tensor): the input tensor.
+        s (Number): the value.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `(-2, -1)`.
+        norm (str, optional): "forward", "backward" or "ortho": which direction is divided by the size.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def ifftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
+    """The inverse Fourier transform along several dimensions.
+
+    Args:
+        input (Tensor): the input tensor.
+        s (Number): the value.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        norm (str, optional): "forward", "backward" or "ortho": which direction is divided by the size.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
+    """The inverse of `fftshift`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+
+    Returns:
+        Tensor
+    """
+def ihfft(input: Tensor, n: Any = None, dim: _int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
+    """The inverse of `hfft`.
+
+    Args:
+        input (Tensor): the input tensor.
+        n (int): a count: of rows, of repetitions, or the exponent, as the description above says.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
+        norm (str, optional): "forward", "backward" or "ortho": which direction is divided by the size.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def ihfft2(input: Tensor, s: Any = None, dim: Any = ..., norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
+    """The inverse of `hfftn`. By default the last two dimensions are transformed.
+
+    Args:
+        input (Tensor): the input tensor.
+        s (Number): the value.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `(-2, -1)`.
+        norm (str, optional): "forward", "backward" or "ortho": which direction is divided by the size.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def ihfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
+    """The inverse of `hfftn`.
+
+    Args:
+        input (Tensor): the input tensor.
+        s (Number): the value.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        norm (str, optional): "forward", "backward" or "ortho": which direction is divided by the size.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def irfft(input: Tensor, n: Any = None, dim: _int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
+    """The inverse of `rfft`: real output from half of a Hermitian spectrum.
+
+    Args:
+        input (Tensor): the input tensor.
+        n (int): a count: of rows, of repetitions, or the exponent, as the description above says.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
+        norm (str, optional): "forward", "backward" or "ortho": which direction is divided by the size.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def irfft2(input: Tensor, s: Any = None, dim: Any = ..., norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
+    """The inverse of `rfftn`. By default the last two dimensions are transformed.
+
+    Args:
+        input (Tensor): the input tensor.
+        s (Number): the value.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `(-2, -1)`.
+        norm (str, optional): "forward", "backward" or "ortho": which direction is divided by the size.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def irfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
+    """The inverse of `rfftn`.
+
+    Args:
+        input (Tensor): the input tensor.
+        s (Number): the value.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        norm (str, optional): "forward", "backward" or "ortho": which direction is divided by the size.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def rfft(input: Tensor, n: Any = None, dim: _int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
+    """The Fourier transform of real input; of its Hermitian result the first half.
+
+    Args:
+        input (Tensor): the input tensor.
+        n (int): a count: of rows, of repetitions, or the exponent, as the description above says.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
+        norm (str, optional): "forward", "backward" or "ortho": which direction is divided by the size.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def rfft2(input: Tensor, s: Any = None, dim: Any = ..., norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
+    """The Fourier transform of real input along several dimensions; of the last one half. By default the last two dimensions are transformed.
+
+    Args:
+        input (Tensor): the input tensor.
+        s (Number): the value.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `(-2, -1)`.
+        norm (str, optional): "forward", "backward" or "ortho": which direction is divided by the size.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def rfftfreq(n: _int, d: _float = 1.0, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool | None = None) -> Tensor:
+    """The frequencies of the results of `rfft` of `n` samples that are `d` apart.
+
+    Args:
+        n (int): a count: of rows, of repetitions, or the exponent, as the description above says.
+        d (float): the distance between samples. Default: `1.0`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+        pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work.
+
+    Returns:
+        Tensor
+    """
+def rfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
+    """The Fourier transform of real input along several dimensions; of the last one half.
+
+    Args:
+        input (Tensor): the input tensor.
+        s (Number): the value.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        norm (str, optional): "forward", "backward" or "ortho": which direction is divided by the size.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """

@@ -26,44 +26,485 @@ _complex: TypeAlias = builtins.complex
 __all__: list[str]
 
 LinAlgError: Any
-def cholesky(input: Tensor, *, upper: _bool = False, out: Any = None) -> Tensor: ...
-def cholesky_ex(input: Tensor, *, upper: _bool = False, check_errors: _bool = False, out: Any = None) -> Any: ...
-def cond(input: Tensor, p: Any = None, *, out: Any = None) -> Tensor: ...
-def cross(input: Tensor, other: Tensor, *, dim: _int = -1, out: Any = None) -> Tensor: ...
-def det(A: Tensor, *, out: Any = None) -> Tensor: ...
-def diagonal(A: Tensor, *, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor: ...
-def eig(input: Tensor, *, out: Any = None) -> Any: ...
-def eigh(input: Tensor, UPLO: str = 'L', *, out: Any = None) -> Any: ...
-def eigvals(input: Tensor, *, out: Any = None) -> Tensor: ...
-def eigvalsh(input: Tensor, UPLO: str = 'L', *, out: Any = None) -> Tensor: ...
-def householder_product(input: Tensor, tau: Tensor, *, out: Any = None) -> Tensor: ...
-def inv(A: Tensor, *, out: Any = None) -> Tensor: ...
-def inv_ex(A: Tensor, *, check_errors: _bool = False, out: Any = None) -> Any: ...
-def ldl_factor(input: Tensor, *, hermitian: _bool = False, out: Any = None) -> Any: ...
-def ldl_factor_ex(input: Tensor, *, hermitian: _bool = False, check_errors: _bool = False, out: Any = None) -> Any: ...
-def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: _bool = False, out: Any = None) -> Tensor: ...
-def lstsq(input: Tensor, b: Tensor, rcond: Any = None, *, driver: str | None = None, out: Any = None) -> Any: ...
-def lu(A: Tensor, *, pivot: _bool = True, out: Any = None) -> Any: ...
-def lu_factor(A: Tensor, *, pivot: _bool = True, out: Any = None) -> Any: ...
-def lu_factor_ex(A: Tensor, *, pivot: _bool = True, check_errors: _bool = False, out: Any = None) -> Any: ...
-def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: _bool = True, adjoint: _bool = False, out: Any = None) -> Tensor: ...
-def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor: ...
-def matrix_exp(input: Tensor) -> Tensor: ...
-def matrix_norm(input: Tensor, ord: Any = 'fro', dim: Any = ..., keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor: ...
-def matrix_power(input: Tensor, n: _int, *, out: Any = None) -> Tensor: ...
-def matrix_rank(input: Tensor, tol: Any = None, hermitian: _bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None) -> Tensor: ...
-def multi_dot(tensors: Any, *, out: Any = None) -> Tensor: ...
-def norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor: ...
-def pinv(input: Tensor, rcond: Any = None, hermitian: _bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None) -> Tensor: ...
-def qr(A: Tensor, mode: str = 'reduced', *, out: Any = None) -> Any: ...
-def slogdet(A: Tensor, *, out: Any = None) -> Any: ...
-def solve(A: Tensor, B: Tensor, *, left: _bool = True, out: Any = None) -> Tensor: ...
-def solve_ex(A: Tensor, B: Tensor, *, left: _bool = True, check_errors: _bool = False, out: Any = None) -> Any: ...
-def solve_triangular(input: Tensor, B: Tensor, *, upper: _bool, left: _bool = True, unitriangular: _bool = False, out: Any = None) -> Tensor: ...
-def svd(A: Tensor, full_matrices: _bool = True, *, driver: str | None = None, out: Any = None) -> Any: ...
-def svdvals(A: Tensor, *, driver: str | None = None, out: Any = None) -> Tensor: ...
-def tensorinv(input: Tensor, ind: _int = 2, *, out: Any = None) -> Tensor: ...
-def tensorsolve(input: Tensor, other: Tensor, dims: Any = None, *, out: Any = None) -> Tensor: ...
-def vander(x: Tensor, N: _int | None = None) -> Tensor: ...
-def vecdot(x: Tensor, y: Tensor, *, dim: _int = -1, out: Any = None) -> Tensor: ...
-def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor: ...
+def cholesky(input: Tensor, *, upper: _bool = False, out: Any = None) -> Tensor:
+    """The lower triangular L with A = L L^H; with `upper` the U with A = U^H U.
+
+    Args:
+        input (Tensor): the input tensor.
+        upper (bool): True works with upper triangular matrices, False with lower ones. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def cholesky_ex(input: Tensor, *, upper: _bool = False, check_errors: _bool = False, out: Any = None) -> Any:
+    """The Cholesky factor, and codes that are not zero where there is none.
+
+    Args:
+        input (Tensor): the input tensor.
+        upper (bool): True works with upper triangular matrices, False with lower ones. Default: `False`.
+        check_errors (bool): whether a failed decomposition raises; otherwise `info` tells. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Any
+    """
+def cond(input: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
+    """The condition number: the norm of A times the norm of its inverse.
+
+    Args:
+        input (Tensor): the input tensor.
+        p (float): the order of the norm.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def cross(input: Tensor, other: Tensor, *, dim: _int = -1, out: Any = None) -> Tensor:
+    """The cross product of vectors of three elements along `dim`; other dimensions broadcast.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor): the second operand; its shape and `input`'s are broadcast together.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def det(A: Tensor, *, out: Any = None) -> Tensor:
+    """The determinant of a square matrix, or of each one in a batch.
+
+    Args:
+        A (Tensor): a matrix, or a batch of matrices in the last two dimensions.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def diagonal(A: Tensor, *, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
+    """The diagonals of matrices.
+
+    Args:
+        A (Tensor): a matrix, or a batch of matrices in the last two dimensions.
+        offset (int): which diagonal: 0 is the main one, positive numbers lie above it, negative ones below it. Default: `0`.
+        dim1 (int): the first of the two dimensions. Default: `-2`.
+        dim2 (int): the second of the two dimensions. Default: `-1`.
+
+    Returns:
+        Tensor
+    """
+def eig(input: Tensor, *, out: Any = None) -> Any:
+    """The eigenvalues and eigenvectors, always complex.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Any
+    """
+def eigh(input: Tensor, UPLO: str = 'L', *, out: Any = None) -> Any:
+    """The eigenvalues, ascending, and eigenvectors of a Hermitian matrix, of which one triangle is read.
+
+    Args:
+        input (Tensor): the input tensor.
+        UPLO (str): which triangle is read: "L" the lower one, "U" the upper one. Default: `L`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Any
+    """
+def eigvals(input: Tensor, *, out: Any = None) -> Tensor:
+    """The eigenvalues, always complex.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def eigvalsh(input: Tensor, UPLO: str = 'L', *, out: Any = None) -> Tensor:
+    """The eigenvalues of a Hermitian matrix, in ascending order.
+
+    Args:
+        input (Tensor): the input tensor.
+        UPLO (str): which triangle is read: "L" the lower one, "U" the upper one. Default: `L`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def householder_product(input: Tensor, tau: Tensor, *, out: Any = None) -> Tensor:
+    """The first columns of the product of the reflectors in `input` and `tau`, as `geqrf` gives them.
+
+    Args:
+        input (Tensor): the input tensor.
+        tau (Tensor): the scaling factors of the Householder reflections.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def inv(A: Tensor, *, out: Any = None) -> Tensor:
+    """The inverse of a square matrix, or of each one in a batch.
+
+    Args:
+        A (Tensor): a matrix, or a batch of matrices in the last two dimensions.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def inv_ex(A: Tensor, *, check_errors: _bool = False, out: Any = None) -> Any:
+    """The inverse of square matrices, and codes that are not zero where there is none.
+
+    Args:
+        A (Tensor): a matrix, or a batch of matrices in the last two dimensions.
+        check_errors (bool): whether a failed decomposition raises; otherwise `info` tells. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Any
+    """
+def ldl_factor(input: Tensor, *, hermitian: _bool = False, out: Any = None) -> Any:
+    """L and D in one matrix, of which one triangle of A is read, and the pivots.
+
+    Args:
+        input (Tensor): the input tensor.
+        hermitian (bool): whether the matrix is Hermitian, which allows a quicker method. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Any
+    """
+def ldl_factor_ex(input: Tensor, *, hermitian: _bool = False, check_errors: _bool = False, out: Any = None) -> Any:
+    """L and D in one matrix, the pivots, and codes that are not zero where D is singular.
+
+    Args:
+        input (Tensor): the input tensor.
+        hermitian (bool): whether the matrix is Hermitian, which allows a quicker method. Default: `False`.
+        check_errors (bool): whether a failed decomposition raises; otherwise `info` tells. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Any
+    """
+def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: _bool = False, out: Any = None) -> Tensor:
+    """The solution of A X = B from the factors of A that `linalg.ldl_factor` gave.
+
+    Args:
+        LD (Tensor): both factors in one matrix, as `ldl_factor` returns them.
+        pivots (Tensor): the exchanges of rows, as the factorization returned them.
+        B (Tensor): the right-hand sides, or the second matrix.
+        hermitian (bool): whether the matrix is Hermitian, which allows a quicker method. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def lstsq(input: Tensor, b: Tensor, rcond: Any = None, *, driver: str | None = None, out: Any = None) -> Any:
+    """The X that makes the columns of A X - B shortest.
+
+    Args:
+        input (Tensor): the input tensor.
+        b (Tensor): the right-hand sides.
+        rcond (float, optional): singular values below this part of the largest one count as zero.
+        driver (str, optional): the method; None chooses one.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Any
+    """
+def lu(A: Tensor, *, pivot: _bool = True, out: Any = None) -> Any:
+    """A = P L U: a permutation, a lower triangle with ones on the diagonal, an upper triangle.
+
+    Args:
+        A (Tensor): a matrix, or a batch of matrices in the last two dimensions.
+        pivot (bool): whether rows are exchanged, which makes the method stable. Default: `True`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Any
+    """
+def lu_factor(A: Tensor, *, pivot: _bool = True, out: Any = None) -> Any:
+    """L and U in one matrix, and the row swaps.
+
+    Args:
+        A (Tensor): a matrix, or a batch of matrices in the last two dimensions.
+        pivot (bool): whether rows are exchanged, which makes the method stable. Default: `True`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Any
+    """
+def lu_factor_ex(A: Tensor, *, pivot: _bool = True, check_errors: _bool = False, out: Any = None) -> Any:
+    """L and U in one matrix, the row swaps, and codes that are not zero where U has a zero on its diagonal.
+
+    Args:
+        A (Tensor): a matrix, or a batch of matrices in the last two dimensions.
+        pivot (bool): whether rows are exchanged, which makes the method stable. Default: `True`.
+        check_errors (bool): whether a failed decomposition raises; otherwise `info` tells. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Any
+    """
+def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: _bool = True, adjoint: _bool = False, out: Any = None) -> Tensor:
+    """The solution of A X = B from the LU factors of A; `left=False`: of X A = B; `adjoint`: with A^H for A.
+
+    Args:
+        LU (Tensor): both factors in one matrix, as `lu_factor` returns them.
+        pivots (Tensor): the exchanges of rows, as the factorization returned them.
+        B (Tensor): the right-hand sides, or the second matrix.
+        left (bool): True solves `A X = B`, False solves `X A = B`. Default: `True`.
+        adjoint (bool): whether the conjugate transpose of A is solved. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+    """The matrix product; vectors are rows or columns as needed, and further dimensions are batches that broadcast.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.matmul(flambeau.tensor([[1, 2], [3, 4]]), flambeau.tensor([1, 1]))
+        tensor([3, 7])
+    """
+def matrix_exp(input: Tensor) -> Tensor:
+    """The exponential of a square matrix, or of each one in a batch.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def matrix_norm(input: Tensor, ord: Any = 'fro', dim: Any = ..., keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
+    """The norm of matrices: "fro", "nuc", or 1, 2, inf and their negatives.
+
+    Args:
+        input (Tensor): the input tensor.
+        ord (Number or str, optional): the order of the norm. Default: `fro`.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `(-2, -1)`.
+        keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def matrix_power(input: Tensor, n: _int, *, out: Any = None) -> Tensor:
+    """The n-th power of a square matrix, or of each one in a batch; negative powers are those of the inverse.
+
+    Args:
+        input (Tensor): the input tensor.
+        n (int): a count: of rows, of repetitions, or the exponent, as the description above says.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def matrix_rank(input: Tensor, tol: Any = None, hermitian: _bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None) -> Tensor:
+    """How many singular values exceed max(atol, rtol * the largest).
+
+    Args:
+        input (Tensor): the input tensor.
+        tol (float, optional): the tolerance; None means one that follows from dtype and sizes.
+        hermitian (bool): whether the matrix is Hermitian, which allows a quicker method. Default: `False`.
+        atol (float): the absolute tolerance.
+        rtol (float): the relative tolerance.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def multi_dot(tensors: Any, *, out: Any = None) -> Tensor:
+    """The product of several matrices, multiplied in the order that takes the fewest operations.
+
+    Args:
+        tensors (sequence of Tensors): the tensors to work on.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
+    """The norm of vectors or, where `dim` names two dimensions, of matrices.
+
+    Args:
+        input (Tensor): the input tensor.
+        ord (Number or str, optional): the order of the norm.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def pinv(input: Tensor, rcond: Any = None, hermitian: _bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None) -> Tensor:
+    """The pseudo-inverse; singular values up to max(atol, rtol * the largest) count as zero.
+
+    Args:
+        input (Tensor): the input tensor.
+        rcond (float, optional): singular values below this part of the largest one count as zero.
+        hermitian (bool): whether the matrix is Hermitian, which allows a quicker method. Default: `False`.
+        atol (float): the absolute tolerance.
+        rtol (float): the relative tolerance.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def qr(A: Tensor, mode: str = 'reduced', *, out: Any = None) -> Any:
+    """A = Q R with orthonormal columns in Q and an upper triangular R.
+
+    Args:
+        A (Tensor): a matrix, or a batch of matrices in the last two dimensions.
+        mode (str): the variant of the function; see the description above. Default: `reduced`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Any
+    """
+def slogdet(A: Tensor, *, out: Any = None) -> Any:
+    """The sign and the logarithm of the size of the determinant.
+
+    Args:
+        A (Tensor): a matrix, or a batch of matrices in the last two dimensions.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Any
+    """
+def solve(A: Tensor, B: Tensor, *, left: _bool = True, out: Any = None) -> Tensor:
+    """The solution of A X = B; with `left=False` of X A = B.
+
+    Args:
+        A (Tensor): a matrix, or a batch of matrices in the last two dimensions.
+        B (Tensor): the right-hand sides, or the second matrix.
+        left (bool): True solves `A X = B`, False solves `X A = B`. Default: `True`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def solve_ex(A: Tensor, B: Tensor, *, left: _bool = True, check_errors: _bool = False, out: Any = None) -> Any:
+    """The solution of A X = B, and codes that are not zero where there is none.
+
+    Args:
+        A (Tensor): a matrix, or a batch of matrices in the last two dimensions.
+        B (Tensor): the right-hand sides, or the second matrix.
+        left (bool): True solves `A X = B`, False solves `X A = B`. Default: `True`.
+        check_errors (bool): whether a failed decomposition raises; otherwise `info` tells. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Any
+    """
+def solve_triangular(input: Tensor, B: Tensor, *, upper: _bool, left: _bool = True, unitriangular: _bool = False, out: Any = None) -> Tensor:
+    """The solution of A X = B, or of X A = B, for a triangular A.
+
+    Args:
+        input (Tensor): the input tensor.
+        B (Tensor): the right-hand sides, or the second matrix.
+        upper (bool): True works with upper triangular matrices, False with lower ones.
+        left (bool): True solves `A X = B`, False solves `X A = B`. Default: `True`.
+        unitriangular (bool): whether the diagonal counts as ones, which are then not read. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def svd(A: Tensor, full_matrices: _bool = True, *, driver: str | None = None, out: Any = None) -> Any:
+    """A = U diag(S) Vh with orthonormal columns in U and rows in Vh; S descends.
+
+    Args:
+        A (Tensor): a matrix, or a batch of matrices in the last two dimensions.
+        full_matrices (bool): whether U and Vh are square. Default: `True`.
+        driver (str, optional): the method; None chooses one.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Any
+    """
+def svdvals(A: Tensor, *, driver: str | None = None, out: Any = None) -> Tensor:
+    """The singular values, in descending order.
+
+    Args:
+        A (Tensor): a matrix, or a batch of matrices in the last two dimensions.
+        driver (str, optional): the method; None chooses one.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def tensorinv(input: Tensor, ind: _int = 2, *, out: Any = None) -> Tensor:
+    """The inverse for tensordot over the last dimensions; the first `ind` dimensions count as rows.
+
+    Args:
+        input (Tensor): the input tensor.
+        ind (int): how many dimensions belong to the left side. Default: `2`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def tensorsolve(input: Tensor, other: Tensor, dims: Any = None, *, out: Any = None) -> Tensor:
+    """The X with tensordot(A, X, X.ndim) = B; `dims` of A are moved to its end first.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor): the second operand; its shape and `input`'s are broadcast together.
+        dims (tuple of ints): the dimensions to work along; negative numbers count from the last one.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def vander(x: Tensor, N: _int | None = None) -> Tensor:
+    """The powers 0 to N - 1 of each element, along a new last dimension.
+
+    Args:
+        x (Tensor): the input tensor.
+        N (int, optional): the number of columns.
+
+    Returns:
+        Tensor
+    """
+def vecdot(x: Tensor, y: Tensor, *, dim: _int = -1, out: Any = None) -> Tensor:
+    """The dot products of vectors along `dim`, those of `x` conjugated.
+
+    Args:
+        x (Tensor): the input tensor.
+        y (Tensor): the second tensor, or the values of the function at the points `x`.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
+    """The `ord`-norm of the elements, of all or along `dim`.
+
+    Args:
+        input (Tensor): the input tensor.
+        ord (Number or str, optional): the order of the norm. Default: `2`.
+        dim (int or tuple of ints, optional): what to reduce; None reduces all.
+        keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """

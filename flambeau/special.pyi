@@ -25,62 +25,620 @@ _complex: TypeAlias = builtins.complex
 
 __all__: list[str]
 
-def airy_ai(x: Tensor, *, out: Any = None) -> Tensor: ...
-def bessel_j0(input: Tensor, *, out: Any = None) -> Tensor: ...
-def bessel_j1(input: Tensor, *, out: Any = None) -> Tensor: ...
-def bessel_y0(input: Tensor, *, out: Any = None) -> Tensor: ...
-def bessel_y1(input: Tensor, *, out: Any = None) -> Tensor: ...
-def chebyshev_polynomial_t(x: _Operand, n: _Operand, *, out: Any = None) -> Tensor: ...
-def chebyshev_polynomial_u(x: _Operand, n: _Operand, *, out: Any = None) -> Tensor: ...
-def chebyshev_polynomial_v(x: _Operand, n: _Operand, *, out: Any = None) -> Tensor: ...
-def chebyshev_polynomial_w(x: _Operand, n: _Operand, *, out: Any = None) -> Tensor: ...
-def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def entr(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def erfcx(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def expit(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def gammainc(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-def gammaincc(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-def gammaln(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def hermite_polynomial_h(x: _Operand, n: _Operand, *, out: Any = None) -> Tensor: ...
-def hermite_polynomial_he(x: _Operand, n: _Operand, *, out: Any = None) -> Tensor: ...
-def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def i0e(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def i1(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def i1e(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def laguerre_polynomial_l(x: _Operand, n: _Operand, *, out: Any = None) -> Tensor: ...
-def legendre_polynomial_p(x: _Operand, n: _Operand, *, out: Any = None) -> Tensor: ...
-def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def log_ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def log_softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Any = None) -> Tensor: ...
-def logit(input: Tensor, eps: _float | None = None, *, out: Any = None) -> Tensor: ...
-def logsumexp(input: Tensor, dim: Any, keepdim: _bool = False, *, out: Any = None) -> Tensor: ...
-def modified_bessel_i0(input: Tensor, *, out: Any = None) -> Tensor: ...
-def modified_bessel_i1(input: Tensor, *, out: Any = None) -> Tensor: ...
-def modified_bessel_k0(input: Tensor, *, out: Any = None) -> Tensor: ...
-def modified_bessel_k1(input: Tensor, *, out: Any = None) -> Tensor: ...
-def multigammaln(input: Tensor, p: _int, *, out: Any = None) -> Tensor: ...
-def ndtr(input: Tensor, *, out: Any = None) -> Tensor: ...
-def ndtri(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def polygamma(n: _int, input: Tensor, *, out: Any = None) -> Tensor: ...
-def psi(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def round(input: Tensor, *, decimals: _int = 0, out: Tensor | None = None) -> Tensor: ...
-def scaled_modified_bessel_k0(x: Tensor, *, out: Any = None) -> Tensor: ...
-def scaled_modified_bessel_k1(x: Tensor, *, out: Any = None) -> Tensor: ...
-def shifted_chebyshev_polynomial_t(x: _Operand, n: _Operand, *, out: Any = None) -> Tensor: ...
-def shifted_chebyshev_polynomial_u(x: _Operand, n: _Operand, *, out: Any = None) -> Tensor: ...
-def shifted_chebyshev_polynomial_v(x: _Operand, n: _Operand, *, out: Any = None) -> Tensor: ...
-def shifted_chebyshev_polynomial_w(x: _Operand, n: _Operand, *, out: Any = None) -> Tensor: ...
-def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Any = None) -> Tensor: ...
-def spherical_bessel_j0(x: Tensor, *, out: Any = None) -> Tensor: ...
-def square(input: Tensor, *, out: Any = None) -> Tensor: ...
-def xlog1py(input: _Operand, other: _Operand, *, out: Any = None) -> Tensor: ...
-def xlogy(input: _Operand, other: _Operand, *, out: Any = None) -> Tensor: ...
-def zeta(input: _Operand, other: _Operand, *, out: Any = None) -> Tensor: ...
+def airy_ai(x: Tensor, *, out: Any = None) -> Tensor:
+    """The Airy function Ai.
+
+    Args:
+        x (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:
+    """Bessel function of the first kind of order 0.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def bessel_j1(input: Tensor, *, out: Any = None) -> Tensor:
+    """Bessel function of the first kind of order 1.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def bessel_y0(input: Tensor, *, out: Any = None) -> Tensor:
+    """Bessel function of the second kind of order 0.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def bessel_y1(input: Tensor, *, out: Any = None) -> Tensor:
+    """Bessel function of the second kind of order 1.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def chebyshev_polynomial_t(x: _Operand, n: _Operand, *, out: Any = None) -> Tensor:
+    """The Chebyshev polynomial of the first kind of degree `n`.
+
+    Args:
+        x (Tensor or Number): the input tensor.
+        n (Tensor or Number): a count: of rows, of repetitions, or the exponent, as the description above says.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def chebyshev_polynomial_u(x: _Operand, n: _Operand, *, out: Any = None) -> Tensor:
+    """The Chebyshev polynomial of the second kind of degree `n`.
+
+    Args:
+        x (Tensor or Number): the input tensor.
+        n (Tensor or Number): a count: of rows, of repetitions, or the exponent, as the description above says.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def chebyshev_polynomial_v(x: _Operand, n: _Operand, *, out: Any = None) -> Tensor:
+    """The Chebyshev polynomial of the third kind of degree `n`.
+
+    Args:
+        x (Tensor or Number): the input tensor.
+        n (Tensor or Number): a count: of rows, of repetitions, or the exponent, as the description above says.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def chebyshev_polynomial_w(x: _Operand, n: _Operand, *, out: Any = None) -> Tensor:
+    """The Chebyshev polynomial of the fourth kind of degree `n`.
+
+    Args:
+        x (Tensor or Number): the input tensor.
+        n (Tensor or Number): a count: of rows, of repetitions, or the exponent, as the description above says.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The derivative of `lgamma`.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def entr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """-x log(x).
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The error function.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """1 - erf(input).
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def erfcx(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """exp(x ** 2) erfc(x).
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The inverse of `erf`.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """e ** input.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """2 ** input.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def expit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """1 / (1 + exp(-input)).
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """e ** input - 1, accurate near 0.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Rounded down.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def gammainc(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """The regularised lower incomplete gamma function of order `input` at `other`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def gammaincc(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """The regularised upper incomplete gamma function of order `input` at `other`.
+
+    Args:
+        input (Tensor): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def gammaln(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The logarithm of the absolute value of the gamma function.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def hermite_polynomial_h(x: _Operand, n: _Operand, *, out: Any = None) -> Tensor:
+    """The physicist's Hermite polynomial of degree `n`.
+
+    Args:
+        x (Tensor or Number): the input tensor.
+        n (Tensor or Number): a count: of rows, of repetitions, or the exponent, as the description above says.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def hermite_polynomial_he(x: _Operand, n: _Operand, *, out: Any = None) -> Tensor:
+    """The probabilist's Hermite polynomial of degree `n`.
+
+    Args:
+        x (Tensor or Number): the input tensor.
+        n (Tensor or Number): a count: of rows, of repetitions, or the exponent, as the description above says.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Modified Bessel function of order 0.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def i0e(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """exp(-|x|) I0(x).
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def i1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Modified Bessel function of order 1.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def i1e(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """exp(-|x|) I1(x).
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def laguerre_polynomial_l(x: _Operand, n: _Operand, *, out: Any = None) -> Tensor:
+    """The Laguerre polynomial of degree `n`.
+
+    Args:
+        x (Tensor or Number): the input tensor.
+        n (Tensor or Number): a count: of rows, of repetitions, or the exponent, as the description above says.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def legendre_polynomial_p(x: _Operand, n: _Operand, *, out: Any = None) -> Tensor:
+    """The Legendre polynomial of degree `n`.
+
+    Args:
+        x (Tensor or Number): the input tensor.
+        n (Tensor or Number): a count: of rows, of repetitions, or the exponent, as the description above says.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """log(1 + input), accurate near 0.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def log_ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The logarithm of `ndtr`.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def log_softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Any = None) -> Tensor:
+    """The logarithm of `softmax`, computed in one go.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def logit(input: Tensor, eps: _float | None = None, *, out: Any = None) -> Tensor:
+    """The inverse of `sigmoid`; with `eps`, `input` is first clamped to [eps, 1 - eps].
+
+    Args:
+        input (Tensor): the input tensor.
+        eps (float, optional): `input` is clamped to [eps, 1 - eps]; None leaves it as it is.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def logsumexp(input: Tensor, dim: Any, keepdim: _bool = False, *, out: Any = None) -> Tensor:
+    """The logarithm of the sum of exponentials along `dim`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int or tuple of ints, optional): what to reduce; None reduces all.
+        keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def modified_bessel_i0(input: Tensor, *, out: Any = None) -> Tensor:
+    """Modified Bessel function of the first kind of order 0.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def modified_bessel_i1(input: Tensor, *, out: Any = None) -> Tensor:
+    """Modified Bessel function of the first kind of order 1.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def modified_bessel_k0(input: Tensor, *, out: Any = None) -> Tensor:
+    """Modified Bessel function of the second kind of order 0.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def modified_bessel_k1(input: Tensor, *, out: Any = None) -> Tensor:
+    """Modified Bessel function of the second kind of order 1.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def multigammaln(input: Tensor, p: _int, *, out: Any = None) -> Tensor:
+    """The logarithm of the multivariate gamma function of dimension `p`.
+
+    Args:
+        input (Tensor): the input tensor.
+        p (int): the order of the norm.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def ndtr(input: Tensor, *, out: Any = None) -> Tensor:
+    """The area under the normal density up to `input`.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def ndtri(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The inverse of `ndtr`.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def polygamma(n: _int, input: Tensor, *, out: Any = None) -> Tensor:
+    """The derivative of order `n` of `digamma`.
+
+    Args:
+        n (int): a count: of rows, of repetitions, or the exponent, as the description above says.
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def psi(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The derivative of `lgamma`.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def round(input: Tensor, *, decimals: _int = 0, out: Tensor | None = None) -> Tensor:
+    """Rounded to the nearest number with that many decimals, halves to even.
+
+    Args:
+        input (Tensor): the input tensor.
+        decimals (int): how many decimal places to keep; negative numbers round to tens, hundreds, .... Default: `0`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def scaled_modified_bessel_k0(x: Tensor, *, out: Any = None) -> Tensor:
+    """exp(x) times `modified_bessel_k0`.
+
+    Args:
+        x (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def scaled_modified_bessel_k1(x: Tensor, *, out: Any = None) -> Tensor:
+    """exp(x) times `modified_bessel_k1`.
+
+    Args:
+        x (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def shifted_chebyshev_polynomial_t(x: _Operand, n: _Operand, *, out: Any = None) -> Tensor:
+    """The Chebyshev polynomial of the first kind of degree `n`, at 2 x - 1.
+
+    Args:
+        x (Tensor or Number): the input tensor.
+        n (Tensor or Number): a count: of rows, of repetitions, or the exponent, as the description above says.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def shifted_chebyshev_polynomial_u(x: _Operand, n: _Operand, *, out: Any = None) -> Tensor:
+    """The Chebyshev polynomial of the second kind of degree `n`, at 2 x - 1.
+
+    Args:
+        x (Tensor or Number): the input tensor.
+        n (Tensor or Number): a count: of rows, of repetitions, or the exponent, as the description above says.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def shifted_chebyshev_polynomial_v(x: _Operand, n: _Operand, *, out: Any = None) -> Tensor:
+    """The Chebyshev polynomial of the third kind of degree `n`, at 2 x - 1.
+
+    Args:
+        x (Tensor or Number): the input tensor.
+        n (Tensor or Number): a count: of rows, of repetitions, or the exponent, as the description above says.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def shifted_chebyshev_polynomial_w(x: _Operand, n: _Operand, *, out: Any = None) -> Tensor:
+    """The Chebyshev polynomial of the fourth kind of degree `n`, at 2 x - 1.
+
+    Args:
+        x (Tensor or Number): the input tensor.
+        n (Tensor or Number): a count: of rows, of repetitions, or the exponent, as the description above says.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """sin(pi x) / (pi x), 1 at 0.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Any = None) -> Tensor:
+    """Exponentials divided by their sum along `dim`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def spherical_bessel_j0(x: Tensor, *, out: Any = None) -> Tensor:
+    """sin(x) / x.
+
+    Args:
+        x (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def square(input: Tensor, *, out: Any = None) -> Tensor:
+    """`input * input`.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def xlog1py(input: _Operand, other: _Operand, *, out: Any = None) -> Tensor:
+    """`input * log1p(other)`, 0 where `input` is 0.
+
+    Args:
+        input (Tensor or Number): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def xlogy(input: _Operand, other: _Operand, *, out: Any = None) -> Tensor:
+    """`input * log(other)`, 0 where `input` is 0.
+
+    Args:
+        input (Tensor or Number): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def zeta(input: _Operand, other: _Operand, *, out: Any = None) -> Tensor:
+    """The Hurwitz zeta function.
+
+    Args:
+        input (Tensor or Number): the input tensor.
+        other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """

@@ -129,8 +129,12 @@ _REEXPORTS = {
         "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_grad_enabled",
     ],
     ".serialization": ["load", "save"],
+    ".amp": ["GradScaler"],
+    ".compiler": ["compile"],
     ".utils.summary": ["summary"],
 }  # fmt: skip
+
+_REEXPORTED = frozenset(name for names in _REEXPORTS.values() for name in names)
 
 _MODULES = sorted({"autograd", *flambeau._SUBPACKAGES})
 
@@ -222,7 +226,20 @@ def stub_function(name: str, function: Any, *, method: bool = False, indent: str
     result = stub_type(signature.return_annotation)
     if result == "Any" and name in _OPERATORS:
         result = "Tensor"  # or NotImplemented, which Python itself handles
-    return f"{indent}def {name}({', '.join(listed)}) -> {result}: ..."
+    return f"{indent}def {name}({', '.join(listed)}) -> {result}:{stub_body(function, indent)}"
+
+
+def stub_body(function: Any, indent: str) -> str:
+    """The docstring, which editors show; `...` where there is none, or where an operator needs none."""
+    doc = inspect.getdoc(function)
+    if not doc or function.__name__ in _OPERATORS:
+        return " ..."
+    escaped = doc.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    if escaped.endswith('"'):
+        escaped += " "
+    lines = [f"{indent}    {line}".rstrip() for line in f'"""{escaped}'.splitlines()]
+    closing = '"""' if len(lines) == 1 else f'\n{indent}    """'
+    return "\n" + "\n".join(lines) + closing
 
 
 def stub_methods() -> str:
@@ -248,15 +265,14 @@ def stub_package() -> str:
     lines += ["from typing import Any, TypeAlias", ""]
     lines += [f"from . import {name} as {name}" for name in _MODULES]
     lines += [f"from {module} import {name} as {name}" for module, names in _REEXPORTS.items() for name in names]
-    lines += [TYPES, CONSTANTS, *(f"{name}: Any" for name in _further.names() if name != "Node")]
+    lines += [TYPES, CONSTANTS, *(f"{name}: Any" for name in _further.names() if name not in _REEXPORTED)]
     lines += [f"{name}: _dtype" for name in sorted(NAMES)]
     lines += [f"{name}: _layout" for name in sorted(LAYOUTS)]
     lines += [f"{name}: memory_format" for name in sorted(MEMORY_FORMATS)]
     lines.append("")
-    reexported = {name for names in _REEXPORTS.values() for name in names}
     for name, entry in sorted(FUNCTIONS[""].items()):
         value = resolved(entry)
-        if name in NAMES or name in reexported or keyword.iskeyword(name):
+        if name in NAMES or name in _REEXPORTED or keyword.iskeyword(name):
             continue
         if inspect.isclass(value) or not callable(value) or not inspect.isfunction(value):
             lines.append(f"{name}: Any")

@@ -28,25 +28,141 @@ class TensorMethods:
     def H(self) -> Tensor: ...
     @property
     def T(self) -> Tensor: ...
-    def __abs__(self) -> Tensor: ...
+    def __abs__(self) -> Tensor:
+        """Absolute value.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
     def __add__(self, other: Any) -> Tensor: ...
     def __and__(self, other: Any) -> Tensor: ...
-    def __array__(self, dtype: Any = None, copy: _bool | None = None) -> Any: ...
-    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: _bool = False) -> Tensor: ...
-    def __bool__(self) -> _bool: ...
-    def __complex__(self) -> _complex: ...
-    def __contains__(self, element: Any) -> _bool: ...
+    def __array__(self, dtype: Any = None, copy: _bool | None = None) -> Any:
+        """NumPy's way to turn the tensor into an array.
+
+        Args:
+            input (Tensor): the input tensor.
+            dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+            copy (bool, optional): True always copies, False raises where a copy is needed, None copies if needed.
+
+        Returns:
+            Any
+        """
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: _bool = False) -> Tensor:
+        """What NumPy's functions make of their result when the tensor was an argument: a tensor again.
+
+        Args:
+            input (Tensor): the input tensor.
+            array (numpy.ndarray): the array; the result shares its memory.
+            context
+            return_scalar (bool): Default: `False`.
+
+        Returns:
+            Tensor
+        """
+    def __bool__(self) -> _bool:
+        """`bool(tensor)` of one element.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            bool
+        """
+    def __complex__(self) -> _complex:
+        """`complex(tensor)`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            complex
+        """
+    def __contains__(self, element: Any) -> _bool:
+        """`element in tensor`: whether any element is equal to it.
+
+        Args:
+            input (Tensor): the input tensor.
+            element
+
+        Returns:
+            bool
+        """
     @property
     def __cuda_array_interface__(self) -> Any: ...
-    def __deepcopy__(self, memo: Any) -> Any: ...
-    def __delitem__(self, index: Any) -> None: ...
-    def __dir__(self) -> Any: ...
-    def __dlpack__(self, *, stream: Any = -1, max_version: Any = None, dl_device: Any = None, copy: _bool | None = None) -> Any: ...
-    def __dlpack_device__(self) -> Any: ...
+    def __deepcopy__(self, memo: Any) -> Any:
+        """A copy with memory of its own; tensors that share memory share it again if they are copied together.
+
+        Args:
+            tensor (Tensor): the tensor to work on.
+            memo (dict[int, Any])
+
+        Returns:
+            Any
+        """
+    def __delitem__(self, index: Any) -> None:
+        """Args:
+            self (Tensor): the tensor.
+            index (Tensor): positions along `dim`, as integers.
+
+        Returns:
+            None
+        """
+    def __dir__(self) -> Any:
+        """The names for `dir(tensor)`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            list[str]
+        """
+    def __dlpack__(self, *, stream: Any = -1, max_version: Any = None, dl_device: Any = None, copy: _bool | None = None) -> Any:
+        """The tensor's memory in a DLPack capsule, as other libraries ask for it.
+
+        Args:
+            input (Tensor): the input tensor.
+            stream: Default: `-1`.
+            max_version (tuple of ints, optional): the newest version of DLPack that the consumer understands.
+            dl_device (tuple[int, int], optional)
+            copy (bool, optional): True always copies, False raises where a copy is needed, None copies if needed.
+
+        Returns:
+            Any
+        """
+    def __dlpack_device__(self) -> Any:
+        """DLPack's kind and number of the tensor's device.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            tuple[DLDeviceType, int]
+        """
     def __eq__(self, other: Any) -> Tensor: ...  # type: ignore[override]  # a tensor of answers
-    def __float__(self) -> _float: ...
+    def __float__(self) -> _float:
+        """`float(tensor)`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            float
+        """
     def __floordiv__(self, other: Any) -> Tensor: ...
-    def __format__(self, specification: str) -> str: ...
+    def __format__(self, specification: str) -> str:
+        """`format(tensor, ...)`: a 0-d tensor as its number.
+
+        Args:
+            input (Tensor): the input tensor.
+            specification (str)
+
+        Returns:
+            str
+        """
     def __ge__(self, other: Any) -> Tensor: ...
     def __getitem__(self, index: Any) -> Tensor: ...
     def __gt__(self, other: Any) -> Tensor: ...
@@ -56,14 +172,38 @@ class TensorMethods:
     def __ilshift__(self, other: Any) -> Tensor: ...
     def __imod__(self, other: Any) -> Tensor: ...
     def __imul__(self, other: Any) -> Tensor: ...
-    def __index__(self) -> _int: ...
-    def __int__(self) -> _int: ...
+    def __index__(self) -> _int:
+        """The tensor as an index or a size.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            int
+        """
+    def __int__(self) -> _int:
+        """`int(tensor)`: towards zero.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            int
+        """
     def __invert__(self) -> Tensor: ...
     def __ior__(self, other: Any) -> Tensor: ...
     def __ipow__(self, other: Any) -> Tensor: ...
     def __irshift__(self, other: Any) -> Tensor: ...
     def __isub__(self, other: Any) -> Tensor: ...
-    def __iter__(self) -> Any: ...
+    def __iter__(self) -> Any:
+        """The tensors along the first dimension.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Iterator[Tensor]
+        """
     def __itruediv__(self, other: Any) -> Tensor: ...
     def __ixor__(self, other: Any) -> Tensor: ...
     def __le__(self, other: Any) -> Tensor: ...
@@ -73,15 +213,49 @@ class TensorMethods:
     def __mod__(self, other: Any) -> Tensor: ...
     def __mul__(self, other: Any) -> Tensor: ...
     def __ne__(self, other: Any) -> Tensor: ...  # type: ignore[override]  # a tensor of answers
-    def __neg__(self) -> Tensor: ...
+    def __neg__(self) -> Tensor:
+        """`-input`.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
     def __or__(self, other: Any) -> Tensor: ...
-    def __pos__(self) -> Tensor: ...
+    def __pos__(self) -> Tensor:
+        """`input` itself.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
     def __pow__(self, other: Any) -> Tensor: ...
     def __radd__(self, other: Any) -> Tensor: ...
     def __rand__(self, other: Any) -> Tensor: ...
     def __rdiv__(self, other: Any) -> Tensor: ...
-    def __reduce_ex__(self, protocol: Any = 2) -> Any: ...
-    def __reversed__(self) -> Tensor: ...
+    def __reduce_ex__(self, protocol: Any = 2) -> Any:
+        """How to make this tensor again: pickle's `__reduce_ex__`.
+
+        Args:
+            tensor (Tensor): the tensor to work on.
+            protocol: Default: `2`.
+
+        Returns:
+            tuple[Any, ...]
+        """
+    def __reversed__(self) -> Tensor:
+        """`reversed(tensor)`: along the first dimension.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
     def __rfloordiv__(self, other: Any) -> Tensor: ...
     def __rlshift__(self, other: Any) -> Tensor: ...
     def __rmatmul__(self, other: Any) -> Tensor: ...
@@ -94,582 +268,6175 @@ class TensorMethods:
     def __rsub__(self, other: Any) -> Tensor: ...
     def __rtruediv__(self, other: Any) -> Tensor: ...
     def __rxor__(self, other: Any) -> Tensor: ...
-    def __setitem__(self, index: Any, value: Any) -> None: ...
-    def __setstate__(self, state: Any) -> None: ...
+    def __setitem__(self, index: Any, value: Any) -> None:
+        """Args:
+            self (Tensor): the tensor.
+            index (Tensor): positions along `dim`, as integers.
+            value (Number): the value to write, or the factor of the product.
+
+        Returns:
+            None
+        """
+    def __setstate__(self, state: Any) -> None:
+        """Take over a pickled state: the attributes that users hung on the tensor, or the old (storage, window).
+
+        Args:
+            tensor (Tensor): the tensor to work on.
+            state
+
+        Returns:
+            None
+        """
     def __sub__(self, other: Any) -> Tensor: ...
     def __truediv__(self, other: Any) -> Tensor: ...
     def __xor__(self, other: Any) -> Tensor: ...
-    def _coalesced_(self, coalesced: _bool) -> Tensor: ...
-    def _conj(self) -> Tensor: ...
-    def _conj_physical(self) -> Tensor: ...
-    def _indices(self) -> Tensor: ...
-    def _lazy_clone(self) -> Tensor: ...
-    def _make_subclass(self, data: Tensor, require_grad: _bool = False, **options: Any) -> Any: ...
-    def _make_wrapper_subclass(self, size: Any, strides: Any = None, storage_offset: _int | None = None, memory_format: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, **dispatch_options: Any) -> Any: ...
-    def _neg_view(self) -> Tensor: ...
-    def _nnz(self) -> _int: ...
-    def _typed_storage(self) -> Any: ...
-    def _values(self) -> Tensor: ...
-    def abs(self, *, out: Tensor | None = None) -> Tensor: ...
-    def abs_(self) -> Tensor: ...
-    def absolute(self, *, out: Tensor | None = None) -> Tensor: ...
-    def absolute_(self) -> Tensor: ...
-    def acos(self, *, out: Tensor | None = None) -> Tensor: ...
-    def acos_(self) -> Tensor: ...
-    def acosh(self, *, out: Tensor | None = None) -> Tensor: ...
-    def acosh_(self) -> Tensor: ...
-    def add(self, other: _Operand, *, alpha: Any = 1, out: Any = None) -> Tensor: ...
-    def add_(self, other: _Operand, *further: Any, alpha: Any = 1) -> Tensor: ...
-    def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor: ...
-    def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor: ...
-    def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, out: Any = None) -> Tensor: ...
-    def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor: ...
-    def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, out: Any = None) -> Tensor: ...
-    def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor: ...
-    def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor: ...
-    def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor: ...
-    def addmv(self, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor: ...
-    def addmv_(self, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor: ...
-    def addr(self, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor: ...
-    def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor: ...
-    def adjoint(self) -> Tensor: ...
-    def all(self, dim: Any = None, keepdim: _bool = False, *, out: Any = None) -> Tensor: ...
-    def allclose(self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> _bool: ...
-    def amax(self, dim: Any = ..., keepdim: _bool = False, *, out: Any = None) -> Tensor: ...
-    def amin(self, dim: Any = ..., keepdim: _bool = False, *, out: Any = None) -> Tensor: ...
-    def aminmax(self, *, dim: _int | None = None, keepdim: _bool = False, out: Any = None) -> Any: ...
-    def angle(self, *, out: Any = None) -> Tensor: ...
-    def any(self, dim: Any = None, keepdim: _bool = False, *, out: Any = None) -> Tensor: ...
-    def apply_(self, callable: Any) -> Tensor: ...
-    def arccos(self, *, out: Tensor | None = None) -> Tensor: ...
-    def arccos_(self) -> Tensor: ...
-    def arccosh(self, *, out: Tensor | None = None) -> Tensor: ...
-    def arccosh_(self) -> Tensor: ...
-    def arcsin(self, *, out: Tensor | None = None) -> Tensor: ...
-    def arcsin_(self) -> Tensor: ...
-    def arcsinh(self, *, out: Tensor | None = None) -> Tensor: ...
-    def arcsinh_(self) -> Tensor: ...
-    def arctan(self, *, out: Tensor | None = None) -> Tensor: ...
-    def arctan2(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-    def arctan2_(self, other: Any) -> Tensor: ...
-    def arctan_(self) -> Tensor: ...
-    def arctanh(self, *, out: Tensor | None = None) -> Tensor: ...
-    def arctanh_(self) -> Tensor: ...
-    def argmax(self, dim: _int | None = None, keepdim: _bool = False, *, out: Any = None) -> Tensor: ...
-    def argmin(self, dim: _int | None = None, keepdim: _bool = False, *, out: Any = None) -> Tensor: ...
-    def argsort(self, dim: _int = -1, descending: _bool = False, *, stable: _bool = False, out: Any = None) -> Tensor: ...
-    def argwhere(self) -> Tensor: ...
-    def as_strided(self, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor: ...
-    def as_strided_(self, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor: ...
-    def as_strided_scatter(self, src: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor: ...
-    def as_subclass(self, cls: Any) -> Any: ...
-    def asin(self, *, out: Tensor | None = None) -> Tensor: ...
-    def asin_(self) -> Tensor: ...
-    def asinh(self, *, out: Tensor | None = None) -> Tensor: ...
-    def asinh_(self) -> Tensor: ...
-    def atan(self, *, out: Tensor | None = None) -> Tensor: ...
-    def atan2(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-    def atan2_(self, other: Any) -> Tensor: ...
-    def atan_(self) -> Tensor: ...
-    def atanh(self, *, out: Tensor | None = None) -> Tensor: ...
-    def atanh_(self) -> Tensor: ...
-    def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor: ...
-    def baddbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor: ...
-    def bernoulli(self, p: _float | None = None, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor: ...
-    def bernoulli_(self, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor: ...
-    def bfloat16(self, *, memory_format: Any = None) -> Tensor: ...
-    def bincount(self, weights: Tensor | None = None, minlength: _int = 0) -> Tensor: ...
-    def bitwise_and(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-    def bitwise_and_(self, other: Any) -> Tensor: ...
-    def bitwise_left_shift(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-    def bitwise_left_shift_(self, other: Any) -> Tensor: ...
-    def bitwise_not(self, *, out: Tensor | None = None) -> Tensor: ...
-    def bitwise_not_(self) -> Tensor: ...
-    def bitwise_or(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-    def bitwise_or_(self, other: Any) -> Tensor: ...
-    def bitwise_right_shift(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-    def bitwise_right_shift_(self, other: Any) -> Tensor: ...
-    def bitwise_xor(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-    def bitwise_xor_(self, other: Any) -> Tensor: ...
-    def bmm(self, mat2: Tensor, *, out: Any = None) -> Tensor: ...
-    def bool(self, *, memory_format: Any = None) -> Tensor: ...
-    def broadcast_to(self, *size: Any) -> Tensor: ...
-    def byte(self, *, memory_format: Any = None) -> Tensor: ...
-    def cauchy_(self, median: _float = 0.0, sigma: _float = 1.0, *, generator: Generator | None = None) -> Tensor: ...
-    def ccol_indices(self) -> Tensor: ...
-    def cdouble(self, *, memory_format: Any = None) -> Tensor: ...
-    def ceil(self, *, out: Tensor | None = None) -> Tensor: ...
-    def ceil_(self) -> Tensor: ...
-    def cfloat(self, *, memory_format: Any = None) -> Tensor: ...
-    def chalf(self, *, memory_format: Any = None) -> Tensor: ...
-    def char(self, *, memory_format: Any = None) -> Tensor: ...
-    def cholesky(self, upper: _bool = False, *, out: Any = None) -> Tensor: ...
-    def cholesky_inverse(self, upper: _bool = False, *, out: Any = None) -> Tensor: ...
-    def cholesky_solve(self, input2: Tensor, upper: _bool = False, *, out: Any = None) -> Tensor: ...
-    def chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]: ...
-    def clamp(self, min: _Operand | None = None, max: _Operand | None = None, *, out: Any = None) -> Tensor: ...
-    def clamp_(self, min: _Operand | None = None, max: _Operand | None = None) -> Tensor: ...
-    def clamp_max(self, max: _Operand, *, out: Any = None) -> Tensor: ...
-    def clamp_max_(self, max: _Operand) -> Tensor: ...
-    def clamp_min(self, min: _Operand, *, out: Any = None) -> Tensor: ...
-    def clamp_min_(self, min: _Operand) -> Tensor: ...
-    def clip(self, min: _Operand | None = None, max: _Operand | None = None, *, out: Any = None) -> Tensor: ...
-    def clip_(self, min: _Operand | None = None, max: _Operand | None = None) -> Tensor: ...
-    def clone(self, *, memory_format: Any = None) -> Tensor: ...
-    def coalesce(self) -> Tensor: ...
-    def col_indices(self) -> Tensor: ...
-    def conj(self) -> Tensor: ...
-    def conj_physical(self, *, out: Any = None) -> Tensor: ...
-    def conj_physical_(self) -> Tensor: ...
-    def const_data_ptr(self) -> _int: ...
-    def contiguous(self, memory_format: Any = ...) -> Tensor: ...
-    def copy_(self, other: Tensor, non_blocking: _bool = False) -> Tensor: ...
-    def copysign(self, other: _Operand, *, out: Any = None) -> Tensor: ...
-    def copysign_(self, other: _Operand) -> Tensor: ...
-    def corrcoef(self) -> Tensor: ...
-    def cos(self, *, out: Tensor | None = None) -> Tensor: ...
-    def cos_(self) -> Tensor: ...
-    def cosh(self, *, out: Tensor | None = None) -> Tensor: ...
-    def cosh_(self) -> Tensor: ...
-    def count_nonzero(self, *dim: Any) -> Tensor: ...
-    def cov(self, *, correction: _int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor: ...
-    def cpu(self, memory_format: Any = ...) -> Tensor: ...
-    def cross(self, other: Tensor, dim: _int | None = None, *, out: Any = None) -> Tensor: ...
-    def crow_indices(self) -> Tensor: ...
-    def cuda(self, device: Any = None, non_blocking: _bool = False, memory_format: Any = ...) -> Tensor: ...
-    def cummax(self, dim: _int, *, out: Any = None) -> Any: ...
-    def cummin(self, dim: _int, *, out: Any = None) -> Any: ...
-    def cumprod(self, dim: _int, *, dtype: Any = None, out: Any = None) -> Tensor: ...
-    def cumprod_(self, dim: _int, *, dtype: Any = None) -> Tensor: ...
-    def cumsum(self, dim: _int, *, dtype: Any = None, out: Any = None) -> Tensor: ...
-    def cumsum_(self, dim: _int, *, dtype: Any = None) -> Tensor: ...
-    def deg2rad(self, *, out: Tensor | None = None) -> Tensor: ...
-    def deg2rad_(self) -> Tensor: ...
-    def dense_dim(self) -> _int: ...
-    def dequantize(self) -> Any: ...
-    def det(self) -> Tensor: ...
-    def detach(self) -> Tensor: ...
-    def detach_(self) -> Tensor: ...
-    def diag(self, diagonal: _int = 0, *, out: Any = None) -> Tensor: ...
-    def diag_embed(self, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor: ...
-    def diagflat(self, offset: _int = 0) -> Tensor: ...
-    def diagonal(self, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor: ...
-    def diagonal_scatter(self, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor: ...
-    def diff(self, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *, out: Any = None) -> Tensor: ...
-    def digamma(self, *, out: Tensor | None = None) -> Tensor: ...
-    def digamma_(self) -> Tensor: ...
-    def dim_order(self, ambiguity_check: Any = False) -> tuple[_int, ...]: ...
-    def dist(self, other: Tensor, p: Any = 2) -> Tensor: ...
-    def div(self, other: _Operand, *, rounding_mode: str | None = None, out: Any = None) -> Tensor: ...
-    def div_(self, other: _Operand, *, rounding_mode: str | None = None) -> Tensor: ...
-    def divide(self, other: _Operand, *, rounding_mode: str | None = None, out: Any = None) -> Tensor: ...
-    def divide_(self, other: _Operand, *, rounding_mode: str | None = None) -> Tensor: ...
-    def dot(self, tensor: Tensor, *, out: Any = None) -> Tensor: ...
-    def double(self, *, memory_format: Any = None) -> Tensor: ...
-    def dsplit(self, *indices: Any) -> tuple[Tensor, ...]: ...
-    def eig(self, *args: Any, **kwargs: Any) -> Any: ...
-    def eq(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-    def eq_(self, other: Any) -> Tensor: ...
-    def equal(self, other: Tensor) -> _bool: ...
-    def erf(self, *, out: Tensor | None = None) -> Tensor: ...
-    def erf_(self) -> Tensor: ...
-    def erfc(self, *, out: Tensor | None = None) -> Tensor: ...
-    def erfc_(self) -> Tensor: ...
-    def erfinv(self, *, out: Tensor | None = None) -> Tensor: ...
-    def erfinv_(self) -> Tensor: ...
-    def exp(self, *, out: Tensor | None = None) -> Tensor: ...
-    def exp2(self, *, out: Tensor | None = None) -> Tensor: ...
-    def exp2_(self) -> Tensor: ...
-    def exp_(self) -> Tensor: ...
-    def expand(self, size: Any, *more: _int, implicit: _bool = False) -> Tensor: ...
-    def expand_as(self, other: Tensor) -> Tensor: ...
-    def expm1(self, *, out: Tensor | None = None) -> Tensor: ...
-    def expm1_(self) -> Tensor: ...
-    def exponential_(self, lambd: _float = 1.0, *, generator: Generator | None = None) -> Tensor: ...
-    def fill_(self, value: Any) -> Tensor: ...
-    def fill_diagonal_(self, fill_value: Any, wrap: _bool = False) -> Tensor: ...
-    def fix(self, *, out: Tensor | None = None) -> Tensor: ...
-    def fix_(self) -> Tensor: ...
-    def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor: ...
-    def flip(self, dims: Any, *more: _int) -> Tensor: ...
-    def fliplr(self) -> Tensor: ...
-    def flipud(self) -> Tensor: ...
-    def float(self, *, memory_format: Any = None) -> Tensor: ...
-    def float_power(self, exponent: _Operand, *, out: Any = None) -> Tensor: ...
-    def float_power_(self, exponent: _Operand) -> Tensor: ...
-    def floor(self, *, out: Tensor | None = None) -> Tensor: ...
-    def floor_(self) -> Tensor: ...
-    def floor_divide(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-    def floor_divide_(self, other: Any) -> Tensor: ...
-    def fmax(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-    def fmin(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-    def fmod(self, other: _Operand, *, out: Any = None) -> Tensor: ...
-    def fmod_(self, other: _Operand) -> Tensor: ...
-    def frac(self, *, out: Tensor | None = None) -> Tensor: ...
-    def frac_(self) -> Tensor: ...
-    def frexp(self, *, out: Any = None) -> Any: ...
-    def frobenius_norm(self, dim: Any, keepdim: _bool = False, *, out: Any = None) -> Tensor: ...
-    def gather(self, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Any = None) -> Tensor: ...
-    def gcd(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-    def gcd_(self, other: Any) -> Tensor: ...
-    def ge(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-    def ge_(self, other: Any) -> Tensor: ...
-    def geometric_(self, p: _float, *, generator: Generator | None = None) -> Tensor: ...
-    def geqrf(self, *, out: Any = None) -> Any: ...
-    def ger(self, vec2: Tensor, *, out: Any = None) -> Tensor: ...
+    def _coalesced_(self, coalesced: _bool) -> Tensor:
+        """Say whether the tensor is coalesced.
+
+        Args:
+            input (Tensor): the input tensor.
+            coalesced (bool)
+
+        Returns:
+            Tensor
+        """
+    def _conj(self) -> Tensor:
+        """The complex conjugate of a complex tensor, as a view.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def _conj_physical(self) -> Tensor:
+        """The complex conjugate in memory of its own.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def _indices(self) -> Tensor:
+        """The coordinates as they are, coalesced or not.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def _lazy_clone(self) -> Tensor:
+        """A copy. PyTorch makes it when one of the two is changed; the results are the same.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def _make_subclass(self, data: Tensor, require_grad: _bool = False, **options: Any) -> Any:
+        """An instance of the tensor class `cls` that shares the memory and the version of `data`, outside the graph."""
+    def _make_wrapper_subclass(self, size: Any, strides: Any = None, storage_offset: _int | None = None, memory_format: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, **dispatch_options: Any) -> Any:
+        """A tensor of the class `cls` that has a shape, a dtype and a device, but no data: its class runs its operators."""
+    def _neg_view(self) -> Tensor:
+        """The negative of a tensor, as a view on its memory.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def _nnz(self) -> _int:
+        """How many elements are named.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            int
+        """
+    def _typed_storage(self) -> Any:
+        """The memory under the tensor as elements of its dtype.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            TypedStorage
+        """
+    def _values(self) -> Tensor:
+        """The values as they are, coalesced or not, outside the graph; they share the tensor's memory.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def abs(self, *, out: Tensor | None = None) -> Tensor:
+        """Absolute value.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def abs_(self) -> Tensor:
+        """In-place form of `abs`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def absolute(self, *, out: Tensor | None = None) -> Tensor:
+        """Absolute value.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def absolute_(self) -> Tensor:
+        """In-place form of `abs`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def acos(self, *, out: Tensor | None = None) -> Tensor:
+        """Inverse cosine.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def acos_(self) -> Tensor:
+        """In-place form of `acos`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def acosh(self, *, out: Tensor | None = None) -> Tensor:
+        """Inverse hyperbolic cosine.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def acosh_(self) -> Tensor:
+        """In-place form of `acosh`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def add(self, other: _Operand, *, alpha: Any = 1, out: Any = None) -> Tensor:
+        """`input + alpha * other`.
+
+        Args:
+            input (Tensor or Number): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            alpha (Number): the factor of the second operand or of the product. Default: `1`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+
+        Example:
+            >>> flambeau.add(flambeau.tensor([1.0, 2.0]), 10, alpha=2)
+            tensor([21., 22.])
+        """
+    def add_(self, other: _Operand, *further: Any, alpha: Any = 1) -> Tensor:
+        """In-place form of `add`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            *further: arguments of an older, deprecated form of the call.
+            alpha (Number): the factor of the second operand or of the product. Default: `1`.
+
+        Returns:
+            Tensor
+        """
+    def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor:
+        """`beta * input + alpha *` the sum of the products of a batch.
+
+        Args:
+            input (Tensor): the input tensor.
+            batch1 (Tensor): a batch of matrices (b, n, m).
+            batch2 (Tensor): a batch of matrices (b, m, p).
+            beta (Number): the factor of `input`; 0 ignores its content, NaN and infinity included. Default: `1`.
+            alpha (Number): the factor of the second operand or of the product. Default: `1`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """In-place form of `addbmm`.
+
+        Args:
+            input (Tensor): the input tensor.
+            batch1 (Tensor): a batch of matrices (b, n, m).
+            batch2 (Tensor): a batch of matrices (b, m, p).
+            beta (Number): the factor of `input`; 0 ignores its content, NaN and infinity included. Default: `1`.
+            alpha (Number): the factor of the second operand or of the product. Default: `1`.
+
+        Returns:
+            Tensor
+        """
+    def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, out: Any = None) -> Tensor:
+        """`input + value * tensor1 / tensor2`.
+
+        Args:
+            input (Tensor): the input tensor.
+            tensor1 (Tensor): the first factor, or the numerator.
+            tensor2 (Tensor): the second factor, or the denominator.
+            value (Number): the value to write, or the factor of the product. Default: `1`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+        """In-place form of `addcdiv`.
+
+        Args:
+            input (Tensor): the input tensor.
+            tensor1 (Tensor): the first factor, or the numerator.
+            tensor2 (Tensor): the second factor, or the denominator.
+            value (Number): the value to write, or the factor of the product. Default: `1`.
+
+        Returns:
+            Tensor
+        """
+    def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, out: Any = None) -> Tensor:
+        """`input + value * tensor1 * tensor2`.
+
+        Args:
+            input (Tensor): the input tensor.
+            tensor1 (Tensor): the first factor, or the numerator.
+            tensor2 (Tensor): the second factor, or the denominator.
+            value (Number): the value to write, or the factor of the product. Default: `1`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+        """In-place form of `addcmul`.
+
+        Args:
+            input (Tensor): the input tensor.
+            tensor1 (Tensor): the first factor, or the numerator.
+            tensor2 (Tensor): the second factor, or the denominator.
+            value (Number): the value to write, or the factor of the product. Default: `1`.
+
+        Returns:
+            Tensor
+        """
+    def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor:
+        """`beta * input + alpha * (mat1 @ mat2)`.
+
+        Args:
+            input (Tensor): the input tensor.
+            mat1 (Tensor): the first matrix of the product.
+            mat2 (Tensor): the second matrix of the product.
+            beta (Number): the factor of `input`; 0 ignores its content, NaN and infinity included. Default: `1`.
+            alpha (Number): the factor of the second operand or of the product. Default: `1`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """In-place form of `addmm`.
+
+        Args:
+            input (Tensor): the input tensor.
+            mat1 (Tensor): the first matrix of the product.
+            mat2 (Tensor): the second matrix of the product.
+            beta (Number): the factor of `input`; 0 ignores its content, NaN and infinity included. Default: `1`.
+            alpha (Number): the factor of the second operand or of the product. Default: `1`.
+
+        Returns:
+            Tensor
+        """
+    def addmv(self, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor:
+        """`beta * input + alpha * (mat @ vec)`.
+
+        Args:
+            input (Tensor): the input tensor.
+            mat (Tensor): the matrix of the product.
+            vec (Tensor): the vector of the product.
+            beta (Number): the factor of `input`; 0 ignores its content, NaN and infinity included. Default: `1`.
+            alpha (Number): the factor of the second operand or of the product. Default: `1`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def addmv_(self, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """In-place form of `addmv`.
+
+        Args:
+            input (Tensor): the input tensor.
+            mat (Tensor): the matrix of the product.
+            vec (Tensor): the vector of the product.
+            beta (Number): the factor of `input`; 0 ignores its content, NaN and infinity included. Default: `1`.
+            alpha (Number): the factor of the second operand or of the product. Default: `1`.
+
+        Returns:
+            Tensor
+        """
+    def addr(self, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor:
+        """`beta * input + alpha * outer(vec1, vec2)`.
+
+        Args:
+            input (Tensor): the input tensor.
+            vec1 (Tensor): the first vector of the outer product.
+            vec2 (Tensor): the second vector of the outer product.
+            beta (Number): the factor of `input`; 0 ignores its content, NaN and infinity included. Default: `1`.
+            alpha (Number): the factor of the second operand or of the product. Default: `1`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """In-place form of `addr`.
+
+        Args:
+            input (Tensor): the input tensor.
+            vec1 (Tensor): the first vector of the outer product.
+            vec2 (Tensor): the second vector of the outer product.
+            beta (Number): the factor of `input`; 0 ignores its content, NaN and infinity included. Default: `1`.
+            alpha (Number): the factor of the second operand or of the product. Default: `1`.
+
+        Returns:
+            Tensor
+        """
+    def adjoint(self) -> Tensor:
+        """The conjugate transpose of a matrix or of each matrix in a batch.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def all(self, dim: Any = None, keepdim: _bool = False, *, out: Any = None) -> Tensor:
+        """Whether all elements are true, altogether or along `dim`.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int or tuple of ints, optional): what to reduce; None reduces all.
+            keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def allclose(self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> _bool:
+        """Whether all pairs of elements are close.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor): the second operand; its shape and `input`'s are broadcast together.
+            rtol (float): the relative tolerance. Default: `1e-05`.
+            atol (float): the absolute tolerance. Default: `1e-08`.
+            equal_nan (bool): whether two NaN count as equal. Default: `False`.
+
+        Returns:
+            bool
+        """
+    def amax(self, dim: Any = ..., keepdim: _bool = False, *, out: Any = None) -> Tensor:
+        """The largest elements along `dim`; equal ones share the gradient.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int or tuple of ints, optional): what to reduce; None reduces all. Default: `()`.
+            keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def amin(self, dim: Any = ..., keepdim: _bool = False, *, out: Any = None) -> Tensor:
+        """The smallest elements along `dim`; equal ones share the gradient.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int or tuple of ints, optional): what to reduce; None reduces all. Default: `()`.
+            keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def aminmax(self, *, dim: _int | None = None, keepdim: _bool = False, out: Any = None) -> Any:
+        """The smallest and the largest element.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int, optional): the dimension to work along; None works on all elements as one sequence.
+            keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Any
+        """
+    def angle(self, *, out: Any = None) -> Tensor:
+        """The argument of complex numbers; of negative real ones pi.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def any(self, dim: Any = None, keepdim: _bool = False, *, out: Any = None) -> Tensor:
+        """Whether any element is true, altogether or along `dim`.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int or tuple of ints, optional): what to reduce; None reduces all.
+            keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def apply_(self, callable: Any) -> Tensor:
+        """Replace each element by what a Python function makes of it. Slow: each call is one element.
+
+        Args:
+            input (Tensor): the input tensor.
+            callable (Callable[[Any], Any]): a Python function of one element, or one of each tensor.
+
+        Returns:
+            Tensor
+        """
+    def arccos(self, *, out: Tensor | None = None) -> Tensor:
+        """Inverse cosine.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def arccos_(self) -> Tensor:
+        """In-place form of `acos`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def arccosh(self, *, out: Tensor | None = None) -> Tensor:
+        """Inverse hyperbolic cosine.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def arccosh_(self) -> Tensor:
+        """In-place form of `acosh`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def arcsin(self, *, out: Tensor | None = None) -> Tensor:
+        """Inverse sine.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def arcsin_(self) -> Tensor:
+        """In-place form of `asin`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def arcsinh(self, *, out: Tensor | None = None) -> Tensor:
+        """Inverse hyperbolic sine.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def arcsinh_(self) -> Tensor:
+        """In-place form of `asinh`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def arctan(self, *, out: Tensor | None = None) -> Tensor:
+        """Inverse tangent.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def arctan2(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """The angle of the point (other, input).
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def arctan2_(self, other: Any) -> Tensor:
+        """In-place form of `atan2`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
+    def arctan_(self) -> Tensor:
+        """In-place form of `atan`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def arctanh(self, *, out: Tensor | None = None) -> Tensor:
+        """Inverse hyperbolic tangent.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def arctanh_(self) -> Tensor:
+        """In-place form of `atanh`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def argmax(self, dim: _int | None = None, keepdim: _bool = False, *, out: Any = None) -> Tensor:
+        """The index of the largest element.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int, optional): the dimension to work along; None works on all elements as one sequence.
+            keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def argmin(self, dim: _int | None = None, keepdim: _bool = False, *, out: Any = None) -> Tensor:
+        """The index of the smallest element.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int, optional): the dimension to work along; None works on all elements as one sequence.
+            keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def argsort(self, dim: _int = -1, descending: _bool = False, *, stable: _bool = False, out: Any = None) -> Tensor:
+        """The indices that sort `input` along `dim`.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
+            descending (bool): whether the largest elements come first. Default: `False`.
+            stable (bool): whether equal elements keep their order. Default: `False`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def argwhere(self) -> Tensor:
+        """The positions of the elements that are not zero, one row each.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def as_strided(self, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
+        """A view of the storage under `input` with any size, strides and offset, in elements.
+
+        Args:
+            input (Tensor): the input tensor.
+            size (int...): the shape of the result, as separate integers or as one tuple.
+            stride (tuple of ints): the stride of each dimension, in elements.
+            storage_offset (int, optional): the position in the storage of the view's first element.
+
+        Returns:
+            Tensor
+        """
+    def as_strided_(self, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
+        """Give `input` itself another size, other strides and another offset on its storage.
+
+        Args:
+            input (Tensor): the input tensor.
+            size (int...): the shape of the result, as separate integers or as one tuple.
+            stride (tuple of ints): the stride of each dimension, in elements.
+            storage_offset (int, optional): the position in the storage of the view's first element.
+
+        Returns:
+            Tensor
+        """
+    def as_strided_scatter(self, src: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
+        """A copy of `input` with `src` in the window that `as_strided` would give.
+
+        Args:
+            input (Tensor): the input tensor.
+            src (Tensor): the values to write.
+            size (int...): the shape of the result, as separate integers or as one tuple.
+            stride (tuple of ints): the stride of each dimension, in elements.
+            storage_offset (int, optional): the position in the storage of the view's first element.
+
+        Returns:
+            Tensor
+        """
+    def as_subclass(self, cls: Any) -> Any:
+        """The same tensor, in the same graph, as an instance of a subclass.
+
+        Args:
+            input (Tensor): the input tensor.
+            cls (type): a subclass of Tensor.
+
+        Returns:
+            Any
+        """
+    def asin(self, *, out: Tensor | None = None) -> Tensor:
+        """Inverse sine.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def asin_(self) -> Tensor:
+        """In-place form of `asin`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def asinh(self, *, out: Tensor | None = None) -> Tensor:
+        """Inverse hyperbolic sine.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def asinh_(self) -> Tensor:
+        """In-place form of `asinh`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def atan(self, *, out: Tensor | None = None) -> Tensor:
+        """Inverse tangent.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def atan2(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """The angle of the point (other, input).
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def atan2_(self, other: Any) -> Tensor:
+        """In-place form of `atan2`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
+    def atan_(self) -> Tensor:
+        """In-place form of `atan`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def atanh(self, *, out: Tensor | None = None) -> Tensor:
+        """Inverse hyperbolic tangent.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def atanh_(self) -> Tensor:
+        """In-place form of `atanh`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor:
+        """`beta * input + alpha * bmm(batch1, batch2)`.
+
+        Args:
+            input (Tensor): the input tensor.
+            batch1 (Tensor): a batch of matrices (b, n, m).
+            batch2 (Tensor): a batch of matrices (b, m, p).
+            beta (Number): the factor of `input`; 0 ignores its content, NaN and infinity included. Default: `1`.
+            alpha (Number): the factor of the second operand or of the product. Default: `1`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def baddbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """In-place form of `baddbmm`.
+
+        Args:
+            input (Tensor): the input tensor.
+            batch1 (Tensor): a batch of matrices (b, n, m).
+            batch2 (Tensor): a batch of matrices (b, m, p).
+            beta (Number): the factor of `input`; 0 ignores its content, NaN and infinity included. Default: `1`.
+            alpha (Number): the factor of the second operand or of the product. Default: `1`.
+
+        Returns:
+            Tensor
+        """
+    def bernoulli(self, p: _float | None = None, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor:
+        """Ones with the probability that stands in each place of `input` (or `p` everywhere), else zeros.
+
+        Args:
+            input (Tensor): the input tensor.
+            p (float): the order of the norm.
+            generator (Generator, optional): the source of random numbers; None means the default one of the device.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def bernoulli_(self, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
+        """Fill with ones with probability `p`, a number or a tensor of them, else zeros.
+
+        Args:
+            input (Tensor): the input tensor.
+            p (float): the order of the norm. Default: `0.5`.
+            generator (Generator, optional): the source of random numbers; None means the default one of the device.
+
+        Returns:
+            Tensor
+        """
+    def bfloat16(self, *, memory_format: Any = None) -> Tensor:
+        """The tensor as torch.bfloat16.
+
+        Args:
+            input (Tensor): the input tensor.
+            memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
+
+        Returns:
+            Tensor
+        """
+    def bincount(self, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
+        """How often each of the numbers 0, 1, 2, ... occurs.
+
+        Args:
+            input (Tensor): the input tensor.
+            weights (Tensor, optional): what each element counts for; None means 1.
+            minlength (int): the least number of bins. Default: `0`.
+
+        Returns:
+            Tensor
+
+        Example:
+            >>> flambeau.tensor([0, 2, 2]).bincount()
+            tensor([1, 0, 2])
+        """
+    def bitwise_and(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """Bitwise `input & other`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def bitwise_and_(self, other: Any) -> Tensor:
+        """In-place form of `bitwise_and`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
+    def bitwise_left_shift(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """Bits shifted up: `input << other`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def bitwise_left_shift_(self, other: Any) -> Tensor:
+        """In-place form of `bitwise_left_shift`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
+    def bitwise_not(self, *, out: Tensor | None = None) -> Tensor:
+        """Bits inverted; of bool the logical not.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def bitwise_not_(self) -> Tensor:
+        """In-place form of `bitwise_not`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def bitwise_or(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """Bitwise `input | other`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def bitwise_or_(self, other: Any) -> Tensor:
+        """In-place form of `bitwise_or`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
+    def bitwise_right_shift(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """Bits shifted down: `input >> other`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def bitwise_right_shift_(self, other: Any) -> Tensor:
+        """In-place form of `bitwise_right_shift`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
+    def bitwise_xor(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """Bitwise `input ^ other`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def bitwise_xor_(self, other: Any) -> Tensor:
+        """In-place form of `bitwise_xor`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
+    def bmm(self, mat2: Tensor, *, out: Any = None) -> Tensor:
+        """The products of two batches of matrices.
+
+        Args:
+            input (Tensor): the input tensor.
+            mat2 (Tensor): the second matrix of the product.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def bool(self, *, memory_format: Any = None) -> Tensor:
+        """The tensor as torch.bool.
+
+        Args:
+            input (Tensor): the input tensor.
+            memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
+
+        Returns:
+            Tensor
+        """
+    def broadcast_to(self, *size: Any) -> Tensor:
+        """`input` stretched to `size` by the rules of broadcasting; shares memory.
+
+        Args:
+            input (Tensor): the input tensor.
+            *size: the shape of the result, as separate integers or as one tuple.
+
+        Returns:
+            Tensor
+        """
+    def byte(self, *, memory_format: Any = None) -> Tensor:
+        """The tensor as torch.uint8.
+
+        Args:
+            input (Tensor): the input tensor.
+            memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
+
+        Returns:
+            Tensor
+        """
+    def cauchy_(self, median: _float = 0.0, sigma: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
+        """Fill with numbers of the Cauchy distribution.
+
+        Args:
+            input (Tensor): the input tensor.
+            median (float): Default: `0.0`.
+            sigma (float): Default: `1.0`.
+            generator (Generator, optional): the source of random numbers; None means the default one of the device.
+
+        Returns:
+            Tensor
+        """
+    def ccol_indices(self) -> Tensor:
+        """Where in the values each column begins, and where the last ends.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def cdouble(self, *, memory_format: Any = None) -> Tensor:
+        """The tensor as torch.complex128.
+
+        Args:
+            input (Tensor): the input tensor.
+            memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
+
+        Returns:
+            Tensor
+        """
+    def ceil(self, *, out: Tensor | None = None) -> Tensor:
+        """Rounded up.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def ceil_(self) -> Tensor:
+        """In-place form of `ceil`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def cfloat(self, *, memory_format: Any = None) -> Tensor:
+        """The tensor as torch.complex64.
+
+        Args:
+            input (Tensor): the input tensor.
+            memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
+
+        Returns:
+            Tensor
+        """
+    def chalf(self, *, memory_format: Any = None) -> Tensor:
+        """The tensor as torch.complex32.
+
+        Args:
+            input (Tensor): the input tensor.
+            memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
+
+        Returns:
+            Tensor
+        """
+    def char(self, *, memory_format: Any = None) -> Tensor:
+        """The tensor as torch.int8.
+
+        Args:
+            input (Tensor): the input tensor.
+            memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
+
+        Returns:
+            Tensor
+        """
+    def cholesky(self, upper: _bool = False, *, out: Any = None) -> Tensor:
+        """The Cholesky factor of a positive-definite matrix, or of each one in a batch.
+
+        Args:
+            input (Tensor): the input tensor.
+            upper (bool): True works with upper triangular matrices, False with lower ones. Default: `False`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def cholesky_inverse(self, upper: _bool = False, *, out: Any = None) -> Tensor:
+        """The inverse of A, where L is the Cholesky factor of A.
+
+        Args:
+            input (Tensor): the input tensor.
+            upper (bool): True works with upper triangular matrices, False with lower ones. Default: `False`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def cholesky_solve(self, input2: Tensor, upper: _bool = False, *, out: Any = None) -> Tensor:
+        """The solution X of A X = B, where L is the Cholesky factor of A.
+
+        Args:
+            input (Tensor): the input tensor.
+            input2 (Tensor): the second input tensor.
+            upper (bool): True works with upper triangular matrices, False with lower ones. Default: `False`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+        """At most `chunks` parts of equal size along `dim` (the last may be smaller); they share memory.
+
+        Args:
+            input (Tensor): the input tensor.
+            chunks (int): how many parts to make; there may be fewer.
+            dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
+
+        Returns:
+            tuple[Tensor, ...]
+        """
+    def clamp(self, min: _Operand | None = None, max: _Operand | None = None, *, out: Any = None) -> Tensor:
+        """Elements below `min` raised to it, elements above `max` lowered to it.
+
+        Args:
+            input (Tensor): the input tensor.
+            min (Number or Tensor, optional): the lower bound; None means none.
+            max (Number or Tensor, optional): the upper bound; None means none.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def clamp_(self, min: _Operand | None = None, max: _Operand | None = None) -> Tensor:
+        """In-place form of `clamp`.
+
+        Args:
+            input (Tensor): the input tensor.
+            min (Number or Tensor, optional): the lower bound; None means none.
+            max (Number or Tensor, optional): the upper bound; None means none.
+
+        Returns:
+            Tensor
+        """
+    def clamp_max(self, max: _Operand, *, out: Any = None) -> Tensor:
+        """Elements above `max` lowered to it.
+
+        Args:
+            input (Tensor): the input tensor.
+            max (Tensor or Number): the upper bound; None means none.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def clamp_max_(self, max: _Operand) -> Tensor:
+        """In-place form of `clamp_max`.
+
+        Args:
+            input (Tensor): the input tensor.
+            max (Tensor or Number): the upper bound; None means none.
+
+        Returns:
+            Tensor
+        """
+    def clamp_min(self, min: _Operand, *, out: Any = None) -> Tensor:
+        """Elements below `min` raised to it.
+
+        Args:
+            input (Tensor): the input tensor.
+            min (Tensor or Number): the lower bound; None means none.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def clamp_min_(self, min: _Operand) -> Tensor:
+        """In-place form of `clamp_min`.
+
+        Args:
+            input (Tensor): the input tensor.
+            min (Tensor or Number): the lower bound; None means none.
+
+        Returns:
+            Tensor
+        """
+    def clip(self, min: _Operand | None = None, max: _Operand | None = None, *, out: Any = None) -> Tensor:
+        """Elements below `min` raised to it, elements above `max` lowered to it.
+
+        Args:
+            input (Tensor): the input tensor.
+            min (Number or Tensor, optional): the lower bound; None means none.
+            max (Number or Tensor, optional): the upper bound; None means none.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def clip_(self, min: _Operand | None = None, max: _Operand | None = None) -> Tensor:
+        """In-place form of `clamp`.
+
+        Args:
+            input (Tensor): the input tensor.
+            min (Number or Tensor, optional): the lower bound; None means none.
+            max (Number or Tensor, optional): the upper bound; None means none.
+
+        Returns:
+            Tensor
+        """
+    def clone(self, *, memory_format: Any = None) -> Tensor:
+        """A copy with its own memory, connected in the graph.
+
+        Args:
+            input (Tensor): the input tensor.
+            memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
+
+        Returns:
+            Tensor
+
+        Example:
+            >>> flambeau.tensor([1, 2]).clone()
+            tensor([1, 2])
+        """
+    def coalesce(self) -> Tensor:
+        """The same tensor with sorted coordinates, each there once; itself if it is that already.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def col_indices(self) -> Tensor:
+        """The column of each value of a matrix by rows.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def conj(self) -> Tensor:
+        """The complex conjugate of a complex tensor, as a view on its memory; a real tensor itself.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+
+        Example:
+            >>> a = flambeau.tensor([1 + 2j])
+            >>> b = a.conj()
+            >>> a.mul_(2)
+            tensor([2.+4.j])
+            >>> b
+            tensor([2.-4.j])
+        """
+    def conj_physical(self, *, out: Any = None) -> Tensor:
+        """The complex conjugate in memory of its own; a real tensor itself.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def conj_physical_(self) -> Tensor:
+        """Conjugate every element in place.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def const_data_ptr(self) -> _int:
+        """The address of the first element.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            int
+        """
+    def contiguous(self, memory_format: Any = ...) -> Tensor:
+        """The tensor itself if it is contiguous, else a contiguous copy.
+
+        Args:
+            input (Tensor): the input tensor.
+            memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's. Default: `torch.contiguous_format`.
+
+        Returns:
+            Tensor
+        """
+    def copy_(self, other: Tensor, non_blocking: _bool = False) -> Tensor:
+        """Overwrite the elements with those of `other`, which is converted and broadcast.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor): the second operand; its shape and `input`'s are broadcast together.
+            non_blocking (bool): whether a copy between host and device may run beside other work. Default: `False`.
+
+        Returns:
+            Tensor
+        """
+    def copysign(self, other: _Operand, *, out: Any = None) -> Tensor:
+        """The size of `input` with the sign of `other`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def copysign_(self, other: _Operand) -> Tensor:
+        """In-place form of `copysign`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
+    def corrcoef(self) -> Tensor:
+        """The correlation coefficients of the variables in the rows of `input`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def cos(self, *, out: Tensor | None = None) -> Tensor:
+        """Cosine.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def cos_(self) -> Tensor:
+        """In-place form of `cos`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def cosh(self, *, out: Tensor | None = None) -> Tensor:
+        """Hyperbolic cosine.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def cosh_(self) -> Tensor:
+        """In-place form of `cosh`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def count_nonzero(self, *dim: Any) -> Tensor:
+        """How many elements are not zero.
+
+        Args:
+            input (Tensor): the input tensor.
+            *dim: the dimension to work along; negative numbers count from the last one.
+
+        Returns:
+            Tensor
+        """
+    def cov(self, *, correction: _int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
+        """The covariances of the variables in the rows of `input`, whose columns are observations.
+
+        Args:
+            input (Tensor): the input tensor.
+            correction (int): the divisor is the number of elements minus this; 1 gives the unbiased estimate. Default: `1`.
+            fweights (Tensor, optional): how often each observation occurs, as integers.
+            aweights (Tensor, optional): the relative weight of each observation.
+
+        Returns:
+            Tensor
+        """
+    def cpu(self, memory_format: Any = ...) -> Tensor:
+        """The tensor on the CPU.
+
+        Args:
+            input (Tensor): the input tensor.
+            memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's. Default: `torch.preserve_format`.
+
+        Returns:
+            Tensor
+        """
+    def cross(self, other: Tensor, dim: _int | None = None, *, out: Any = None) -> Tensor:
+        """The cross product along `dim`; without it along the first dimension of size 3.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor): the second operand; its shape and `input`'s are broadcast together.
+            dim (int, optional): the dimension to work along; None works on all elements as one sequence.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def crow_indices(self) -> Tensor:
+        """Where in the values each row begins, and where the last ends.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def cuda(self, device: Any = None, non_blocking: _bool = False, memory_format: Any = ...) -> Tensor:
+        """The tensor on a CUDA device.
+
+        Args:
+            input (Tensor): the input tensor.
+            device (device, optional): where the result lies; None means the current default device.
+            non_blocking (bool): whether a copy between host and device may run beside other work. Default: `False`.
+            memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's. Default: `torch.preserve_format`.
+
+        Returns:
+            Tensor
+        """
+    def cummax(self, dim: _int, *, out: Any = None) -> Any:
+        """Running maximum along `dim`, with the index of each.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Any
+        """
+    def cummin(self, dim: _int, *, out: Any = None) -> Any:
+        """Running minimum along `dim`, with the index of each.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Any
+        """
+    def cumprod(self, dim: _int, *, dtype: Any = None, out: Any = None) -> Tensor:
+        """Running product along `dim`.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one.
+            dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def cumprod_(self, dim: _int, *, dtype: Any = None) -> Tensor:
+        """In-place form of `cumprod`.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one.
+            dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+
+        Returns:
+            Tensor
+        """
+    def cumsum(self, dim: _int, *, dtype: Any = None, out: Any = None) -> Tensor:
+        """Running sum along `dim`.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one.
+            dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+
+        Example:
+            >>> flambeau.tensor([1, 2, 3]).cumsum(0)
+            tensor([1, 3, 6])
+        """
+    def cumsum_(self, dim: _int, *, dtype: Any = None) -> Tensor:
+        """In-place form of `cumsum`.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one.
+            dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+
+        Returns:
+            Tensor
+        """
+    def deg2rad(self, *, out: Tensor | None = None) -> Tensor:
+        """Degrees to radians.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def deg2rad_(self) -> Tensor:
+        """In-place form of `deg2rad`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def dense_dim(self) -> _int:
+        """How many dimensions are dense.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            int
+        """
+    def dequantize(self) -> Any:
+        """The floats for which codes stand; a tensor that is not quantized in float32.
+
+        Args:
+            input (Tensor or Sequence[Tensor]): the input tensor.
+
+        Returns:
+            Any
+
+        Example:
+            >>> codes = flambeau.tensor([0, 3], dtype=flambeau.uint8)
+            >>> flambeau._make_per_tensor_quantized_tensor(codes, 0.5, 1).dequantize()
+            tensor([-0.5000,  1.0000])
+        """
+    def det(self) -> Tensor:
+        """The determinant of a square matrix, or of each one in a batch.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+
+        Example:
+            >>> flambeau.det(flambeau.tensor([[2.0, 0.0], [0.0, 3.0]]))
+            tensor(6.)
+        """
+    def detach(self) -> Tensor:
+        """The same memory outside the graph; in-place changes of one are seen, and counted, by the other.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def detach_(self) -> Tensor:
+        """Take the tensor out of the graph: it becomes a leaf that needs no gradient.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def diag(self, diagonal: _int = 0, *, out: Any = None) -> Tensor:
+        """The diagonal of a matrix, or the matrix with a vector as its diagonal.
+
+        Args:
+            input (Tensor): the input tensor.
+            diagonal (int): which diagonal: 0 is the main one, positive numbers lie above it, negative ones below it. Default: `0`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def diag_embed(self, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
+        """Matrices with the last dimension of `input` as diagonal and zeros elsewhere.
+
+        Args:
+            input (Tensor): the input tensor.
+            offset (int): which diagonal: 0 is the main one, positive numbers lie above it, negative ones below it. Default: `0`.
+            dim1 (int): the first of the two dimensions. Default: `-2`.
+            dim2 (int): the second of the two dimensions. Default: `-1`.
+
+        Returns:
+            Tensor
+        """
+    def diagflat(self, offset: _int = 0) -> Tensor:
+        """The matrix with the elements of `input` as its diagonal.
+
+        Args:
+            input (Tensor): the input tensor.
+            offset (int): which diagonal: 0 is the main one, positive numbers lie above it, negative ones below it. Default: `0`.
+
+        Returns:
+            Tensor
+        """
+    def diagonal(self, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
+        """The diagonal of the matrices in `dim1` and `dim2`, as the last dimension; shares memory.
+
+        Args:
+            input (Tensor): the input tensor.
+            offset (int): which diagonal: 0 is the main one, positive numbers lie above it, negative ones below it. Default: `0`.
+            dim1 (int): the first of the two dimensions. Default: `0`.
+            dim2 (int): the second of the two dimensions. Default: `1`.
+
+        Returns:
+            Tensor
+        """
+    def diagonal_scatter(self, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
+        """A copy of `input` with `src` on its diagonal.
+
+        Args:
+            input (Tensor): the input tensor.
+            src (Tensor): the values to write.
+            offset (int): which diagonal: 0 is the main one, positive numbers lie above it, negative ones below it. Default: `0`.
+            dim1 (int): the first of the two dimensions. Default: `0`.
+            dim2 (int): the second of the two dimensions. Default: `1`.
+
+        Returns:
+            Tensor
+        """
+    def diff(self, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *, out: Any = None) -> Tensor:
+        """Differences of neighbours along `dim`, `n` times over.
+
+        Args:
+            input (Tensor): the input tensor.
+            n (int): a count: of rows, of repetitions, or the exponent, as the description above says. Default: `1`.
+            dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
+            prepend (Tensor, optional): values in front of `input` along `dim`.
+            append (Tensor, optional): values behind `input` along `dim`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def digamma(self, *, out: Tensor | None = None) -> Tensor:
+        """The derivative of `lgamma`.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def digamma_(self) -> Tensor:
+        """In-place form of `digamma`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def dim_order(self, ambiguity_check: Any = False) -> tuple[_int, ...]:
+        """The dimensions in the order in which memory runs through them, the slowest first.
+
+        Args:
+            input (Tensor): the input tensor.
+            ambiguity_check: Default: `False`.
+
+        Returns:
+            tuple[int, ...]
+        """
+    def dist(self, other: Tensor, p: Any = 2) -> Tensor:
+        """The `p`-norm of `input - other`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor): the second operand; its shape and `input`'s are broadcast together.
+            p (float): the order of the norm. Default: `2`.
+
+        Returns:
+            Tensor
+        """
+    def div(self, other: _Operand, *, rounding_mode: str | None = None, out: Any = None) -> Tensor:
+        """Quotient; `rounding_mode` "trunc" or "floor" rounds it.
+
+        Args:
+            input (Tensor or Number): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            rounding_mode (str, optional): None divides exactly, "trunc" rounds towards zero, "floor" rounds down.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def div_(self, other: _Operand, *, rounding_mode: str | None = None) -> Tensor:
+        """In-place form of `div`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            rounding_mode (str, optional): None divides exactly, "trunc" rounds towards zero, "floor" rounds down.
+
+        Returns:
+            Tensor
+        """
+    def divide(self, other: _Operand, *, rounding_mode: str | None = None, out: Any = None) -> Tensor:
+        """Quotient; `rounding_mode` "trunc" or "floor" rounds it.
+
+        Args:
+            input (Tensor or Number): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            rounding_mode (str, optional): None divides exactly, "trunc" rounds towards zero, "floor" rounds down.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def divide_(self, other: _Operand, *, rounding_mode: str | None = None) -> Tensor:
+        """In-place form of `div`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            rounding_mode (str, optional): None divides exactly, "trunc" rounds towards zero, "floor" rounds down.
+
+        Returns:
+            Tensor
+        """
+    def dot(self, tensor: Tensor, *, out: Any = None) -> Tensor:
+        """The dot product of two vectors.
+
+        Args:
+            input (Tensor): the input tensor.
+            tensor (Tensor): the tensor to work on.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def double(self, *, memory_format: Any = None) -> Tensor:
+        """The tensor as torch.float64.
+
+        Args:
+            input (Tensor): the input tensor.
+            memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
+
+        Returns:
+            Tensor
+        """
+    def dsplit(self, *indices: Any) -> tuple[Tensor, ...]:
+        """`input` cut along its third dimension.
+
+        Args:
+            input (Tensor): the input tensor.
+            *indices: the positions, as integers.
+
+        Returns:
+            tuple[Tensor, ...]
+        """
+    def eig(self, *args: Any, **kwargs: Any) -> Any:
+        """Removed from PyTorch: `torch.linalg` has its successor.
+
+        Args:
+            self (Tensor): the tensor.
+            *args: further positional arguments.
+            **kwargs: further keyword arguments.
+
+        Returns:
+            NoReturn
+        """
+    def eq(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """Elementwise `input == other`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def eq_(self, other: Any) -> Tensor:
+        """In-place form of `eq`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
+    def equal(self, other: Tensor) -> _bool:
+        """Whether two tensors have the same shape and elements.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            bool
+        """
+    def erf(self, *, out: Tensor | None = None) -> Tensor:
+        """The error function.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def erf_(self) -> Tensor:
+        """In-place form of `erf`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def erfc(self, *, out: Tensor | None = None) -> Tensor:
+        """1 - erf(input).
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def erfc_(self) -> Tensor:
+        """In-place form of `erfc`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def erfinv(self, *, out: Tensor | None = None) -> Tensor:
+        """The inverse of `erf`.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def erfinv_(self) -> Tensor:
+        """In-place form of `erfinv`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def exp(self, *, out: Tensor | None = None) -> Tensor:
+        """e ** input.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def exp2(self, *, out: Tensor | None = None) -> Tensor:
+        """2 ** input.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def exp2_(self) -> Tensor:
+        """In-place form of `exp2`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def exp_(self) -> Tensor:
+        """In-place form of `exp`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def expand(self, size: Any, *more: _int, implicit: _bool = False) -> Tensor:
+        """A view with dimensions of size 1 stretched; -1 keeps a size.
+
+        Args:
+            input (Tensor): the input tensor.
+            size (int...): the shape of the result, as separate integers or as one tuple.
+            *more: the remaining sizes or dimensions, where they are not given as one tuple.
+            implicit (bool): not used; it exists because PyTorch's signature has it. Default: `False`.
+
+        Returns:
+            Tensor
+        """
+    def expand_as(self, other: Tensor) -> Tensor:
+        """`input` stretched to the shape of `other`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
+    def expm1(self, *, out: Tensor | None = None) -> Tensor:
+        """e ** input - 1, accurate near 0.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def expm1_(self) -> Tensor:
+        """In-place form of `expm1`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def exponential_(self, lambd: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
+        """Fill with exponentially distributed numbers of rate `lambd`.
+
+        Args:
+            input (Tensor): the input tensor.
+            lambd (float): values from -lambd to lambd become zero. Default: `1.0`.
+            generator (Generator, optional): the source of random numbers; None means the default one of the device.
+
+        Returns:
+            Tensor
+        """
+    def fill_(self, value: Any) -> Tensor:
+        """Set every element to `value`, a number or a 0-d tensor.
+
+        Args:
+            input (Tensor): the input tensor.
+            value (Number): the value to write, or the factor of the product.
+
+        Returns:
+            Tensor
+        """
+    def fill_diagonal_(self, fill_value: Any, wrap: _bool = False) -> Tensor:
+        """Set the elements whose indices are all equal; with `wrap` the diagonal of a tall matrix starts anew below.
+
+        Args:
+            input (Tensor): the input tensor.
+            fill_value (Number): the value of every element.
+            wrap (bool): Default: `False`.
+
+        Returns:
+            Tensor
+        """
+    def fix(self, *, out: Tensor | None = None) -> Tensor:
+        """Rounded towards zero.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def fix_(self) -> Tensor:
+        """In-place form of `trunc`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
+        """The dimensions from `start_dim` to `end_dim` as one: a view where the strides allow it.
+
+        Args:
+            input (Tensor): the input tensor.
+            start_dim (int): the first dimension that is flattened. Default: `0`.
+            end_dim (int): the last dimension that is flattened. Default: `-1`.
+
+        Returns:
+            Tensor
+        """
+    def flip(self, dims: Any, *more: _int) -> Tensor:
+        """`input` with the order along `dims` reversed, in memory of its own.
+
+        Args:
+            input (Tensor): the input tensor.
+            dims (tuple of ints): the dimensions to work along; negative numbers count from the last one.
+            *more: the remaining sizes or dimensions, where they are not given as one tuple.
+
+        Returns:
+            Tensor
+        """
+    def fliplr(self) -> Tensor:
+        """`input` with its second dimension reversed.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def flipud(self) -> Tensor:
+        """`input` with its first dimension reversed.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def float(self, *, memory_format: Any = None) -> Tensor:
+        """The tensor as torch.float32.
+
+        Args:
+            input (Tensor): the input tensor.
+            memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
+
+        Returns:
+            Tensor
+        """
+    def float_power(self, exponent: _Operand, *, out: Any = None) -> Tensor:
+        """`input ** exponent` in double precision.
+
+        Args:
+            input (Tensor or Number): the input tensor.
+            exponent (Tensor or Number): the exponent.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def float_power_(self, exponent: _Operand) -> Tensor:
+        """In-place form of `float_power`: the tensor must be of double precision already.
+
+        Args:
+            input (Tensor): the input tensor.
+            exponent (Tensor or Number): the exponent.
+
+        Returns:
+            Tensor
+        """
+    def floor(self, *, out: Tensor | None = None) -> Tensor:
+        """Rounded down.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def floor_(self) -> Tensor:
+        """In-place form of `floor`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def floor_divide(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """Quotient rounded down.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def floor_divide_(self, other: Any) -> Tensor:
+        """In-place form of `floor_divide`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
+    def fmax(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """The larger of two elements, or the one that is not NaN.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def fmin(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """The smaller of two elements, or the one that is not NaN.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def fmod(self, other: _Operand, *, out: Any = None) -> Tensor:
+        """What is left of the division rounded towards zero: it has the sign of `input`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def fmod_(self, other: _Operand) -> Tensor:
+        """In-place form of `fmod`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
+    def frac(self, *, out: Tensor | None = None) -> Tensor:
+        """The part after the decimal point, with the sign of `input`.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def frac_(self) -> Tensor:
+        """In-place form of `frac`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def frexp(self, *, out: Any = None) -> Any:
+        """Mantissas, of size 1/2 to 1, and integer exponents: mantissa * 2 ** exponent is `input`.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Any
+
+        Example:
+            >>> flambeau.frexp(flambeau.tensor([3.0])).mantissa
+            tensor([0.7500])
+        """
+    def frobenius_norm(self, dim: Any, keepdim: _bool = False, *, out: Any = None) -> Tensor:
+        """The square root of the sum of squares, along dimensions or of all elements.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one.
+            keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def gather(self, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Any = None) -> Tensor:
+        """Elements of `input` at the positions `index` along `dim`; the result has the shape of `index`.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one.
+            index (Tensor): positions along `dim`, as integers.
+            sparse_grad (bool): whether the gradient of `input` is a sparse tensor. Default: `False`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+
+        Example:
+            >>> flambeau.gather(flambeau.tensor([[1, 2], [3, 4]]), 1, flambeau.tensor([[0, 0], [1, 0]]))
+            tensor([[1, 1],
+                    [4, 3]])
+        """
+    def gcd(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """Greatest common divisor.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def gcd_(self, other: Any) -> Tensor:
+        """In-place form of `gcd`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
+    def ge(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """Elementwise `input >= other`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def ge_(self, other: Any) -> Tensor:
+        """In-place form of `ge`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
+    def geometric_(self, p: _float, *, generator: Generator | None = None) -> Tensor:
+        """Fill with the numbers of trials up to a first success of probability `p`.
+
+        Args:
+            input (Tensor): the input tensor.
+            p (float): the order of the norm; for dropout, the probability of a zero.
+            generator (Generator, optional): the source of random numbers; None means the default one of the device.
+
+        Returns:
+            Tensor
+        """
+    def geqrf(self, *, out: Any = None) -> Any:
+        """The QR decomposition as LAPACK leaves it: R above, reflectors below the diagonal, and their factors `tau`.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Any
+        """
+    def ger(self, vec2: Tensor, *, out: Any = None) -> Tensor:
+        """The outer product of two vectors.
+
+        Args:
+            input (Tensor): the input tensor.
+            vec2 (Tensor): the second vector of the outer product.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
     @property
     def grad_dtype(self) -> Any: ...
-    def greater(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-    def greater_(self, other: Any) -> Tensor: ...
-    def greater_equal(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-    def greater_equal_(self, other: Any) -> Tensor: ...
-    def gt(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-    def gt_(self, other: Any) -> Tensor: ...
-    def half(self, *, memory_format: Any = None) -> Tensor: ...
-    def hardshrink(self, lambd: _float = 0.5, *, out: Any = None) -> Tensor: ...
-    def hash_tensor(self, dim: Any = ..., *, keepdim: _bool = False, mode: _int = 0, out: Any = None) -> Tensor: ...
-    def heaviside(self, values: Tensor, *, out: Any = None) -> Tensor: ...
-    def heaviside_(self, values: Tensor) -> Tensor: ...
-    def histc(self, bins: _int = 100, min: Any = 0, max: Any = 0, *, out: Any = None) -> Tensor: ...
-    def histogram(self, bins: Any = 100, *, range: Any = None, weight: Tensor | None = None, density: _bool = False, out: Any = None) -> Any: ...
-    def hsplit(self, *indices: Any) -> tuple[Tensor, ...]: ...
-    def hypot(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-    def hypot_(self, other: Any) -> Tensor: ...
-    def i0(self, *, out: Tensor | None = None) -> Tensor: ...
-    def i0_(self) -> Tensor: ...
-    def igamma(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-    def igamma_(self, other: Any) -> Tensor: ...
-    def igammac(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-    def igammac_(self, other: Any) -> Tensor: ...
+    def greater(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """Elementwise `input > other`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def greater_(self, other: Any) -> Tensor:
+        """In-place form of `gt`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
+    def greater_equal(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """Elementwise `input >= other`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def greater_equal_(self, other: Any) -> Tensor:
+        """In-place form of `ge`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
+    def gt(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """Elementwise `input > other`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def gt_(self, other: Any) -> Tensor:
+        """In-place form of `gt`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
+    def half(self, *, memory_format: Any = None) -> Tensor:
+        """The tensor as torch.float16.
+
+        Args:
+            input (Tensor): the input tensor.
+            memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
+
+        Returns:
+            Tensor
+        """
+    def hardshrink(self, lambd: _float = 0.5, *, out: Any = None) -> Tensor:
+        """0 within [-lambd, lambd], elsewhere `input`.
+
+        Args:
+            input (Tensor): the input tensor.
+            lambd (float): values from -lambd to lambd become zero. Default: `0.5`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def hash_tensor(self, dim: Any = ..., *, keepdim: _bool = False, mode: _int = 0, out: Any = None) -> Tensor:
+        """The exclusive or of the elements' bits, as float64 or int64, of all or along `dim`; `mode` is 0.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int or tuple of ints, optional): what to reduce; None reduces all. Default: `()`.
+            keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+            mode (int): the variant of the function; see the description above. Default: `0`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def heaviside(self, values: Tensor, *, out: Any = None) -> Tensor:
+        """0 below zero, 1 above it, and `values` at zero.
+
+        Args:
+            input (Tensor): the input tensor.
+            values (Tensor): the results where `input` is zero.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def heaviside_(self, values: Tensor) -> Tensor:
+        """In-place form of `heaviside`.
+
+        Args:
+            input (Tensor): the input tensor.
+            values (Tensor): the results where `input` is zero.
+
+        Returns:
+            Tensor
+        """
+    def histc(self, bins: _int = 100, min: Any = 0, max: Any = 0, *, out: Any = None) -> Tensor:
+        """How many elements fall into each of `bins` equal parts of the range; equal bounds mean the data's own.
+
+        Args:
+            input (Tensor): the input tensor.
+            bins (int): the number of bins, or their edges. Default: `100`.
+            min (Number): the lower end of the range; with both ends 0 the range is that of the data. Default: `0`.
+            max (Number): the upper end of the range; with both ends 0 the range is that of the data. Default: `0`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def histogram(self, bins: Any = 100, *, range: Any = None, weight: Tensor | None = None, density: _bool = False, out: Any = None) -> Any:
+        """How many elements fall between neighbours of the bin edges, and the edges; `bins` is their number or they.
+
+        Args:
+            input (Tensor): the input tensor.
+            bins (int or sequence): the number of bins, or their edges. Default: `100`.
+            range (tuple of floats, optional): the lower and upper end of each dimension's bins.
+            weight (Tensor): the weights of the layer, or one factor for each class or element.
+            density (bool): whether counts are divided so that the histogram's integral is 1. Default: `False`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Any
+        """
+    def hsplit(self, *indices: Any) -> tuple[Tensor, ...]:
+        """`input` cut along its second dimension, or the only one it has.
+
+        Args:
+            input (Tensor): the input tensor.
+            *indices: the positions, as integers.
+
+        Returns:
+            tuple[Tensor, ...]
+        """
+    def hypot(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """The length of the vector (input, other).
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def hypot_(self, other: Any) -> Tensor:
+        """In-place form of `hypot`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
+    def i0(self, *, out: Tensor | None = None) -> Tensor:
+        """Modified Bessel function of order 0.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def i0_(self) -> Tensor:
+        """In-place form of `i0`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def igamma(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """The regularised lower incomplete gamma function of order `input` at `other`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def igamma_(self, other: Any) -> Tensor:
+        """In-place form of `igamma`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
+    def igammac(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """The regularised upper incomplete gamma function of order `input` at `other`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def igammac_(self, other: Any) -> Tensor:
+        """In-place form of `igammac`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
     @property
     def imag(self) -> Tensor: ...
-    def index_add(self, dim: _int, index: Tensor, source: Tensor, *, alpha: Any = 1, out: Any = None) -> Tensor: ...
-    def index_add_(self, dim: _int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Any: ...
-    def index_copy(self, dim: _int, index: Tensor, source: Tensor, *, out: Any = None) -> Tensor: ...
-    def index_copy_(self, dim: _int, index: Tensor, source: Tensor) -> Any: ...
-    def index_fill(self, dim: _int, index: Tensor, value: Any) -> Tensor: ...
-    def index_fill_(self, dim: _int, index: Tensor, value: Any) -> Tensor: ...
-    def index_put(self, indices: Any, values: Tensor, accumulate: _bool = False) -> Tensor: ...
-    def index_put_(self, indices: Any, values: Tensor, accumulate: _bool = False) -> Any: ...
-    def index_reduce(self, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True, out: Any = None) -> Tensor: ...
-    def index_reduce_(self, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True) -> Any: ...
-    def index_select(self, dim: _int, index: Tensor, *, out: Any = None) -> Tensor: ...
-    def indices(self) -> Tensor: ...
-    def inner(self, other: Tensor, *, out: Any = None) -> Tensor: ...
-    def int(self, *, memory_format: Any = None) -> Tensor: ...
-    def int_repr(self) -> Tensor: ...
-    def inverse(self, *, out: Any = None) -> Tensor: ...
-    def ipu(self, *args: Any, **kwargs: Any) -> Any: ...
-    def is_coalesced(self) -> _bool: ...
-    def is_complex(self) -> _bool: ...
-    def is_conj(self) -> _bool: ...
-    def is_contiguous(self, memory_format: Any = ...) -> _bool: ...
-    def is_distributed(self) -> _bool: ...
-    def is_floating_point(self) -> _bool: ...
-    def is_neg(self) -> _bool: ...
-    def is_nonzero(self) -> _bool: ...
-    def is_pinned(self, device: Any = None) -> _bool: ...
-    def is_same_size(self, other: Tensor) -> _bool: ...
-    def is_set_to(self, tensor: Tensor) -> _bool: ...
-    def is_shared(self) -> _bool: ...
-    def is_signed(self) -> _bool: ...
-    def isclose(self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> Tensor: ...
-    def isfinite(self) -> Tensor: ...
-    def isinf(self) -> Tensor: ...
-    def isnan(self) -> Tensor: ...
-    def isneginf(self, *, out: Tensor | None = None) -> Tensor: ...
-    def isposinf(self, *, out: Tensor | None = None) -> Tensor: ...
-    def isreal(self) -> Tensor: ...
-    def istft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: _int | None = None, return_complex: _bool = False) -> Tensor: ...
-    def item(self) -> Any: ...
-    def kron(self, other: Tensor, *, out: Any = None) -> Tensor: ...
-    def kthvalue(self, k: _int, dim: _int = -1, keepdim: _bool = False, *, out: Any = None) -> Any: ...
-    def lcm(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-    def lcm_(self, other: Any) -> Tensor: ...
-    def ldexp(self, other: Tensor, *, out: Any = None) -> Tensor: ...
-    def ldexp_(self, other: Tensor) -> Tensor: ...
-    def le(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-    def le_(self, other: Any) -> Tensor: ...
-    def lerp(self, end: Tensor, weight: _Operand, *, out: Any = None) -> Tensor: ...
-    def lerp_(self, end: Tensor, weight: _Operand) -> Tensor: ...
-    def less(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-    def less_(self, other: Any) -> Tensor: ...
-    def less_equal(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-    def less_equal_(self, other: Any) -> Tensor: ...
-    def lgamma(self, *, out: Tensor | None = None) -> Tensor: ...
-    def lgamma_(self) -> Tensor: ...
-    def log(self, *, out: Tensor | None = None) -> Tensor: ...
-    def log10(self, *, out: Tensor | None = None) -> Tensor: ...
-    def log10_(self) -> Tensor: ...
-    def log1p(self, *, out: Tensor | None = None) -> Tensor: ...
-    def log1p_(self) -> Tensor: ...
-    def log2(self, *, out: Tensor | None = None) -> Tensor: ...
-    def log2_(self) -> Tensor: ...
-    def log_(self) -> Tensor: ...
-    def log_normal_(self, mean: _float = 1.0, std: _float = 2.0, *, generator: Generator | None = None) -> Tensor: ...
-    def log_softmax(self, dim: _int, dtype: Any = None, *, out: Any = None) -> Tensor: ...
-    def logaddexp(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-    def logaddexp2(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-    def logcumsumexp(self, dim: _int, *, out: Any = None) -> Tensor: ...
-    def logdet(self) -> Tensor: ...
-    def logical_and(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-    def logical_and_(self, other: Any) -> Tensor: ...
-    def logical_not(self, *, out: Tensor | None = None) -> Tensor: ...
-    def logical_not_(self) -> Tensor: ...
-    def logical_or(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-    def logical_or_(self, other: Any) -> Tensor: ...
-    def logical_xor(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-    def logical_xor_(self, other: Any) -> Tensor: ...
-    def logit(self, eps: _float | None = None, *, out: Any = None) -> Tensor: ...
-    def logit_(self, eps: _float | None = None) -> Tensor: ...
-    def logsumexp(self, dim: Any, keepdim: _bool = False, *, out: Any = None) -> Tensor: ...
-    def long(self, *, memory_format: Any = None) -> Tensor: ...
-    def lstsq(self, *args: Any, **kwargs: Any) -> Any: ...
-    def lt(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-    def lt_(self, other: Any) -> Tensor: ...
-    def lu(self, pivot: _bool = True, get_infos: _bool = False, out: Any = None) -> Any: ...
-    def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = None) -> Tensor: ...
+    def index_add(self, dim: _int, index: Tensor, source: Tensor, *, alpha: Any = 1, out: Any = None) -> Tensor:
+        """A copy of `input` with `alpha * source` added to the slices `index` along `dim`.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one.
+            index (Tensor): positions along `dim`, as integers.
+            source (Tensor): the values to write or to add.
+            alpha (Number): the factor of the second operand or of the product. Default: `1`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def index_add_(self, dim: _int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Any:
+        """In-place form of `index_add`.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one.
+            index (Tensor): positions along `dim`, as integers.
+            source (Tensor): the values to write or to add.
+            alpha (Number): the factor of the second operand or of the product. Default: `1`.
+
+        Returns:
+            tuple[Any, ...]
+        """
+    def index_copy(self, dim: _int, index: Tensor, source: Tensor, *, out: Any = None) -> Tensor:
+        """A copy of `input` with `source` in the slices `index` along `dim`.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one.
+            index (Tensor): positions along `dim`, as integers.
+            source (Tensor): the values to write or to add.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def index_copy_(self, dim: _int, index: Tensor, source: Tensor) -> Any:
+        """In-place form of `index_copy`.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one.
+            index (Tensor): positions along `dim`, as integers.
+            source (Tensor): the values to write or to add.
+
+        Returns:
+            tuple[Any, ...]
+        """
+    def index_fill(self, dim: _int, index: Tensor, value: Any) -> Tensor:
+        """A copy of `input` with the slices `index` along `dim` set to `value`.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one.
+            index (Tensor): positions along `dim`, as integers.
+            value (Number): the value to write, or the factor of the product.
+
+        Returns:
+            Tensor
+        """
+    def index_fill_(self, dim: _int, index: Tensor, value: Any) -> Tensor:
+        """In-place form of `index_fill`.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one.
+            index (Tensor): positions along `dim`, as integers.
+            value (Number): the value to write, or the factor of the product.
+
+        Returns:
+            Tensor
+        """
+    def index_put(self, indices: Any, values: Tensor, accumulate: _bool = False) -> Tensor:
+        """A copy of `input` with `values` at the positions that the tensors in `indices` give, or added to them.
+
+        Args:
+            input (Tensor): the input tensor.
+            indices (tuple of Tensors): one index for each dimension, as in `input[indices]`.
+            values (Tensor): the values to write.
+            accumulate (bool): whether values are added to what is there; otherwise they replace it. Default: `False`.
+
+        Returns:
+            Tensor
+        """
+    def index_put_(self, indices: Any, values: Tensor, accumulate: _bool = False) -> Any:
+        """In-place form of `index_put`.
+
+        Args:
+            input (Tensor): the input tensor.
+            indices (tuple of Tensors): one index for each dimension, as in `input[indices]`.
+            values (Tensor): the values to write.
+            accumulate (bool): whether values are added to what is there; otherwise they replace it. Default: `False`.
+
+        Returns:
+            tuple[Any, ...]
+        """
+    def index_reduce(self, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True, out: Any = None) -> Tensor:
+        """A copy of `input` with `source` reduced ("prod", "mean", "amax", "amin") into the slices `index` along `dim`.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one.
+            index (Tensor): positions along `dim`, as integers.
+            source (Tensor): the values to write or to add.
+            reduce (str): how values that meet at one place are combined: "sum", "prod", "mean", "amax" or "amin".
+            include_self (bool): whether the element that is there takes part in the reduction. Default: `True`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def index_reduce_(self, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True) -> Any:
+        """In-place form of `index_reduce`.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one.
+            index (Tensor): positions along `dim`, as integers.
+            source (Tensor): the values to write or to add.
+            reduce (str): how values that meet at one place are combined: "sum", "prod", "mean", "amax" or "amin".
+            include_self (bool): whether the element that is there takes part in the reduction. Default: `True`.
+
+        Returns:
+            tuple[Any, ...]
+        """
+    def index_select(self, dim: _int, index: Tensor, *, out: Any = None) -> Tensor:
+        """The parts of `input` at the positions in the vector `index` along `dim`.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one.
+            index (Tensor): positions along `dim`, as integers.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def indices(self) -> Tensor:
+        """The coordinates of the elements of a coalesced tensor, one in each column.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def inner(self, other: Tensor, *, out: Any = None) -> Tensor:
+        """The dot product of vectors; for tensors, of all pairs of vectors in their last dimensions.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def int(self, *, memory_format: Any = None) -> Tensor:
+        """The tensor as torch.int32.
+
+        Args:
+            input (Tensor): the input tensor.
+            memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
+
+        Returns:
+            Tensor
+        """
+    def int_repr(self) -> Tensor:
+        """The codes of a quantized tensor, as integers; several in a byte where they have less than one.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def inverse(self, *, out: Any = None) -> Tensor:
+        """The inverse of a square matrix, or of each one in a batch.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def ipu(self, *args: Any, **kwargs: Any) -> Any:
+        """PyTorch is not linked with support for ipu devices
+
+        Args:
+            self (Tensor): the tensor.
+            *args: further positional arguments.
+            **kwargs: further keyword arguments.
+
+        Returns:
+            NoReturn
+        """
+    def is_coalesced(self) -> _bool:
+        """Whether the coordinates are known to be sorted, each there once.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            bool
+        """
+    def is_complex(self) -> _bool:
+        """Whether the dtype is a complex one.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            bool
+        """
+    def is_conj(self) -> _bool:
+        """Whether the conjugate of what is in memory is still to be taken.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            bool
+        """
+    def is_contiguous(self, memory_format: Any = ...) -> _bool:
+        """Whether the elements lie in memory one after the other, in row-major order or that of another format.
+
+        Args:
+            input (Tensor): the input tensor.
+            memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's. Default: `torch.contiguous_format`.
+
+        Returns:
+            bool
+        """
+    def is_distributed(self) -> _bool:
+        """Whether a tensor is spread over processes: never.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            bool
+        """
+    def is_floating_point(self) -> _bool:
+        """Whether the dtype is a floating-point one.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            bool
+        """
+    def is_neg(self) -> _bool:
+        """Whether the negative of what is in memory is still to be taken.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            bool
+        """
+    def is_nonzero(self) -> _bool:
+        """Whether the one element is different from zero.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            bool
+        """
+    def is_pinned(self, device: Any = None) -> _bool:
+        """Whether the memory is page-locked for an accelerator.
+
+        Args:
+            input (Tensor): the input tensor.
+            device (device, optional): where the result lies; None means the current default device.
+
+        Returns:
+            bool
+        """
+    def is_same_size(self, other: Tensor) -> _bool:
+        """Whether both tensors have the same shape.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            bool
+        """
+    def is_set_to(self, tensor: Tensor) -> _bool:
+        """Whether both tensors are the same window on the same storage.
+
+        Args:
+            input (Tensor): the input tensor.
+            tensor (Tensor): the tensor to work on.
+
+        Returns:
+            bool
+        """
+    def is_shared(self) -> _bool:
+        """Whether `share_memory_` was called on the tensor's storage.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            bool
+        """
+    def is_signed(self) -> _bool:
+        """Whether the dtype has negative numbers.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            bool
+        """
+    def isclose(self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> Tensor:
+        """Whether `|input - other| <= atol + rtol * |other|`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor): the second operand; its shape and `input`'s are broadcast together.
+            rtol (float): the relative tolerance. Default: `1e-05`.
+            atol (float): the absolute tolerance. Default: `1e-08`.
+            equal_nan (bool): whether two NaN count as equal. Default: `False`.
+
+        Returns:
+            Tensor
+        """
+    def isfinite(self) -> Tensor:
+        """Whether each element is finite.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def isinf(self) -> Tensor:
+        """Whether each element is infinite.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def isnan(self) -> Tensor:
+        """Whether each element is NaN.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def isneginf(self, *, out: Tensor | None = None) -> Tensor:
+        """Whether each element is negative infinity.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def isposinf(self, *, out: Tensor | None = None) -> Tensor:
+        """Whether each element is positive infinity.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def isreal(self) -> Tensor:
+        """Whether each element has no imaginary part.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def istft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: _int | None = None, return_complex: _bool = False) -> Tensor:
+        """The signal whose `stft` is `input`: the windows' inverse transforms, added up where they overlap.
+
+        Args:
+            input (Tensor): the input tensor.
+            n_fft (int): the size of each Fourier transform.
+            hop_length (int, optional): the distance between neighbouring frames; None means a quarter of `n_fft`.
+            win_length (int, optional): the size of the window; None means `n_fft`.
+            window (Tensor, optional): the window; None means ones.
+            center (bool): whether columns are centered first; for signals, whether frames are centered at their time. Default: `True`.
+            normalized (bool): whether results are divided by the square root of the frame's length. Default: `False`.
+            onesided (bool, optional): whether only the half of the spectrum is kept that determines the rest.
+            length (int, optional): the length of the signal; longer results are cut.
+            return_complex (bool): whether the result is complex. Default: `False`.
+
+        Returns:
+            Tensor
+        """
+    def item(self) -> Any:
+        """The one element as a Python number.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Any
+        """
+    def kron(self, other: Tensor, *, out: Any = None) -> Tensor:
+        """The Kronecker product: a copy of `other` for each element of `input`, times this element.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def kthvalue(self, k: _int, dim: _int = -1, keepdim: _bool = False, *, out: Any = None) -> Any:
+        """The `k`-th smallest element along `dim`, and where it is.
+
+        Args:
+            input (Tensor): the input tensor.
+            k (int): how many elements, or which one.
+            dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
+            keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Any
+        """
+    def lcm(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """Least common multiple.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def lcm_(self, other: Any) -> Tensor:
+        """In-place form of `lcm`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
+    def ldexp(self, other: Tensor, *, out: Any = None) -> Tensor:
+        """`input * 2 ** other`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def ldexp_(self, other: Tensor) -> Tensor:
+        """In-place form of `ldexp`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
+    def le(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """Elementwise `input <= other`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def le_(self, other: Any) -> Tensor:
+        """In-place form of `le`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
+    def lerp(self, end: Tensor, weight: _Operand, *, out: Any = None) -> Tensor:
+        """`input + weight * (end - input)`.
+
+        Args:
+            input (Tensor): the input tensor.
+            end (Tensor): the tensor at weight 1.
+            weight (Tensor or Number): 0 gives `input`, 1 gives `end`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def lerp_(self, end: Tensor, weight: _Operand) -> Tensor:
+        """In-place form of `lerp`.
+
+        Args:
+            input (Tensor): the input tensor.
+            end (Tensor): the tensor at weight 1.
+            weight (Tensor or Number): 0 gives `input`, 1 gives `end`.
+
+        Returns:
+            Tensor
+        """
+    def less(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """Elementwise `input < other`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def less_(self, other: Any) -> Tensor:
+        """In-place form of `lt`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
+    def less_equal(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """Elementwise `input <= other`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def less_equal_(self, other: Any) -> Tensor:
+        """In-place form of `le`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
+    def lgamma(self, *, out: Tensor | None = None) -> Tensor:
+        """The logarithm of the absolute value of the gamma function.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def lgamma_(self) -> Tensor:
+        """In-place form of `lgamma`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def log(self, *, out: Tensor | None = None) -> Tensor:
+        """Natural logarithm.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def log10(self, *, out: Tensor | None = None) -> Tensor:
+        """Logarithm to base 10.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def log10_(self) -> Tensor:
+        """In-place form of `log10`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def log1p(self, *, out: Tensor | None = None) -> Tensor:
+        """log(1 + input), accurate near 0.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def log1p_(self) -> Tensor:
+        """In-place form of `log1p`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def log2(self, *, out: Tensor | None = None) -> Tensor:
+        """Logarithm to base 2.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def log2_(self) -> Tensor:
+        """In-place form of `log2`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def log_(self) -> Tensor:
+        """In-place form of `log`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def log_normal_(self, mean: _float = 1.0, std: _float = 2.0, *, generator: Generator | None = None) -> Tensor:
+        """Fill with numbers whose logarithm is normally distributed.
+
+        Args:
+            input (Tensor): the input tensor.
+            mean (float): the mean. Default: `1.0`.
+            std (float): the standard deviation. Default: `2.0`.
+            generator (Generator, optional): the source of random numbers; None means the default one of the device.
+
+        Returns:
+            Tensor
+        """
+    def log_softmax(self, dim: _int, dtype: Any = None, *, out: Any = None) -> Tensor:
+        """The logarithm of `softmax`, computed in one go.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one.
+            dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def logaddexp(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """log(exp(input) + exp(other)).
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def logaddexp2(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """log2(2 ** input + 2 ** other).
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def logcumsumexp(self, dim: _int, *, out: Any = None) -> Tensor:
+        """Logarithm of the running sum of exponentials along `dim`.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def logdet(self) -> Tensor:
+        """The logarithm of the determinant; NaN where that is negative.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def logical_and(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """Whether both elements are nonzero.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def logical_and_(self, other: Any) -> Tensor:
+        """In-place form of `logical_and`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
+    def logical_not(self, *, out: Tensor | None = None) -> Tensor:
+        """Whether each element is zero.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def logical_not_(self) -> Tensor:
+        """In-place form of `logical_not`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def logical_or(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """Whether one of the elements is nonzero.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def logical_or_(self, other: Any) -> Tensor:
+        """In-place form of `logical_or`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
+    def logical_xor(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """Whether exactly one of the elements is nonzero.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def logical_xor_(self, other: Any) -> Tensor:
+        """In-place form of `logical_xor`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
+    def logit(self, eps: _float | None = None, *, out: Any = None) -> Tensor:
+        """The inverse of `sigmoid`; with `eps`, `input` is first clamped to [eps, 1 - eps].
+
+        Args:
+            input (Tensor): the input tensor.
+            eps (float, optional): `input` is clamped to [eps, 1 - eps]; None leaves it as it is.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def logit_(self, eps: _float | None = None) -> Tensor:
+        """In-place form of `logit`.
+
+        Args:
+            input (Tensor): the input tensor.
+            eps (float, optional): `input` is clamped to [eps, 1 - eps]; None leaves it as it is.
+
+        Returns:
+            Tensor
+        """
+    def logsumexp(self, dim: Any, keepdim: _bool = False, *, out: Any = None) -> Tensor:
+        """The logarithm of the sum of exponentials along `dim`.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int or tuple of ints, optional): what to reduce; None reduces all.
+            keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def long(self, *, memory_format: Any = None) -> Tensor:
+        """The tensor as torch.int64.
+
+        Args:
+            input (Tensor): the input tensor.
+            memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
+
+        Returns:
+            Tensor
+        """
+    def lstsq(self, *args: Any, **kwargs: Any) -> Any:
+        """Removed from PyTorch: `torch.linalg` has its successor.
+
+        Args:
+            self (Tensor): the tensor.
+            *args: further positional arguments.
+            **kwargs: further keyword arguments.
+
+        Returns:
+            NoReturn
+        """
+    def lt(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """Elementwise `input < other`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def lt_(self, other: Any) -> Tensor:
+        """In-place form of `lt`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
+    def lu(self, pivot: _bool = True, get_infos: _bool = False, out: Any = None) -> Any:
+        """`linalg.lu_factor_ex` under its old name; the codes only with `get_infos`.
+
+        Args:
+            A (Tensor): a matrix, or a batch of matrices in the last two dimensions.
+            pivot (bool): whether rows are exchanged, which makes the method stable. Default: `True`.
+            get_infos (bool): whether to return a number for each matrix that tells whether it could be factorized. Default: `False`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Any
+        """
+    def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = None) -> Tensor:
+        """`linalg.lu_solve` under its old name.
+
+        Args:
+            input (Tensor): the input tensor.
+            LU_data (Tensor): both factors in one matrix, as `lu_factor` returns them.
+            LU_pivots (Tensor): the exchanges of rows, as `lu_factor` returns them.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
     @property
     def mH(self) -> Tensor: ...
     @property
     def mT(self) -> Tensor: ...
-    def map2_(self, x: Tensor, y: Tensor, callable: Any) -> Tensor: ...
-    def map_(self, tensor: Tensor, callable: Any) -> Tensor: ...
-    def masked_fill(self, mask: Tensor, value: Any) -> Tensor: ...
-    def masked_fill_(self, mask: Tensor, value: Any) -> Tensor: ...
-    def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor: ...
-    def masked_scatter_(self, mask: Tensor, source: Tensor) -> Any: ...
-    def masked_select(self, mask: Tensor, *, out: Any = None) -> Tensor: ...
-    def matmul(self, other: Tensor, *, out: Any = None) -> Tensor: ...
-    def matrix_exp(self) -> Tensor: ...
-    def matrix_power(self, n: _int, *, out: Any = None) -> Tensor: ...
-    def max(self, dim: Any = None, keepdim: _bool = False, *, other: Any = None, out: Any = None) -> Any: ...
-    def maximum(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-    def mean(self, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor: ...
-    def median(self, dim: _int | None = None, keepdim: _bool = False, *, out: Any = None) -> Any: ...
-    def min(self, dim: Any = None, keepdim: _bool = False, *, other: Any = None, out: Any = None) -> Any: ...
-    def minimum(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-    def mm(self, mat2: Tensor, *, out: Any = None) -> Tensor: ...
-    def mode(self, dim: _int = -1, keepdim: _bool = False, *, out: Any = None) -> Any: ...
-    def module_load(self, other: Tensor, assign: _bool = False) -> Tensor: ...
-    def moveaxis(self, source: Any, destination: Any) -> Tensor: ...
-    def movedim(self, source: Any, destination: Any) -> Tensor: ...
-    def msort(self, *, out: Any = None) -> Tensor: ...
-    def mtia(self, *args: Any, **kwargs: Any) -> Any: ...
-    def mul(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-    def mul_(self, other: Any) -> Tensor: ...
-    def multinomial(self, num_samples: _int, replacement: _bool = False, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor: ...
-    def multiply(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-    def multiply_(self, other: Any) -> Tensor: ...
-    def mv(self, vec: Tensor, *, out: Any = None) -> Tensor: ...
-    def mvlgamma(self, p: _int, *, out: Any = None) -> Tensor: ...
-    def mvlgamma_(self, p: _int) -> Tensor: ...
+    def map2_(self, x: Tensor, y: Tensor, callable: Any) -> Tensor:
+        """Replace each element by what a Python function makes of it and of two other tensors'.
+
+        Args:
+            input (Tensor): the input tensor.
+            x (Tensor): the input tensor.
+            y (Tensor): the second tensor, or the values of the function at the points `x`.
+            callable (Callable[[Any, Any, Any], Any]): a Python function of one element, or one of each tensor.
+
+        Returns:
+            Tensor
+        """
+    def map_(self, tensor: Tensor, callable: Any) -> Tensor:
+        """Replace each element by what a Python function makes of it and of another tensor's.
+
+        Args:
+            input (Tensor): the input tensor.
+            tensor (Tensor): the tensor to work on.
+            callable (Callable[[Any, Any], Any]): a Python function of one element, or one of each tensor.
+
+        Returns:
+            Tensor
+        """
+    def masked_fill(self, mask: Tensor, value: Any) -> Tensor:
+        """A copy of `input` with `value` where `mask` holds.
+
+        Args:
+            input (Tensor): the input tensor.
+            mask (Tensor): booleans, broadcast with `input`; True marks the elements that take part.
+            value (Number): the value to write, or the factor of the product.
+
+        Returns:
+            Tensor
+        """
+    def masked_fill_(self, mask: Tensor, value: Any) -> Tensor:
+        """In-place form of `masked_fill`.
+
+        Args:
+            input (Tensor): the input tensor.
+            mask (Tensor): booleans, broadcast with `input`; True marks the elements that take part.
+            value (Number): the value to write, or the factor of the product.
+
+        Returns:
+            Tensor
+        """
+    def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
+        """A copy of `input` with successive elements of `source` where `mask` holds.
+
+        Args:
+            input (Tensor): the input tensor.
+            mask (Tensor): booleans, broadcast with `input`; True marks the elements that take part.
+            source (Tensor): the values to write or to add.
+
+        Returns:
+            Tensor
+        """
+    def masked_scatter_(self, mask: Tensor, source: Tensor) -> Any:
+        """In-place form of `masked_scatter`.
+
+        Args:
+            input (Tensor): the input tensor.
+            mask (Tensor): booleans, broadcast with `input`; True marks the elements that take part.
+            source (Tensor): the values to write or to add.
+
+        Returns:
+            tuple[Any, ...]
+        """
+    def masked_select(self, mask: Tensor, *, out: Any = None) -> Tensor:
+        """The elements of `input` where `mask` holds, as a vector.
+
+        Args:
+            input (Tensor): the input tensor.
+            mask (Tensor): booleans, broadcast with `input`; True marks the elements that take part.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def matmul(self, other: Tensor, *, out: Any = None) -> Tensor:
+        """The matrix product; vectors are rows or columns as needed, and further dimensions are batches that broadcast.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+
+        Example:
+            >>> flambeau.matmul(flambeau.tensor([[1, 2], [3, 4]]), flambeau.tensor([1, 1]))
+            tensor([3, 7])
+        """
+    def matrix_exp(self) -> Tensor:
+        """The exponential of a square matrix, or of each one in a batch.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def matrix_power(self, n: _int, *, out: Any = None) -> Tensor:
+        """The n-th power of a square matrix, or of each one in a batch; negative powers are those of the inverse.
+
+        Args:
+            input (Tensor): the input tensor.
+            n (int): a count: of rows, of repetitions, or the exponent, as the description above says.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def max(self, dim: Any = None, keepdim: _bool = False, *, other: Any = None, out: Any = None) -> Any:
+        """The largest element; with `dim`, values and indices along it; with a second tensor, the elementwise maximum.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one.
+            keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Any
+
+        Example:
+            >>> flambeau.tensor([[1, 5], [7, 3]]).max(dim=1)
+            torch.return_types.max(
+            values=tensor([5, 7]),
+            indices=tensor([1, 0]))
+        """
+    def maximum(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """The larger of two elements; NaN if either is.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def mean(self, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
+        """Arithmetic mean, of all elements or along `dim`.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int or tuple of ints, optional): what to reduce; None reduces all.
+            keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+            dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+
+        Example:
+            >>> flambeau.tensor([1.0, 3.0]).mean()
+            tensor(2.)
+        """
+    def median(self, dim: _int | None = None, keepdim: _bool = False, *, out: Any = None) -> Any:
+        """The median; of an even number of elements the lower of the two in the middle.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int, optional): the dimension to work along; None works on all elements as one sequence.
+            keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Any
+        """
+    def min(self, dim: Any = None, keepdim: _bool = False, *, other: Any = None, out: Any = None) -> Any:
+        """The smallest element; with `dim`, values and indices along it; with a second tensor, the elementwise minimum.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one.
+            keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Any
+        """
+    def minimum(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """The smaller of two elements; NaN if either is.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def mm(self, mat2: Tensor, *, out: Any = None) -> Tensor:
+        """The product of two matrices.
+
+        Args:
+            input (Tensor): the input tensor.
+            mat2 (Tensor): the second matrix of the product.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def mode(self, dim: _int = -1, keepdim: _bool = False, *, out: Any = None) -> Any:
+        """The most frequent value along `dim` (the smallest of several), and an index of it.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
+            keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Any
+        """
+    def module_load(self, other: Tensor, assign: _bool = False) -> Tensor:
+        """What `load_state_dict` puts in the place of this tensor when it swaps parameters.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor): the second operand; its shape and `input`'s are broadcast together.
+            assign (bool): Default: `False`.
+
+        Returns:
+            Tensor
+        """
+    def moveaxis(self, source: Any, destination: Any) -> Tensor:
+        """`input` with the dimensions `source` moved to `destination`, the others in their order; shares memory.
+
+        Args:
+            input (Tensor): the input tensor.
+            source (int or tuple of ints): the dimensions to move.
+            destination (int or tuple of ints): where these dimensions go.
+
+        Returns:
+            Tensor
+        """
+    def movedim(self, source: Any, destination: Any) -> Tensor:
+        """`input` with the dimensions `source` moved to `destination`, the others in their order; shares memory.
+
+        Args:
+            input (Tensor): the input tensor.
+            source (int or tuple of ints): the dimensions to move.
+            destination (int or tuple of ints): where these dimensions go.
+
+        Returns:
+            Tensor
+        """
+    def msort(self, *, out: Any = None) -> Tensor:
+        """`input` sorted along its first dimension.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def mtia(self, *args: Any, **kwargs: Any) -> Any:
+        """Torch not compiled with MTIA enabled
+
+        Args:
+            self (Tensor): the tensor.
+            *args: further positional arguments.
+            **kwargs: further keyword arguments.
+
+        Returns:
+            NoReturn
+        """
+    def mul(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """Product of two operands.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def mul_(self, other: Any) -> Tensor:
+        """In-place form of `mul`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
+    def multinomial(self, num_samples: _int, replacement: _bool = False, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor:
+        """Indices drawn with probabilities proportional to each row of `input`.
+
+        Args:
+            input (Tensor): the input tensor.
+            num_samples (int): how many samples to draw from each row.
+            replacement (bool): whether one element may be drawn several times. Default: `False`.
+            generator (Generator, optional): the source of random numbers; None means the default one of the device.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def multiply(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """Product of two operands.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def multiply_(self, other: Any) -> Tensor:
+        """In-place form of `mul`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
+    def mv(self, vec: Tensor, *, out: Any = None) -> Tensor:
+        """The product of a matrix and a vector.
+
+        Args:
+            input (Tensor): the input tensor.
+            vec (Tensor): the vector of the product.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def mvlgamma(self, p: _int, *, out: Any = None) -> Tensor:
+        """The logarithm of the multivariate gamma function of dimension `p`.
+
+        Args:
+            input (Tensor): the input tensor.
+            p (int): the order of the norm.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def mvlgamma_(self, p: _int) -> Tensor:
+        """In-place form of `mvlgamma`.
+
+        Args:
+            input (Tensor): the input tensor.
+            p (int): the order of the norm.
+
+        Returns:
+            Tensor
+        """
     @property
     def name(self) -> None: ...
-    def nan_to_num(self, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None, *, out: Any = None) -> Tensor: ...
-    def nan_to_num_(self, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None) -> Tensor: ...
-    def nanmean(self, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor: ...
-    def nanmedian(self, dim: _int | None = None, keepdim: _bool = False, *, out: Any = None) -> Any: ...
-    def nanquantile(self, q: Any, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear', out: Any = None) -> Tensor: ...
-    def nansum(self, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor: ...
-    def narrow(self, dim: _int, start: Any, length: _int) -> Tensor: ...
-    def narrow_copy(self, dim: _int, start: Any, length: _int, *, out: Any = None) -> Tensor: ...
-    def ne(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-    def ne_(self, other: Any) -> Tensor: ...
-    def neg(self, *, out: Tensor | None = None) -> Tensor: ...
-    def neg_(self) -> Tensor: ...
-    def negative(self, *, out: Tensor | None = None) -> Tensor: ...
-    def negative_(self) -> Tensor: ...
-    def new(self, *args: Any, device: Any = None, size: Any = None, data: Any = None, other: Tensor | None = None, storage: Any = None) -> Tensor: ...
-    def new_empty(self, *sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
-    def new_empty_strided(self, size: Any, stride: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
-    def new_full(self, size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
-    def new_ones(self, *sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
-    def new_tensor(self, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: _bool = False) -> Tensor: ...
-    def new_zeros(self, *sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
-    def nextafter(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-    def nextafter_(self, other: Any) -> Tensor: ...
-    def nonzero(self, *, as_tuple: _bool = False, out: Any = None) -> Any: ...
-    def nonzero_static(self, *, size: _int, fill_value: _int = -1, out: Any = None) -> Tensor: ...
-    def norm(self, p: Any = 'fro', dim: Any = None, keepdim: _bool = False, dtype: Any = None) -> Tensor: ...
-    def normal_(self, mean: _float = 0.0, std: _float = 1.0, *, generator: Generator | None = None) -> Tensor: ...
-    def not_equal(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-    def not_equal_(self, other: Any) -> Tensor: ...
-    def nuclear_norm(self, dim: Any = None, keepdim: _bool = False, *, out: Any = None) -> Tensor: ...
-    def numpy(self, *, force: _bool = False) -> Any: ...
-    def orgqr(self, input2: Tensor, *, out: Any = None) -> Tensor: ...
-    def ormqr(self, input2: Tensor, input3: Tensor, left: _bool = True, transpose: _bool = False, *, out: Any = None) -> Tensor: ...
-    def outer(self, vec2: Tensor, *, out: Any = None) -> Tensor: ...
-    def permute(self, dims: Any, *more: _int) -> Tensor: ...
-    def pin_memory(self, device: Any = None) -> Tensor: ...
-    def pinverse(self, rcond: _float = 1e-15) -> Tensor: ...
-    def polygamma(self, n: _int) -> Tensor: ...
-    def polygamma_(self, n: _int) -> Tensor: ...
-    def positive(self) -> Tensor: ...
-    def pow(self, exponent: _Operand, *, out: Any = None) -> Tensor: ...
-    def pow_(self, exponent: _Operand) -> Tensor: ...
-    def prelu(self, weight: Tensor) -> Tensor: ...
-    def prod(self, dim: _int | None = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor: ...
-    def put(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor: ...
-    def put_(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Any: ...
-    def q_per_channel_axis(self) -> _int: ...
-    def q_per_channel_scales(self) -> Tensor: ...
-    def q_per_channel_zero_points(self) -> Tensor: ...
-    def q_scale(self) -> _float: ...
-    def q_zero_point(self) -> _int: ...
-    def qr(self, some: _bool = True, *, out: Any = None) -> Any: ...
-    def qscheme(self) -> Any: ...
-    def quantile(self, q: Any, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear', out: Any = None) -> Tensor: ...
-    def rad2deg(self, *, out: Tensor | None = None) -> Tensor: ...
-    def rad2deg_(self) -> Tensor: ...
-    def random_(self, *bounds: Any, generator: Generator | None = None, **named: Any) -> Tensor: ...
-    def ravel(self) -> Tensor: ...
+    def nan_to_num(self, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None, *, out: Any = None) -> Tensor:
+        """NaN and infinities replaced, by default by zero and by the largest finite numbers.
+
+        Args:
+            input (Tensor): the input tensor.
+            nan (float, optional): what replaces NaN.
+            posinf (float, optional): what replaces positive infinity; None means the largest finite number of the dtype.
+            neginf (float, optional): what replaces negative infinity; None means the smallest finite number of the dtype.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def nan_to_num_(self, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None) -> Tensor:
+        """In-place form of `nan_to_num`.
+
+        Args:
+            input (Tensor): the input tensor.
+            nan (float, optional): what replaces NaN.
+            posinf (float, optional): what replaces positive infinity; None means the largest finite number of the dtype.
+            neginf (float, optional): what replaces negative infinity; None means the smallest finite number of the dtype.
+
+        Returns:
+            Tensor
+        """
+    def nanmean(self, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
+        """Mean of the elements that are not NaN.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int or tuple of ints, optional): what to reduce; None reduces all.
+            keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+            dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def nanmedian(self, dim: _int | None = None, keepdim: _bool = False, *, out: Any = None) -> Any:
+        """The median of the elements that are not NaN.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int, optional): the dimension to work along; None works on all elements as one sequence.
+            keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Any
+        """
+    def nanquantile(self, q: Any, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear', out: Any = None) -> Tensor:
+        """The `q`-quantiles of the elements that are not NaN.
+
+        Args:
+            input (Tensor): the input tensor.
+            q (Tensor or float): the quantiles, between 0 and 1.
+            dim (int, optional): the dimension to work along; None works on all elements as one sequence.
+            keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+            interpolation (str): what lies between two elements: "linear", "lower", "higher", "midpoint" or "nearest". Default: `linear`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def nansum(self, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
+        """Sum with NaN counted as zero.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int or tuple of ints, optional): what to reduce; None reduces all.
+            keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+            dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def narrow(self, dim: _int, start: Any, length: _int) -> Tensor:
+        """The `length` positions of `dim` from `start` on; shares memory.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one.
+            start (Number): the first value; for a slice, the first position.
+            length (int): how many elements to take.
+
+        Returns:
+            Tensor
+        """
+    def narrow_copy(self, dim: _int, start: Any, length: _int, *, out: Any = None) -> Tensor:
+        """`narrow` with memory of its own.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one.
+            start (Number): the first value; for a slice, the first position.
+            length (int): how many elements to take.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def ne(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """Elementwise `input != other`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def ne_(self, other: Any) -> Tensor:
+        """In-place form of `ne`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
+    def neg(self, *, out: Tensor | None = None) -> Tensor:
+        """`-input`.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def neg_(self) -> Tensor:
+        """In-place form of `neg`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def negative(self, *, out: Tensor | None = None) -> Tensor:
+        """`-input`.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def negative_(self) -> Tensor:
+        """In-place form of `neg`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def new(self, *args: Any, device: Any = None, size: Any = None, data: Any = None, other: Tensor | None = None, storage: Any = None) -> Tensor:
+        """The legacy constructor of the tensor's own dtype and device.
+
+        Args:
+            input (Tensor): the input tensor.
+            *args: further positional arguments.
+            device (device, optional): where the result lies; None means the current default device.
+            size (int...): the shape of the result, as separate integers or as one tuple.
+            data (array_like): numbers, nested sequences of numbers, a NumPy array or a tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            storage (object): the data of the new tensor.
+
+        Returns:
+            Tensor
+        """
+    def new_empty(self, *sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+        """Uninitialised memory of the given size with the dtype and device of `input`.
+
+        Args:
+            input (Tensor): the input tensor.
+            *sizes: the sizes that replace the dimension; one of them may be -1.
+            size (int...): the shape of the result, as separate integers or as one tuple.
+            dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+            layout (layout): how the result is stored; `strided` is the usual one.
+            device (device, optional): where the result lies; None means the current default device.
+            requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+            pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+
+        Returns:
+            Tensor
+        """
+    def new_empty_strided(self, size: Any, stride: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+        """Uninitialised memory seen with the given strides, with the dtype and device of `input`.
+
+        Args:
+            input (Tensor): the input tensor.
+            size (int...): the shape of the result, as separate integers or as one tuple.
+            stride (int or tuple of ints): the step of the window along each dimension.
+            dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+            layout (layout): how the result is stored; `strided` is the usual one.
+            device (device, optional): where the result lies; None means the current default device.
+            requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+            pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+
+        Returns:
+            Tensor
+        """
+    def new_full(self, size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+        """One value everywhere, of the given size, with the dtype and device of `input`.
+
+        Args:
+            input (Tensor): the input tensor.
+            size (int...): the shape of the result, as separate integers or as one tuple.
+            fill_value (Number): the value of every element.
+            dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+            layout (layout): how the result is stored; `strided` is the usual one.
+            device (device, optional): where the result lies; None means the current default device.
+            requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+            pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+
+        Returns:
+            Tensor
+        """
+    def new_ones(self, *sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+        """Ones of the given size with the dtype and device of `input`.
+
+        Args:
+            input (Tensor): the input tensor.
+            *sizes: the sizes that replace the dimension; one of them may be -1.
+            size (int...): the shape of the result, as separate integers or as one tuple.
+            dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+            layout (layout): how the result is stored; `strided` is the usual one.
+            device (device, optional): where the result lies; None means the current default device.
+            requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+            pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+
+        Returns:
+            Tensor
+        """
+    def new_tensor(self, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: _bool = False) -> Tensor:
+        """A copy of `data` with the dtype and device of `input`.
+
+        Args:
+            input (Tensor): the input tensor.
+            data (array_like): numbers, nested sequences of numbers, a NumPy array or a tensor.
+            dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+            device (device, optional): where the result lies; None means the current default device.
+            requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+
+        Returns:
+            Tensor
+        """
+    def new_zeros(self, *sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+        """Zeros of the given size with the dtype and device of `input`.
+
+        Args:
+            input (Tensor): the input tensor.
+            *sizes: the sizes that replace the dimension; one of them may be -1.
+            size (int...): the shape of the result, as separate integers or as one tuple.
+            dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+            layout (layout): how the result is stored; `strided` is the usual one.
+            device (device, optional): where the result lies; None means the current default device.
+            requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+            pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
+
+        Returns:
+            Tensor
+        """
+    def nextafter(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """The next floating-point number from `input` towards `other`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def nextafter_(self, other: Any) -> Tensor:
+        """In-place form of `nextafter`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
+    def nonzero(self, *, as_tuple: _bool = False, out: Any = None) -> Any:
+        """The positions of the elements that are not zero: one row each, or a tuple of one vector for each dimension.
+
+        Args:
+            input (Tensor): the input tensor.
+            as_tuple (bool): whether the result is a tuple with one tensor of positions for each dimension. Default: `False`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Any
+
+        Example:
+            >>> flambeau.nonzero(flambeau.tensor([0, 3, 4]))
+            tensor([[1],
+                    [2]])
+        """
+    def nonzero_static(self, *, size: _int, fill_value: _int = -1, out: Any = None) -> Tensor:
+        """The first `size` positions of elements that are not zero; missing ones are filled with `fill_value`.
+
+        Args:
+            input (Tensor): the input tensor.
+            size (int): the shape of the result, as separate integers or as one tuple.
+            fill_value (int): what fills the rows beyond the elements that were found. Default: `-1`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def norm(self, p: Any = 'fro', dim: Any = None, keepdim: _bool = False, dtype: Any = None) -> Tensor:
+        """The `p`-norm of the elements; "fro" is the 2-norm.
+
+        Args:
+            input (Tensor): the input tensor.
+            p (float): the order of the norm. Default: `fro`.
+            dim (int or tuple of ints, optional): what to reduce; None reduces all.
+            keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+            dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+
+        Returns:
+            Tensor
+        """
+    def normal_(self, mean: _float = 0.0, std: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
+        """Fill with normally distributed numbers.
+
+        Args:
+            input (Tensor): the input tensor.
+            mean (float): the mean. Default: `0.0`.
+            std (float): the standard deviation. Default: `1.0`.
+            generator (Generator, optional): the source of random numbers; None means the default one of the device.
+
+        Returns:
+            Tensor
+        """
+    def not_equal(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """Elementwise `input != other`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def not_equal_(self, other: Any) -> Tensor:
+        """In-place form of `ne`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
+    def nuclear_norm(self, dim: Any = None, keepdim: _bool = False, *, out: Any = None) -> Tensor:
+        """The sum of the singular values of matrices.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one.
+            keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def numpy(self, *, force: _bool = False) -> Any:
+        """The elements as a NumPy array that shares the tensor's memory; `force` allows a detached copy where it cannot.
+
+        Args:
+            input (Tensor): the input tensor.
+            force (bool): Default: `False`.
+
+        Returns:
+            Any
+        """
+    def orgqr(self, input2: Tensor, *, out: Any = None) -> Tensor:
+        """`linalg.householder_product` under its old name.
+
+        Args:
+            input (Tensor): the input tensor.
+            input2 (Tensor): the second input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def ormqr(self, input2: Tensor, input3: Tensor, left: _bool = True, transpose: _bool = False, *, out: Any = None) -> Tensor:
+        """Q `input3` for the square Q with reflectors in `input` and factors in `input2`; `left=False`: `input3` Q;
+        `transpose`: with Q^H for Q.
+
+        Args:
+            input (Tensor): the input tensor.
+            input2 (Tensor): the second input tensor.
+            input3 (Tensor): the third input tensor.
+            left (bool): True multiplies from the left, False from the right. Default: `True`.
+            transpose (bool): whether the matrix is transposed first. Default: `False`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def outer(self, vec2: Tensor, *, out: Any = None) -> Tensor:
+        """The outer product of two vectors.
+
+        Args:
+            input (Tensor): the input tensor.
+            vec2 (Tensor): the second vector of the outer product.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def permute(self, dims: Any, *more: _int) -> Tensor:
+        """`input` with its dimensions in the order `dims`; shares memory.
+
+        Args:
+            input (Tensor): the input tensor.
+            dims (tuple of ints): the dimensions to work along; negative numbers count from the last one.
+            *more: the remaining sizes or dimensions, where they are not given as one tuple.
+
+        Returns:
+            Tensor
+        """
+    def pin_memory(self, device: Any = None) -> Tensor:
+        """A copy in page-locked memory, from which an accelerator copies by itself; the tensor itself if it is there.
+
+        Args:
+            input (Tensor): the input tensor.
+            device (device, optional): where the result lies; None means the current default device.
+
+        Returns:
+            Tensor
+        """
+    def pinverse(self, rcond: _float = 1e-15) -> Tensor:
+        """`linalg.pinv` under its old name.
+
+        Args:
+            input (Tensor): the input tensor.
+            rcond (float): singular values below this part of the largest one count as zero. Default: `1e-15`.
+
+        Returns:
+            Tensor
+        """
+    def polygamma(self, n: _int) -> Tensor:
+        """The derivative of order `n` of `digamma`.
+
+        Args:
+            input (Tensor): the input tensor.
+            n (int): a count: of rows, of repetitions, or the exponent, as the description above says.
+
+        Returns:
+            Tensor
+        """
+    def polygamma_(self, n: _int) -> Tensor:
+        """In-place form of `polygamma`.
+
+        Args:
+            input (Tensor): the input tensor.
+            n (int): a count: of rows, of repetitions, or the exponent, as the description above says.
+
+        Returns:
+            Tensor
+        """
+    def positive(self) -> Tensor:
+        """`input` itself.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def pow(self, exponent: _Operand, *, out: Any = None) -> Tensor:
+        """`input ** exponent`.
+
+        Args:
+            input (Tensor or Number): the input tensor.
+            exponent (Tensor or Number): the exponent.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def pow_(self, exponent: _Operand) -> Tensor:
+        """In-place form of `pow`.
+
+        Args:
+            input (Tensor or Number): the input tensor.
+            exponent (Tensor or Number): the exponent.
+
+        Returns:
+            Tensor
+        """
+    def prelu(self, weight: Tensor) -> Tensor:
+        """`input` where it is positive, elsewhere `weight * input`, with one weight for all or for each channel.
+
+        Args:
+            input (Tensor): the input tensor.
+            weight (Tensor): the weights of the layer, or one factor for each class or element.
+
+        Returns:
+            Tensor
+        """
+    def prod(self, dim: _int | None = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
+        """Product of the elements, of all or along `dim`.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int, optional): the dimension to work along; None works on all elements as one sequence.
+            keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+            dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def put(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
+        """A copy of `input` with the elements of `source` at positions of the flat tensor, or added to them.
+
+        Args:
+            input (Tensor): the input tensor.
+            index (Tensor): positions along `dim`, as integers.
+            source (Tensor): the values to write or to add.
+            accumulate (bool): whether values are added to what is there; otherwise they replace it. Default: `False`.
+
+        Returns:
+            Tensor
+        """
+    def put_(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Any:
+        """In-place form of `put`.
+
+        Args:
+            input (Tensor): the input tensor.
+            index (Tensor): positions along `dim`, as integers.
+            source (Tensor): the values to write or to add.
+            accumulate (bool): whether values are added to what is there; otherwise they replace it. Default: `False`.
+
+        Returns:
+            tuple[Any, ...]
+        """
+    def q_per_channel_axis(self) -> _int:
+        """The dimension whose slices have their own scales.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            int
+        """
+    def q_per_channel_scales(self) -> Tensor:
+        """The scales of the slices.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def q_per_channel_zero_points(self) -> Tensor:
+        """The zero points of the slices.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def q_scale(self) -> _float:
+        """The scale of a tensor that has one.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            float
+        """
+    def q_zero_point(self) -> _int:
+        """The code that stands for zero in a tensor that has one.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            int
+        """
+    def qr(self, some: _bool = True, *, out: Any = None) -> Any:
+        """`linalg.qr` under its old name; with `some=False` Q is square.
+
+        Args:
+            input (Tensor): the input tensor.
+            some (bool): True gives the reduced decomposition, False the complete one. Default: `True`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Any
+        """
+    def qscheme(self) -> Any:
+        """How the tensor is quantized.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Any
+        """
+    def quantile(self, q: Any, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear', out: Any = None) -> Tensor:
+        """The `q`-quantiles of the elements, of all or along `dim`.
+
+        Args:
+            input (Tensor): the input tensor.
+            q (Tensor or float): the quantiles, between 0 and 1.
+            dim (int, optional): the dimension to work along; None works on all elements as one sequence.
+            keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+            interpolation (str): what lies between two elements: "linear", "lower", "higher", "midpoint" or "nearest". Default: `linear`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+
+        Example:
+            >>> flambeau.tensor([0.0, 1.0, 3.0]).quantile(0.75)
+            tensor(2.)
+        """
+    def rad2deg(self, *, out: Tensor | None = None) -> Tensor:
+        """Radians to degrees.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def rad2deg_(self) -> Tensor:
+        """In-place form of `rad2deg`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def random_(self, *bounds: Any, generator: Generator | None = None, **named: Any) -> Tensor:
+        """Fill with whole numbers: `random_()` over the type's range, `random_(to)`, `random_(from, to)`.
+
+        Args:
+            input (Tensor): the input tensor.
+            *bounds: end; or start and end; or start, end and step.
+            generator (Generator, optional): the source of random numbers; None means the default one of the device.
+            **named: the arguments by their names.
+
+        Returns:
+            Tensor
+        """
+    def ravel(self) -> Tensor:
+        """All elements in one dimension: a view of a contiguous tensor, else a copy.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
     @property
     def real(self) -> Tensor: ...
-    def reciprocal(self, *, out: Tensor | None = None) -> Tensor: ...
-    def reciprocal_(self) -> Tensor: ...
-    def record_stream(self, s: Any) -> None: ...
-    def reinforce(self, reward: Any) -> Any: ...
-    def relu(self) -> Tensor: ...
-    def relu_(self) -> Tensor: ...
-    def remainder(self, other: _Operand, *, out: Any = None) -> Tensor: ...
-    def remainder_(self, other: _Operand) -> Tensor: ...
-    def renorm(self, p: Any, dim: _int, maxnorm: _float, *, out: Any = None) -> Tensor: ...
-    def renorm_(self, p: Any, dim: _int, maxnorm: _float) -> Tensor: ...
-    def repeat(self, repeats: Any, *more: _int) -> Tensor: ...
-    def repeat_interleave(self, repeats: Any = None, dim: _int | None = None, *, output_size: _int | None = None) -> Tensor: ...
-    def reshape(self, shape: Any, *more: _int) -> Tensor: ...
-    def reshape_as(self, other: Tensor) -> Tensor: ...
-    def resize(self, *sizes: Any) -> Tensor: ...
-    def resize_(self, *size: Any, memory_format: Any = None) -> Tensor: ...
-    def resize_as(self, tensor: Tensor) -> Tensor: ...
-    def resize_as_(self, the_template: Tensor, *, memory_format: Any = None) -> Tensor: ...
-    def resize_as_sparse_(self, the_template: Tensor) -> Tensor: ...
-    def resolve_conj(self) -> Tensor: ...
-    def resolve_neg(self) -> Tensor: ...
-    def roll(self, shifts: Any, dims: Any = ...) -> Tensor: ...
-    def rot90(self, k: _int = 1, dims: Any = ...) -> Tensor: ...
-    def round(self, *, decimals: _int | None = None, out: Tensor | None = None) -> Tensor: ...
-    def round_(self, *, decimals: _int | None = None) -> Tensor: ...
-    def row_indices(self) -> Tensor: ...
-    def rsqrt(self, *, out: Tensor | None = None) -> Tensor: ...
-    def rsqrt_(self) -> Tensor: ...
-    def saddmm(self, mat1: Tensor, mat2: Tensor, *, beta: _float = 1, alpha: _float = 1, out: Any = None) -> Tensor: ...
-    def scatter(self, dim: _int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None, out: Any = None) -> Tensor: ...
-    def scatter_(self, dim: _int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Tensor: ...
-    def scatter_add(self, dim: _int, index: Tensor, src: Tensor, *, out: Any = None) -> Tensor: ...
-    def scatter_add_(self, dim: _int, index: Tensor, src: Tensor) -> Any: ...
-    def scatter_reduce(self, dim: _int, index: Tensor, src: Tensor, reduce: str, *, include_self: _bool = True, out: Any = None) -> Tensor: ...
-    def scatter_reduce_(self, dim: _int, index: Tensor, src: Tensor, reduce: str, *, include_self: _bool = True) -> Any: ...
-    def select(self, dim: _int, index: _int) -> Tensor: ...
-    def select_scatter(self, src: Tensor, dim: _int, index: _int) -> Tensor: ...
-    def set_(self, source: Any = None, storage_offset: _int = 0, size: Any = None, stride: Any = None) -> Tensor: ...
-    def sgn(self, *, out: Tensor | None = None) -> Tensor: ...
-    def sgn_(self) -> Tensor: ...
-    def share_memory_(self) -> Tensor: ...
-    def short(self, *, memory_format: Any = None) -> Tensor: ...
-    def sigmoid(self, *, out: Tensor | None = None) -> Tensor: ...
-    def sigmoid_(self) -> Tensor: ...
-    def sign(self, *, out: Tensor | None = None) -> Tensor: ...
-    def sign_(self) -> Tensor: ...
-    def signbit(self, *, out: Tensor | None = None) -> Tensor: ...
-    def sin(self, *, out: Tensor | None = None) -> Tensor: ...
-    def sin_(self) -> Tensor: ...
-    def sinc(self, *, out: Tensor | None = None) -> Tensor: ...
-    def sinc_(self) -> Tensor: ...
-    def sinh(self, *, out: Tensor | None = None) -> Tensor: ...
-    def sinh_(self) -> Tensor: ...
-    def slice_inverse(self, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1) -> Tensor: ...
-    def slice_scatter(self, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *, out: Any = None) -> Tensor: ...
-    def slogdet(self, *, out: Any = None) -> Any: ...
-    def smm(self, mat2: Tensor) -> Tensor: ...
-    def softmax(self, dim: _int, dtype: Any = None, *, out: Any = None) -> Tensor: ...
-    def solve(self, *args: Any, **kwargs: Any) -> Any: ...
-    def sort(self, dim: _int = -1, descending: _bool = False, *, stable: _bool | None = None, out: Any = None) -> Any: ...
-    def sparse_dim(self) -> _int: ...
-    def sparse_mask(self, mask: Tensor) -> Tensor: ...
-    def sparse_resize_(self, size: Any, sparse_dim: _int, dense_dim: _int) -> Tensor: ...
-    def sparse_resize_and_clear_(self, size: Any, sparse_dim: _int, dense_dim: _int) -> Tensor: ...
-    def split(self, split_size: Any, dim: _int = 0) -> tuple[Tensor, ...]: ...
-    def split_with_sizes(self, split_sizes: Any, dim: _int = 0) -> tuple[Tensor, ...]: ...
-    def sqrt(self, *, out: Tensor | None = None) -> Tensor: ...
-    def sqrt_(self) -> Tensor: ...
-    def square(self, *, out: Any = None) -> Tensor: ...
-    def square_(self) -> Tensor: ...
-    def squeeze(self, dim: Any = None, *more: _int) -> Tensor: ...
-    def squeeze_(self, dim: Any = None, *more: _int) -> Tensor: ...
-    def sspaddmm(self, mat1: Tensor, mat2: Tensor, *, beta: _float = 1, alpha: _float = 1, out: Any = None) -> Tensor: ...
-    def std(self, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: Any = None, out: Any = None) -> Tensor: ...
-    def stft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, pad_mode: str = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: _bool | None = None) -> Tensor: ...
-    def storage(self) -> Any: ...
-    def storage_type(self) -> Any: ...
-    def sub(self, other: _Operand, *, alpha: Any = 1, out: Any = None) -> Tensor: ...
-    def sub_(self, other: _Operand, *, alpha: Any = 1) -> Tensor: ...
-    def subtract(self, other: _Operand, *, alpha: Any = 1, out: Any = None) -> Tensor: ...
-    def subtract_(self, other: _Operand, *, alpha: Any = 1) -> Tensor: ...
-    def sum(self, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor: ...
-    def sum_to_size(self, *size: Any) -> Tensor: ...
-    def svd(self, some: _bool = True, compute_uv: _bool = True, *, out: Any = None) -> Any: ...
-    def swapaxes(self, axis0: _int, axis1: _int) -> Tensor: ...
-    def swapaxes_(self, axis0: _int, axis1: _int) -> Tensor: ...
-    def swapdims(self, dim0: _int, dim1: _int) -> Tensor: ...
-    def swapdims_(self, dim0: _int, dim1: _int) -> Tensor: ...
-    def symeig(self, *args: Any, **kwargs: Any) -> Any: ...
-    def t(self) -> Tensor: ...
-    def t_(self) -> Tensor: ...
-    def take(self, index: Tensor, *, out: Any = None) -> Tensor: ...
-    def take_along_dim(self, indices: Tensor, dim: _int | None = None, *, out: Any = None) -> Tensor: ...
-    def tan(self, *, out: Tensor | None = None) -> Tensor: ...
-    def tan_(self) -> Tensor: ...
-    def tanh(self, *, out: Tensor | None = None) -> Tensor: ...
-    def tanh_(self) -> Tensor: ...
-    def tensor_split(self, sections: Any, dim: _int = 0) -> tuple[Tensor, ...]: ...
-    def tile(self, dims: Any, *more: _int) -> Tensor: ...
-    def to(self, *args: Any, dtype: Any = None, device: Any = None, non_blocking: _bool = False, copy: _bool = False, memory_format: Any = None) -> Tensor: ...
-    def to_dense(self, dtype: Any = None, *, masked_grad: _bool | None = None) -> Tensor: ...
-    def to_mkldnn(self, dtype: Any = None) -> Tensor: ...
-    def to_padded_tensor(self, *args: Any, **kwargs: Any) -> Any: ...
-    def to_sparse(self, sparse_dim: _int | None = None, *, layout: Any = None, blocksize: Any = None, dense_dim: Any = None) -> Tensor: ...
-    def to_sparse_bsc(self, blocksize: Any, dense_dim: _int | None = None) -> Tensor: ...
-    def to_sparse_bsr(self, blocksize: Any, dense_dim: _int | None = None) -> Tensor: ...
-    def to_sparse_coo(self) -> Tensor: ...
-    def to_sparse_csc(self, dense_dim: _int | None = None) -> Tensor: ...
-    def to_sparse_csr(self, dense_dim: _int | None = None) -> Tensor: ...
-    def tolist(self) -> Any: ...
-    def topk(self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: Any = None) -> Any: ...
-    def trace(self) -> Tensor: ...
-    def transpose(self, dim0: _int, dim1: _int) -> Tensor: ...
-    def transpose_(self, dim0: _int, dim1: _int) -> Tensor: ...
-    def triangular_solve(self, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False, *, out: Any = None) -> Any: ...
-    def tril(self, diagonal: _int = 0, *, out: Any = None) -> Tensor: ...
-    def tril_(self, diagonal: _int = 0) -> Tensor: ...
-    def triu(self, diagonal: _int = 0, *, out: Any = None) -> Tensor: ...
-    def triu_(self, diagonal: _int = 0) -> Tensor: ...
-    def true_divide(self, other: _Operand, *, out: Any = None) -> Tensor: ...
-    def true_divide_(self, other: _Operand) -> Tensor: ...
-    def trunc(self, *, out: Tensor | None = None) -> Tensor: ...
-    def trunc_(self) -> Tensor: ...
-    def type(self, dtype: Any = None, non_blocking: _bool = False) -> Any: ...
-    def type_as(self, other: Tensor) -> Tensor: ...
-    def unbind(self, dim: _int = 0) -> tuple[Tensor, ...]: ...
-    def unflatten(self, dim: _int, sizes: Any) -> Tensor: ...
-    def unfold(self, dimension: _int, size: _int, step: _int) -> Tensor: ...
-    def uniform_(self, *bounds: _float, generator: Generator | None = None, **named: _float) -> Tensor: ...
-    def unique(self, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None) -> Any: ...
-    def unique_consecutive(self, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None) -> Any: ...
-    def unsafe_chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]: ...
-    def unsafe_split(self, split_size: _int, dim: _int = 0) -> tuple[Tensor, ...]: ...
-    def unsafe_split_with_sizes(self, split_sizes: Any, dim: _int = 0) -> tuple[Tensor, ...]: ...
-    def unsqueeze(self, dim: _int) -> Tensor: ...
-    def unsqueeze_(self, dim: _int) -> Tensor: ...
-    def values(self) -> Tensor: ...
-    def var(self, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: Any = None, out: Any = None) -> Tensor: ...
-    def vdot(self, other: Tensor, *, out: Any = None) -> Tensor: ...
-    def view(self, size: Any = None, *more: _int, dtype: Any = None) -> Tensor: ...
-    def view_as(self, other: Tensor) -> Tensor: ...
-    def vsplit(self, *indices: Any) -> tuple[Tensor, ...]: ...
-    def where(self, condition: Tensor, other: _Operand) -> Tensor: ...
-    def xlogy(self, other: _Operand, *, out: Any = None) -> Tensor: ...
-    def xlogy_(self, other: _Operand) -> Tensor: ...
-    def xpu(self, *args: Any, **kwargs: Any) -> Any: ...
-    def zero_(self) -> Tensor: ...
+    def reciprocal(self, *, out: Tensor | None = None) -> Tensor:
+        """1 / input.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def reciprocal_(self) -> Tensor:
+        """In-place form of `reciprocal`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def record_stream(self, s: Any) -> None:
+        """Say that a queue of an accelerator uses this memory, which is not to be used again before that is done.
+
+        Args:
+            input (Tensor): the input tensor.
+            s (Number): the value.
+
+        Returns:
+            None
+        """
+    def reinforce(self, reward: Any) -> Any:
+        """Removed from PyTorch: `torch.distributions` has its successor.
+
+        Args:
+            self (Tensor): the tensor.
+            reward (object): not used: the method was removed from PyTorch.
+
+        Returns:
+            NoReturn
+        """
+    def relu(self) -> Tensor:
+        """The larger of `input` and 0.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def relu_(self) -> Tensor:
+        """In-place form of `relu`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def remainder(self, other: _Operand, *, out: Any = None) -> Tensor:
+        """What is left of the division rounded down: it has the sign of `other`.
+
+        Args:
+            input (Tensor or Number): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def remainder_(self, other: _Operand) -> Tensor:
+        """In-place form of `remainder`.
+
+        Args:
+            input (Tensor or Number): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
+    def renorm(self, p: Any, dim: _int, maxnorm: _float, *, out: Any = None) -> Tensor:
+        """Scale the sub-tensors along `dim` whose `p`-norm exceeds `maxnorm` down to it.
+
+        Args:
+            input (Tensor): the input tensor.
+            p (float): the order of the norm.
+            dim (int): the dimension to work along; negative numbers count from the last one.
+            maxnorm (float): the largest norm that a slice may have.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def renorm_(self, p: Any, dim: _int, maxnorm: _float) -> Tensor:
+        """In-place form of `renorm`.
+
+        Args:
+            input (Tensor): the input tensor.
+            p (float): the order of the norm.
+            dim (int): the dimension to work along; negative numbers count from the last one.
+            maxnorm (float): the largest norm that a slice may have.
+
+        Returns:
+            Tensor
+        """
+    def repeat(self, repeats: Any, *more: _int) -> Tensor:
+        """Copies of `input` side by side, so many along each dimension; `repeats` may name new leading dimensions.
+
+        Args:
+            input (Tensor): the input tensor.
+            repeats (Tensor or int): how often each element is repeated.
+            *more: the remaining sizes or dimensions, where they are not given as one tuple.
+
+        Returns:
+            Tensor
+        """
+    def repeat_interleave(self, repeats: Any = None, dim: _int | None = None, *, output_size: _int | None = None) -> Tensor:
+        """Each element of `input` (or each part along `dim`) so many times in a row.
+
+        With `input` alone, its values are the counts, and the result says which element comes where.
+
+        Args:
+            input (Tensor): the input tensor.
+            repeats (Tensor or int): how often each element is repeated.
+            dim (int, optional): the dimension to work along; None works on all elements as one sequence.
+            output_size (int, optional): the size of the result along `dim`, if it is known.
+
+        Returns:
+            Tensor
+        """
+    def reshape(self, shape: Any, *more: _int) -> Tensor:
+        """The same elements in another shape: a view where the strides allow it, else a copy.
+
+        Args:
+            input (Tensor): the input tensor.
+            shape (tuple of ints): the new shape; one size may be -1, which is then computed from the others.
+            *more: the remaining sizes or dimensions, where they are not given as one tuple.
+
+        Returns:
+            Tensor
+        """
+    def reshape_as(self, other: Tensor) -> Tensor:
+        """`input` in the shape of `other`: a view where the strides allow it.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
+    def resize(self, *sizes: Any) -> Tensor:
+        """The same elements in another shape with as many: the older form of `view`.
+
+        Args:
+            input (Tensor): the input tensor.
+            *sizes: the sizes that replace the dimension; one of them may be -1.
+
+        Returns:
+            Tensor
+        """
+    def resize_(self, *size: Any, memory_format: Any = None) -> Tensor:
+        """Change the size in place; the storage grows if it has to, and elements beyond the old ones are uninitialised.
+
+        Args:
+            input (Tensor): the input tensor.
+            *size: the shape of the result, as separate integers or as one tuple.
+            memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
+
+        Returns:
+            Tensor
+        """
+    def resize_as(self, tensor: Tensor) -> Tensor:
+        """The same elements in the shape of another tensor with as many.
+
+        Args:
+            input (Tensor): the input tensor.
+            tensor (Tensor): the tensor to work on.
+
+        Returns:
+            Tensor
+        """
+    def resize_as_(self, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
+        """`resize_` to the size of another tensor.
+
+        Args:
+            input (Tensor): the input tensor.
+            the_template (Tensor): the tensor whose shape is taken.
+            memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
+
+        Returns:
+            Tensor
+        """
+    def resize_as_sparse_(self, the_template: Tensor) -> Tensor:
+        """Make the tensor as large in place as another one, with as many sparse dimensions; the new elements are zero.
+
+        Args:
+            input (Tensor): the input tensor.
+            the_template (Tensor): the tensor whose shape is taken.
+
+        Returns:
+            Tensor
+        """
+    def resolve_conj(self) -> Tensor:
+        """`input` itself; if its conjugate is still to be taken, a copy of its elements as they are.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def resolve_neg(self) -> Tensor:
+        """`input` itself; if its negative is still to be taken, a copy of its elements as they are.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def roll(self, shifts: Any, dims: Any = ...) -> Tensor:
+        """Elements moved along `dims`, or in the flat tensor; those that leave at the end enter at the beginning.
+
+        Args:
+            input (Tensor): the input tensor.
+            shifts (int or tuple of ints): by how many places to shift; what leaves at one end enters at the other.
+            dims (tuple of ints): the dimensions to work along; negative numbers count from the last one. Default: `()`.
+
+        Returns:
+            Tensor
+        """
+    def rot90(self, k: _int = 1, dims: Any = ...) -> Tensor:
+        """`input` turned by `k` right angles in the plane of two dimensions, from the first towards the second.
+
+        Args:
+            input (Tensor): the input tensor.
+            k (int): how many quarter turns. Default: `1`.
+            dims (tuple of ints): the dimensions to work along; negative numbers count from the last one. Default: `(0, 1)`.
+
+        Returns:
+            Tensor
+        """
+    def round(self, *, decimals: _int | None = None, out: Tensor | None = None) -> Tensor:
+        """Rounded to the nearest number with that many decimals (none), halves to even.
+
+        Args:
+            input (Tensor): the input tensor.
+            decimals (int): how many decimal places to keep; negative numbers round to tens, hundreds, ....
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def round_(self, *, decimals: _int | None = None) -> Tensor:
+        """In-place form of `round`.
+
+        Args:
+            input (Tensor): the input tensor.
+            decimals (int): how many decimal places to keep; negative numbers round to tens, hundreds, ....
+
+        Returns:
+            Tensor
+        """
+    def row_indices(self) -> Tensor:
+        """The row of each value of a matrix by columns.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def rsqrt(self, *, out: Tensor | None = None) -> Tensor:
+        """1 / sqrt(input).
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def rsqrt_(self) -> Tensor:
+        """In-place form of `rsqrt`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def saddmm(self, mat1: Tensor, mat2: Tensor, *, beta: _float = 1, alpha: _float = 1, out: Any = None) -> Tensor:
+        """`beta * input + alpha * mat1 @ mat2` with sparse `input` and `mat1`, as a sparse tensor.
+
+        Args:
+            input (Tensor): the input tensor.
+            mat1 (Tensor): the first matrix of the product.
+            mat2 (Tensor): the second matrix of the product.
+            beta (float): the factor of `input`; 0 ignores its content, NaN and infinity included. Default: `1`.
+            alpha (float): the factor of the second operand or of the product. Default: `1`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def scatter(self, dim: _int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None, out: Any = None) -> Tensor:
+        """A copy of `input` with `src` (a tensor or a number) written at the positions `index` along `dim`.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one.
+            index (Tensor): positions along `dim`, as integers.
+            src (Tensor): the values to write.
+            value (Number): the value to write, or the factor of the product.
+            reduce (str): how values that meet at one place are combined: "sum", "prod", "mean", "amax" or "amin".
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+
+        Example:
+            >>> flambeau.zeros(2, 3).scatter(0, flambeau.tensor([[0, 1, 1]]), 5.0)
+            tensor([[5., 0., 0.],
+                    [0., 5., 5.]])
+        """
+    def scatter_(self, dim: _int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Tensor:
+        """In-place form of `scatter`.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one.
+            index (Tensor): positions along `dim`, as integers.
+            src (Tensor): the values to write.
+            value (Number): the value to write, or the factor of the product.
+            reduce (str): how values that meet at one place are combined: "sum", "prod", "mean", "amax" or "amin".
+
+        Returns:
+            Tensor
+        """
+    def scatter_add(self, dim: _int, index: Tensor, src: Tensor, *, out: Any = None) -> Tensor:
+        """A copy of `input` with `src` added at the positions `index` along `dim`.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one.
+            index (Tensor): positions along `dim`, as integers.
+            src (Tensor): the values to write.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def scatter_add_(self, dim: _int, index: Tensor, src: Tensor) -> Any:
+        """In-place form of `scatter_add`.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one.
+            index (Tensor): positions along `dim`, as integers.
+            src (Tensor): the values to write.
+
+        Returns:
+            tuple[Any, ...]
+        """
+    def scatter_reduce(self, dim: _int, index: Tensor, src: Tensor, reduce: str, *, include_self: _bool = True, out: Any = None) -> Tensor:
+        """A copy of `input` with `src` reduced into it ("sum", "prod", "mean", "amax", "amin") at positions along `dim`.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one.
+            index (Tensor): positions along `dim`, as integers.
+            src (Tensor): the values to write.
+            reduce (str): how values that meet at one place are combined: "sum", "prod", "mean", "amax" or "amin".
+            include_self (bool): whether the element that is there takes part in the reduction. Default: `True`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def scatter_reduce_(self, dim: _int, index: Tensor, src: Tensor, reduce: str, *, include_self: _bool = True) -> Any:
+        """In-place form of `scatter_reduce`.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one.
+            index (Tensor): positions along `dim`, as integers.
+            src (Tensor): the values to write.
+            reduce (str): how values that meet at one place are combined: "sum", "prod", "mean", "amax" or "amin".
+            include_self (bool): whether the element that is there takes part in the reduction. Default: `True`.
+
+        Returns:
+            tuple[Any, ...]
+        """
+    def select(self, dim: _int, index: _int) -> Tensor:
+        """The part of `input` at one position of `dim`, without this dimension; shares memory.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one.
+            index (int): positions along `dim`, as integers.
+
+        Returns:
+            Tensor
+        """
+    def select_scatter(self, src: Tensor, dim: _int, index: _int) -> Tensor:
+        """A copy of `input` with `src` at one position of `dim`.
+
+        Args:
+            input (Tensor): the input tensor.
+            src (Tensor): the values to write.
+            dim (int): the dimension to work along; negative numbers count from the last one.
+            index (int): positions along `dim`, as integers.
+
+        Returns:
+            Tensor
+        """
+    def set_(self, source: Any = None, storage_offset: _int = 0, size: Any = None, stride: Any = None) -> Tensor:
+        """Make the tensor a window on other memory: a storage's, or another tensor's.
+
+        Args:
+            input (Tensor): the input tensor.
+            source (Tensor): the values to write or to add.
+            storage_offset (int): the position in the storage of the view's first element. Default: `0`.
+            size (int...): the shape of the result, as separate integers or as one tuple.
+            stride (int or tuple of ints): the step of the window along each dimension.
+
+        Returns:
+            Tensor
+        """
+    def sgn(self, *, out: Tensor | None = None) -> Tensor:
+        """Sign; of a complex number the number divided by its absolute value.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def sgn_(self) -> Tensor:
+        """In-place form of `sgn`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def share_memory_(self) -> Tensor:
+        """Move the storage to memory that other processes can see: see `multiprocessing`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def short(self, *, memory_format: Any = None) -> Tensor:
+        """The tensor as torch.int16.
+
+        Args:
+            input (Tensor): the input tensor.
+            memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
+
+        Returns:
+            Tensor
+        """
+    def sigmoid(self, *, out: Tensor | None = None) -> Tensor:
+        """1 / (1 + exp(-input)).
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def sigmoid_(self) -> Tensor:
+        """In-place form of `sigmoid`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def sign(self, *, out: Tensor | None = None) -> Tensor:
+        """-1, 0 or 1.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def sign_(self) -> Tensor:
+        """In-place form of `sign`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def signbit(self, *, out: Tensor | None = None) -> Tensor:
+        """Whether the sign bit is set.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def sin(self, *, out: Tensor | None = None) -> Tensor:
+        """Sine.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def sin_(self) -> Tensor:
+        """In-place form of `sin`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def sinc(self, *, out: Tensor | None = None) -> Tensor:
+        """sin(pi x) / (pi x), 1 at 0.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def sinc_(self) -> Tensor:
+        """In-place form of `sinc`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def sinh(self, *, out: Tensor | None = None) -> Tensor:
+        """Hyperbolic sine.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def sinh_(self) -> Tensor:
+        """In-place form of `sinh`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def slice_inverse(self, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1) -> Tensor:
+        """The tensor of which `input` is a slice, when `src` had its shape.
+
+        Args:
+            input (Tensor): the input tensor.
+            src (Tensor): the values to write.
+            dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
+            start (Number): the first value; for a slice, the first position.
+            end (Number): where the values end; for a slice, the position behind the last one.
+            step (int): the distance between neighbouring values or positions. Default: `1`.
+
+        Returns:
+            Tensor
+        """
+    def slice_scatter(self, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *, out: Any = None) -> Tensor:
+        """A copy of `input` with `src` at the positions `start:end:step` of `dim`.
+
+        Args:
+            input (Tensor): the input tensor.
+            src (Tensor): the values to write.
+            dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
+            start (Number): the first value; for a slice, the first position.
+            end (Number): where the values end; for a slice, the position behind the last one.
+            step (int): the distance between neighbouring values or positions. Default: `1`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def slogdet(self, *, out: Any = None) -> Any:
+        """The sign and the logarithm of the size of the determinant.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Any
+        """
+    def smm(self, mat2: Tensor) -> Tensor:
+        """The product of a sparse and a dense matrix, as a sparse tensor.
+
+        Args:
+            input (Tensor): the input tensor.
+            mat2 (Tensor): the second matrix of the product.
+
+        Returns:
+            Tensor
+        """
+    def softmax(self, dim: _int, dtype: Any = None, *, out: Any = None) -> Tensor:
+        """Exponentials divided by their sum along `dim`.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one.
+            dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def solve(self, *args: Any, **kwargs: Any) -> Any:
+        """Removed from PyTorch: `torch.linalg` has its successor.
+
+        Args:
+            self (Tensor): the tensor.
+            *args: further positional arguments.
+            **kwargs: further keyword arguments.
+
+        Returns:
+            NoReturn
+        """
+    def sort(self, dim: _int = -1, descending: _bool = False, *, stable: _bool | None = None, out: Any = None) -> Any:
+        """The elements in order along `dim`, and where they were; equal ones in their order, asked for or not.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
+            descending (bool): whether the largest elements come first. Default: `False`.
+            stable (bool): whether equal elements keep their order.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Any
+
+        Example:
+            >>> flambeau.tensor([3, 1, 2]).sort()
+            torch.return_types.sort(
+            values=tensor([1, 2, 3]),
+            indices=tensor([1, 2, 0]))
+        """
+    def sparse_dim(self) -> _int:
+        """How many dimensions are sparse.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            int
+        """
+    def sparse_mask(self, mask: Tensor) -> Tensor:
+        """The elements of a tensor at the places of the sparse tensor `mask`.
+
+        Args:
+            input (Tensor): the input tensor.
+            mask (Tensor): booleans, broadcast with `input`; True marks the elements that take part.
+
+        Returns:
+            Tensor
+        """
+    def sparse_resize_(self, size: Any, sparse_dim: _int, dense_dim: _int) -> Tensor:
+        """Make the tensor larger in place; the new elements are zero.
+
+        Args:
+            input (Tensor): the input tensor.
+            size (int...): the shape of the result, as separate integers or as one tuple.
+            sparse_dim (int): how many leading dimensions are sparse.
+            dense_dim (int): how many trailing dimensions are dense.
+
+        Returns:
+            Tensor
+        """
+    def sparse_resize_and_clear_(self, size: Any, sparse_dim: _int, dense_dim: _int) -> Tensor:
+        """Give the tensor another shape in place, and forget its elements.
+
+        Args:
+            input (Tensor): the input tensor.
+            size (int...): the shape of the result, as separate integers or as one tuple.
+            sparse_dim (int): how many leading dimensions are sparse.
+            dense_dim (int): how many trailing dimensions are dense.
+
+        Returns:
+            Tensor
+        """
+    def split(self, split_size: Any, dim: _int = 0) -> tuple[Tensor, ...]:
+        """Parts along `dim`, of one size (the last may be smaller) or of the given sizes; they share memory.
+
+        Args:
+            input (Tensor): the input tensor.
+            split_size (int): the size of each part; the last one may be smaller.
+            dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
+
+        Returns:
+            tuple[Tensor, ...]
+        """
+    def split_with_sizes(self, split_sizes: Any, dim: _int = 0) -> tuple[Tensor, ...]:
+        """Parts of `input` along `dim` of the given sizes; they share memory.
+
+        Args:
+            input (Tensor): the input tensor.
+            split_sizes (sequence of ints): the size of each part.
+            dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
+
+        Returns:
+            tuple[Tensor, ...]
+        """
+    def sqrt(self, *, out: Tensor | None = None) -> Tensor:
+        """Square root.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def sqrt_(self) -> Tensor:
+        """In-place form of `sqrt`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def square(self, *, out: Any = None) -> Tensor:
+        """`input * input`.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def square_(self) -> Tensor:
+        """In-place form of `square`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def squeeze(self, dim: Any = None, *more: _int) -> Tensor:
+        """`input` without its dimensions of size 1, or without those of them that `dim` names; shares memory.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one.
+            *more: the remaining sizes or dimensions, where they are not given as one tuple.
+
+        Returns:
+            Tensor
+        """
+    def squeeze_(self, dim: Any = None, *more: _int) -> Tensor:
+        """Drop dimensions of size 1 of `input` itself.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one.
+            *more: the remaining sizes or dimensions, where they are not given as one tuple.
+
+        Returns:
+            Tensor
+        """
+    def sspaddmm(self, mat1: Tensor, mat2: Tensor, *, beta: _float = 1, alpha: _float = 1, out: Any = None) -> Tensor:
+        """`beta * input + alpha * mat1 @ mat2` with sparse `input` and `mat1`, as a sparse tensor.
+
+        Args:
+            input (Tensor): the input tensor.
+            mat1 (Tensor): the first matrix of the product.
+            mat2 (Tensor): the second matrix of the product.
+            beta (float): the factor of `input`; 0 ignores its content, NaN and infinity included. Default: `1`.
+            alpha (float): the factor of the second operand or of the product. Default: `1`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def std(self, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: Any = None, out: Any = None) -> Tensor:
+        """Standard deviation; `correction` as in `var`.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int or tuple of ints, optional): what to reduce; None reduces all.
+            unbiased (bool, optional): an older name: True is `correction=1`, False is `correction=0`.
+            keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+            correction (Number): the divisor is the number of elements minus this; 1 gives the unbiased estimate.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def stft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, pad_mode: str = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: _bool | None = None) -> Tensor:
+        """The Fourier transforms of windows of `n_fft` samples, `hop_length` apart: a column for each window.
+
+        Args:
+            input (Tensor): the input tensor.
+            n_fft (int): the size of each Fourier transform.
+            hop_length (int, optional): the distance between neighbouring frames; None means a quarter of `n_fft`.
+            win_length (int, optional): the size of the window; None means `n_fft`.
+            window (Tensor, optional): the window; None means ones.
+            center (bool): whether columns are centered first; for signals, whether frames are centered at their time. Default: `True`.
+            pad_mode (str): how the ends of the signal are padded. Default: `reflect`.
+            normalized (bool): whether results are divided by the square root of the frame's length. Default: `False`.
+            onesided (bool, optional): whether only the half of the spectrum is kept that determines the rest.
+            return_complex (bool, optional): whether the result is complex.
+            align_to_window (bool, optional): whether frames begin where the window begins.
+
+        Returns:
+            Tensor
+        """
+    def storage(self) -> Any:
+        """The memory under the tensor as elements of its dtype; `untyped_storage` is the newer way.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            TypedStorage
+        """
+    def storage_type(self) -> Any:
+        """The class of storages of this dtype.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Any
+        """
+    def sub(self, other: _Operand, *, alpha: Any = 1, out: Any = None) -> Tensor:
+        """`input - alpha * other`.
+
+        Args:
+            input (Tensor or Number): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            alpha (Number): the factor of the second operand or of the product. Default: `1`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def sub_(self, other: _Operand, *, alpha: Any = 1) -> Tensor:
+        """In-place form of `sub`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            alpha (Number): the factor of the second operand or of the product. Default: `1`.
+
+        Returns:
+            Tensor
+        """
+    def subtract(self, other: _Operand, *, alpha: Any = 1, out: Any = None) -> Tensor:
+        """`input - alpha * other`.
+
+        Args:
+            input (Tensor or Number): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            alpha (Number): the factor of the second operand or of the product. Default: `1`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def subtract_(self, other: _Operand, *, alpha: Any = 1) -> Tensor:
+        """In-place form of `sub`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            alpha (Number): the factor of the second operand or of the product. Default: `1`.
+
+        Returns:
+            Tensor
+        """
+    def sum(self, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
+        """Sum of the elements, of all or along `dim`.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int or tuple of ints, optional): what to reduce; None reduces all.
+            keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+            dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+
+        Example:
+            >>> flambeau.tensor([[1, 2], [3, 4]]).sum(0)
+            tensor([4, 6])
+        """
+    def sum_to_size(self, *size: Any) -> Tensor:
+        """`input` summed over the dimensions in which a tensor of this size would be stretched to the shape of `input`.
+
+        Args:
+            input (Tensor): the input tensor.
+            *size: the shape of the result, as separate integers or as one tuple.
+
+        Returns:
+            Tensor
+        """
+    def svd(self, some: _bool = True, compute_uv: _bool = True, *, out: Any = None) -> Any:
+        """`linalg.svd` under its old name: gives V instead of Vh, and by default the reduced form.
+
+        Args:
+            input (Tensor): the input tensor.
+            some (bool): True gives the reduced decomposition, False the complete one. Default: `True`.
+            compute_uv (bool): whether singular vectors are computed too. Default: `True`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Any
+        """
+    def swapaxes(self, axis0: _int, axis1: _int) -> Tensor:
+        """`input` with two dimensions exchanged; shares memory. NumPy's name for `transpose`.
+
+        Args:
+            input (Tensor): the input tensor.
+            axis0 (int): the first of the two dimensions.
+            axis1 (int): the second of the two dimensions.
+
+        Returns:
+            Tensor
+        """
+    def swapaxes_(self, axis0: _int, axis1: _int) -> Tensor:
+        """Exchange two dimensions of `input` itself.
+
+        Args:
+            input (Tensor): the input tensor.
+            axis0 (int): the first of the two dimensions.
+            axis1 (int): the second of the two dimensions.
+
+        Returns:
+            Tensor
+        """
+    def swapdims(self, dim0: _int, dim1: _int) -> Tensor:
+        """`input` with two dimensions exchanged; shares memory. Another name for `transpose`.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim0 (int): the first of the two dimensions.
+            dim1 (int): the second of the two dimensions.
+
+        Returns:
+            Tensor
+        """
+    def swapdims_(self, dim0: _int, dim1: _int) -> Tensor:
+        """Exchange two dimensions of `input` itself.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim0 (int): the first of the two dimensions.
+            dim1 (int): the second of the two dimensions.
+
+        Returns:
+            Tensor
+        """
+    def symeig(self, *args: Any, **kwargs: Any) -> Any:
+        """Removed from PyTorch: `torch.linalg` has its successor.
+
+        Args:
+            self (Tensor): the tensor.
+            *args: further positional arguments.
+            **kwargs: further keyword arguments.
+
+        Returns:
+            NoReturn
+        """
+    def t(self) -> Tensor:
+        """The transpose of a matrix; tensors of less than two dimensions as they are.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def t_(self) -> Tensor:
+        """Transpose the matrix `input` itself.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def take(self, index: Tensor, *, out: Any = None) -> Tensor:
+        """Elements of the flat `input` at the positions `index`.
+
+        Args:
+            input (Tensor): the input tensor.
+            index (Tensor): positions along `dim`, as integers.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def take_along_dim(self, indices: Tensor, dim: _int | None = None, *, out: Any = None) -> Tensor:
+        """Elements of `input` at the positions `indices` along `dim`, both broadcast; without `dim`, of the flat input.
+
+        Args:
+            input (Tensor): the input tensor.
+            indices (Tensor): the positions, as integers.
+            dim (int, optional): the dimension to work along; None works on all elements as one sequence.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def tan(self, *, out: Tensor | None = None) -> Tensor:
+        """Tangent.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def tan_(self) -> Tensor:
+        """In-place form of `tan`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def tanh(self, *, out: Tensor | None = None) -> Tensor:
+        """Hyperbolic tangent.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def tanh_(self) -> Tensor:
+        """In-place form of `tanh`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def tensor_split(self, sections: Any, dim: _int = 0) -> tuple[Tensor, ...]:
+        """`input` along `dim` in a number of nearly equal parts, or cut at the given positions; they share memory.
+
+        Args:
+            input (Tensor): the input tensor.
+            sections (int or tuple of ints): the number of parts, or the positions at which to cut.
+            dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
+
+        Returns:
+            tuple[Tensor, ...]
+        """
+    def tile(self, dims: Any, *more: _int) -> Tensor:
+        """Copies of `input` side by side; `dims` that are missing in front count as 1.
+
+        Args:
+            input (Tensor): the input tensor.
+            dims (tuple of ints): the dimensions to work along; negative numbers count from the last one.
+            *more: the remaining sizes or dimensions, where they are not given as one tuple.
+
+        Returns:
+            Tensor
+        """
+    def to(self, *args: Any, dtype: Any = None, device: Any = None, non_blocking: _bool = False, copy: _bool = False, memory_format: Any = None) -> Tensor:
+        """The tensor as another dtype, on another device, or both; the tensor itself if it is that already.
+
+        `x.to(torch.float64)`, `x.to("cpu")`, `x.to("cpu", torch.float64)`, `x.to(another_tensor)`.
+
+        Args:
+            input (Tensor): the input tensor.
+            *args: further positional arguments.
+            dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+            device (device, optional): where the result lies; None means the current default device.
+            non_blocking (bool): whether a copy between host and device may run beside other work. Default: `False`.
+            copy (bool): True always copies, False raises where a copy is needed, None copies if needed. Default: `False`.
+            memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
+
+        Returns:
+            Tensor
+        """
+    def to_dense(self, dtype: Any = None, *, masked_grad: _bool | None = None) -> Tensor:
+        """The tensor in the strided layout, with all its zeros.
+
+        The gradient of a sparse tensor has its places only, unless `masked_grad` is False.
+
+        Args:
+            input (Tensor): the input tensor.
+            dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+            masked_grad (bool, optional): whether the gradient keeps only the elements that are stored.
+
+        Returns:
+            Tensor
+        """
+    def to_mkldnn(self, dtype: Any = None) -> Tensor:
+        """The tensor in the layout `_mkldnn`: a copy that only some operators take, and `to_dense()` opens.
+
+        Args:
+            input (Tensor): the input tensor.
+            dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+
+        Returns:
+            Tensor
+
+        Example:
+            >>> flambeau.tensor([1.0, -2.0]).to_mkldnn().relu()
+            tensor([1., 0.], layout=torch._mkldnn)
+        """
+    def to_padded_tensor(self, *args: Any, **kwargs: Any) -> Any:
+        """Could not run 'aten::to_padded_tensor' with arguments from the 'CPU' backend: the tensor is not nested
+
+        Args:
+            self (Tensor): the tensor.
+            *args: further positional arguments.
+            **kwargs: further keyword arguments.
+
+        Returns:
+            NoReturn
+        """
+    def to_sparse(self, sparse_dim: _int | None = None, *, layout: Any = None, blocksize: Any = None, dense_dim: Any = None) -> Tensor:
+        """The tensor in a sparse layout: by coordinates, unless `layout` names another.
+
+        With `sparse_dim`, only so many leading dimensions are sparse, and the values are dense slices.
+
+        Args:
+            input (Tensor): the input tensor.
+            sparse_dim (int): how many leading dimensions are sparse.
+            layout (layout): how the result is stored; `strided` is the usual one.
+            blocksize (tuple of ints): the height and width of each block.
+            dense_dim (int): how many trailing dimensions are dense.
+
+        Returns:
+            Tensor
+
+        Example:
+            >>> flambeau.tensor([[0.0, 3.0], [0.0, 0.0]]).to_sparse()
+            tensor(indices=tensor([[0],
+                                   [1]]),
+                   values=tensor([3.]),
+                   size=(2, 2), nnz=1, layout=torch.sparse_coo)
+        """
+    def to_sparse_bsc(self, blocksize: Any, dense_dim: _int | None = None) -> Tensor:
+        """The matrix as a sparse one of blocks, by columns of them.
+
+        Args:
+            input (Tensor): the input tensor.
+            blocksize (tuple of ints): the height and width of each block.
+            dense_dim (int): how many trailing dimensions are dense.
+
+        Returns:
+            Tensor
+        """
+    def to_sparse_bsr(self, blocksize: Any, dense_dim: _int | None = None) -> Tensor:
+        """The matrix as a sparse one of blocks, by rows of them.
+
+        Args:
+            input (Tensor): the input tensor.
+            blocksize (tuple of ints): the height and width of each block.
+            dense_dim (int): how many trailing dimensions are dense.
+
+        Returns:
+            Tensor
+        """
+    def to_sparse_coo(self) -> Tensor:
+        """The tensor as a sparse one by coordinates.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def to_sparse_csc(self, dense_dim: _int | None = None) -> Tensor:
+        """The matrix as a sparse one by columns.
+
+        Args:
+            input (Tensor): the input tensor.
+            dense_dim (int): how many trailing dimensions are dense.
+
+        Returns:
+            Tensor
+        """
+    def to_sparse_csr(self, dense_dim: _int | None = None) -> Tensor:
+        """The matrix as a sparse one by rows.
+
+        Args:
+            input (Tensor): the input tensor.
+            dense_dim (int): how many trailing dimensions are dense.
+
+        Returns:
+            Tensor
+        """
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python numbers.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Any
+        """
+    def topk(self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: Any = None) -> Any:
+        """The `k` largest (or smallest) elements along `dim`, in order, and where they are.
+
+        Args:
+            input (Tensor): the input tensor.
+            k (int): how many elements, or which one.
+            dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
+            largest (bool): True finds the largest elements, False the smallest. Default: `True`.
+            sorted (bool): whether the result is in order. Default: `True`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Any
+        """
+    def trace(self) -> Tensor:
+        """The sum of the diagonal of a matrix.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def transpose(self, dim0: _int, dim1: _int) -> Tensor:
+        """`input` with two dimensions exchanged; shares memory.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim0 (int): the first of the two dimensions.
+            dim1 (int): the second of the two dimensions.
+
+        Returns:
+            Tensor
+        """
+    def transpose_(self, dim0: _int, dim1: _int) -> Tensor:
+        """Exchange two dimensions of `input` itself.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim0 (int): the first of the two dimensions.
+            dim1 (int): the second of the two dimensions.
+
+        Returns:
+            Tensor
+        """
+    def triangular_solve(self, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False, *, out: Any = None) -> Any:
+        """The solution X of A X = input for a triangular A, and a copy of A; kept for old programs.
+
+        Args:
+            input (Tensor): the input tensor.
+            A (Tensor): a matrix, or a batch of matrices in the last two dimensions.
+            upper (bool): True works with upper triangular matrices, False with lower ones. Default: `True`.
+            transpose (bool): whether the matrix is transposed first. Default: `False`.
+            unitriangular (bool): whether the diagonal counts as ones, which are then not read. Default: `False`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Any
+        """
+    def tril(self, diagonal: _int = 0, *, out: Any = None) -> Tensor:
+        """The lower triangle of the matrices in `input`, up to the given diagonal; zeros elsewhere.
+
+        Args:
+            input (Tensor): the input tensor.
+            diagonal (int): which diagonal: 0 is the main one, positive numbers lie above it, negative ones below it. Default: `0`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def tril_(self, diagonal: _int = 0) -> Tensor:
+        """In-place form of `tril`.
+
+        Args:
+            input (Tensor): the input tensor.
+            diagonal (int): which diagonal: 0 is the main one, positive numbers lie above it, negative ones below it. Default: `0`.
+
+        Returns:
+            Tensor
+        """
+    def triu(self, diagonal: _int = 0, *, out: Any = None) -> Tensor:
+        """The upper triangle of the matrices in `input`, from the given diagonal on; zeros elsewhere.
+
+        Args:
+            input (Tensor): the input tensor.
+            diagonal (int): which diagonal: 0 is the main one, positive numbers lie above it, negative ones below it. Default: `0`.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def triu_(self, diagonal: _int = 0) -> Tensor:
+        """In-place form of `triu`.
+
+        Args:
+            input (Tensor): the input tensor.
+            diagonal (int): which diagonal: 0 is the main one, positive numbers lie above it, negative ones below it. Default: `0`.
+
+        Returns:
+            Tensor
+        """
+    def true_divide(self, other: _Operand, *, out: Any = None) -> Tensor:
+        """Quotient, never rounded.
+
+        Args:
+            input (Tensor or Number): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def true_divide_(self, other: _Operand) -> Tensor:
+        """In-place form of `true_divide`.
+
+        Args:
+            input (Tensor or Number): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
+    def trunc(self, *, out: Tensor | None = None) -> Tensor:
+        """Rounded towards zero.
+
+        Args:
+            input (Tensor): the input tensor.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def trunc_(self) -> Tensor:
+        """In-place form of `trunc`.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def type(self, dtype: Any = None, non_blocking: _bool = False) -> Any:
+        """The legacy name of the tensor's type, such as 'torch.FloatTensor'; with an argument, the tensor as that type.
+
+        Args:
+            input (Tensor): the input tensor.
+            dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+            non_blocking (bool): whether a copy between host and device may run beside other work. Default: `False`.
+
+        Returns:
+            Any
+        """
+    def type_as(self, other: Tensor) -> Tensor:
+        """The tensor as the dtype, and on the device, of `other`.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
+    def unbind(self, dim: _int = 0) -> tuple[Tensor, ...]:
+        """The parts of `input` at each position of `dim`; they share memory.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
+
+        Returns:
+            tuple[Tensor, ...]
+        """
+    def unflatten(self, dim: _int, sizes: Any) -> Tensor:
+        """One dimension as several, whose sizes multiply up to its own; shares memory.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one.
+            sizes (tuple of ints): the sizes that replace the dimension; one of them may be -1.
+
+        Returns:
+            Tensor
+        """
+    def unfold(self, dimension: _int, size: _int, step: _int) -> Tensor:
+        """All windows of `size` elements along `dimension`, `step` apart, as a new last dimension; shares memory.
+
+        Args:
+            input (Tensor): the input tensor.
+            dimension (int): the dimension to work along.
+            size (int): the shape of the result, as separate integers or as one tuple.
+            step (int): the distance between neighbouring values or positions.
+
+        Returns:
+            Tensor
+        """
+    def uniform_(self, *bounds: _float, generator: Generator | None = None, **named: _float) -> Tensor:
+        """Fill with numbers in [from, to): `uniform_(from=0, to=1)`.
+
+        Args:
+            input (Tensor): the input tensor.
+            *bounds: end; or start and end; or start, end and step.
+            generator (Generator, optional): the source of random numbers; None means the default one of the device.
+            **named: the arguments by their names.
+
+        Returns:
+            Tensor
+        """
+    def unique(self, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None) -> Any:
+        """The distinct elements (or, with `dim`, the distinct slices), in order.
+
+        Args:
+            input (Tensor): the input tensor.
+            sorted (bool): whether the result is in order. Default: `True`.
+            return_inverse (bool): whether to return, for each element, its position among the unique ones. Default: `False`.
+            return_counts (bool): whether to return how often each unique element occurs. Default: `False`.
+            dim (int, optional): the dimension to work along; None works on all elements as one sequence.
+
+        Returns:
+            Any
+        """
+    def unique_consecutive(self, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None) -> Any:
+        """The elements without those that equal the one before.
+
+        Args:
+            input (Tensor): the input tensor.
+            return_inverse (bool): whether to return, for each element, its position among the unique ones. Default: `False`.
+            return_counts (bool): whether to return how often each unique element occurs. Default: `False`.
+            dim (int, optional): the dimension to work along; None works on all elements as one sequence.
+
+        Returns:
+            Any
+        """
+    def unsafe_chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+        """`chunk` whose parts are not tracked as views.
+
+        Args:
+            input (Tensor): the input tensor.
+            chunks (int): how many parts to make; there may be fewer.
+            dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
+
+        Returns:
+            tuple[Tensor, ...]
+        """
+    def unsafe_split(self, split_size: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+        """`split` whose parts are not tracked as views: do not change them in place if the input is still needed.
+
+        Args:
+            input (Tensor): the input tensor.
+            split_size (int): the size of each part; the last one may be smaller.
+            dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
+
+        Returns:
+            tuple[Tensor, ...]
+        """
+    def unsafe_split_with_sizes(self, split_sizes: Any, dim: _int = 0) -> tuple[Tensor, ...]:
+        """`split_with_sizes` whose parts are not tracked as views.
+
+        Args:
+            input (Tensor): the input tensor.
+            split_sizes (sequence of ints): the size of each part.
+            dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
+
+        Returns:
+            tuple[Tensor, ...]
+        """
+    def unsqueeze(self, dim: _int) -> Tensor:
+        """`input` with a new dimension of size 1 at `dim`; shares memory.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one.
+
+        Returns:
+            Tensor
+        """
+    def unsqueeze_(self, dim: _int) -> Tensor:
+        """Give `input` itself a new dimension of size 1.
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int): the dimension to work along; negative numbers count from the last one.
+
+        Returns:
+            Tensor
+        """
+    def values(self) -> Tensor:
+        """The elements of a coalesced tensor; they share its memory.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """
+    def var(self, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: Any = None, out: Any = None) -> Tensor:
+        """Variance; `correction` is subtracted from the number of elements (1 unless told).
+
+        Args:
+            input (Tensor): the input tensor.
+            dim (int or tuple of ints, optional): what to reduce; None reduces all.
+            unbiased (bool, optional): an older name: True is `correction=1`, False is `correction=0`.
+            keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+            correction (Number): the divisor is the number of elements minus this; 1 gives the unbiased estimate.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def vdot(self, other: Tensor, *, out: Any = None) -> Tensor:
+        """The dot product of two vectors, the first of them conjugated.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def view(self, size: Any = None, *more: _int, dtype: Any = None) -> Tensor:
+        """The same elements in another shape, or the same bytes as another dtype; always shares memory.
+
+        Args:
+            input (Tensor): the input tensor.
+            size (int...): the shape of the result, as separate integers or as one tuple.
+            *more: the remaining sizes or dimensions, where they are not given as one tuple.
+            dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+
+        Returns:
+            Tensor
+
+        Example:
+            >>> flambeau.zeros(4, 4).view(-1, 8).shape
+            torch.Size([2, 8])
+        """
+    def view_as(self, other: Tensor) -> Tensor:
+        """`input` in the shape of `other`; shares memory.
+
+        Args:
+            input (Tensor): the input tensor.
+            other (Tensor): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
+    def vsplit(self, *indices: Any) -> tuple[Tensor, ...]:
+        """`input` cut along its first dimension.
+
+        Args:
+            input (Tensor): the input tensor.
+            *indices: the positions, as integers.
+
+        Returns:
+            tuple[Tensor, ...]
+        """
+    def where(self, condition: Tensor, other: _Operand) -> Tensor:
+        """The tensor where `condition` holds, else `other`.
+
+        Args:
+            input (Tensor): the input tensor.
+            condition (Tensor): booleans; True takes the element of `input`, False that of `other`.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
+    def xlogy(self, other: _Operand, *, out: Any = None) -> Tensor:
+        """`input * log(other)`, 0 where `input` is 0.
+
+        Args:
+            input (Tensor or Number): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+        Returns:
+            Tensor
+        """
+    def xlogy_(self, other: _Operand) -> Tensor:
+        """In-place form of `xlogy`.
+
+        Args:
+            input (Tensor or Number): the input tensor.
+            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+
+        Returns:
+            Tensor
+        """
+    def xpu(self, *args: Any, **kwargs: Any) -> Any:
+        """Torch not compiled with XPU enabled
+
+        Args:
+            self (Tensor): the tensor.
+            *args: further positional arguments.
+            **kwargs: further keyword arguments.
+
+        Returns:
+            NoReturn
+        """
+    def zero_(self) -> Tensor:
+        """Set every element to zero.
+
+        Args:
+            input (Tensor): the input tensor.
+
+        Returns:
+            Tensor
+        """

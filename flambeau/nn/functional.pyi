@@ -25,144 +25,1770 @@ _complex: TypeAlias = builtins.complex
 
 __all__: list[str]
 
-def _canonical_mask(mask: Tensor | None, mask_name: str, other_type: Any, other_name: str, target_type: Any, check_other: _bool = True) -> Tensor | None: ...
-def _in_projection(q: Tensor, k: Tensor, v: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, b_q: Tensor | None = None, b_k: Tensor | None = None, b_v: Tensor | None = None) -> Any: ...
-def _in_projection_packed(q: Tensor, k: Tensor, v: Tensor, w: Tensor, b: Tensor | None = None) -> list[Tensor]: ...
-def _mha_shape_check(query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None, attn_mask: Tensor | None, num_heads: _int) -> _bool: ...
-def _none_or_dtype(input: Tensor | None) -> Any: ...
-def _threshold(input: Tensor, threshold: _float, value: _float, inplace: _bool = False) -> Tensor: ...
-def _verify_batch_size(size: Any) -> None: ...
-def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor: ...
-def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor: ...
-def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor: ...
-def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: _bool = False) -> Any: ...
-def adaptive_max_pool1d_with_indices(input: Tensor, output_size: Any, return_indices: _bool = False) -> Any: ...
-def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: _bool = False) -> Tensor: ...
-def adaptive_max_pool2d_with_indices(input: Tensor, output_size: Any, return_indices: _bool = False) -> Tensor: ...
-def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: _bool = False) -> Tensor: ...
-def adaptive_max_pool3d_with_indices(input: Tensor, output_size: Any, return_indices: _bool = False) -> Tensor: ...
-def affine_grid(theta: Tensor, size: Any, align_corners: _bool | None = None) -> Tensor: ...
-def alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor: ...
-def assert_int_or_pair(arg: Any, arg_name: str, message: str) -> None: ...
-def avg_pool1d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = 0, ceil_mode: _bool = False, count_include_pad: _bool = True) -> Tensor: ...
-def avg_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: _int | None = None, *, out: Any = None) -> Tensor: ...
-def avg_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: _int | None = None, *, out: Any = None) -> Tensor: ...
-def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None = None, training: _bool = False, momentum: _float = 0.1, eps: _float = 1e-05) -> Tensor: ...
-def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor: ...
-def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor: ...
-def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean', pos_weight: Tensor | None = None) -> Tensor: ...
-def celu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor: ...
-def celu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
-def channel_shuffle(input: Tensor, groups: _int) -> Tensor: ...
-def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: _int = 1) -> Tensor: ...
-def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: _int = 1) -> Tensor: ...
-def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: _int = 1) -> Tensor: ...
-def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: _int = 0) -> Tensor: ...
-def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: _int = 1, dilation: Any = 1) -> Tensor: ...
-def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: _int = 1, dilation: Any = 1) -> Tensor: ...
-def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: _int = 1, dilation: Any = 1) -> Tensor: ...
-def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor: ...
-def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor: ...
-def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100, reduce: _bool | None = None, reduction: str = 'mean', label_smoothing: _float = 0.0) -> Tensor: ...
-def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: _int = 0, reduction: str = 'mean', zero_infinity: _bool = False) -> Tensor: ...
-def dropout(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor: ...
-def dropout1d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor: ...
-def dropout2d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor: ...
-def dropout3d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor: ...
-def elu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor: ...
-def elu_(input: Tensor, alpha: _float = 1.0, scale: _float = 1.0, input_scale: _float = 1.0) -> Tensor: ...
-def embedding(input: Tensor, weight: Tensor, padding_idx: _int | None = None, max_norm: _float | None = None, norm_type: _float = 2.0, scale_grad_by_freq: _bool = False, sparse: _bool = False) -> Tensor: ...
-def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: _float | None = None, norm_type: _float = 2, scale_grad_by_freq: _bool = False, mode: str = 'mean', sparse: _bool = False, per_sample_weights: Tensor | None = None, include_last_offset: _bool = False, padding_idx: _int | None = None) -> Tensor: ...
-def feature_alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor: ...
-def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor: ...
-def fractional_max_pool2d(input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: _bool = False, _random_samples: Tensor | None = None) -> Tensor: ...
-def fractional_max_pool2d_with_indices(input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: _bool = False, _random_samples: Tensor | None = None) -> Tensor: ...
-def fractional_max_pool3d(input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: _bool = False, _random_samples: Tensor | None = None) -> Tensor: ...
-def fractional_max_pool3d_with_indices(input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: _bool = False, _random_samples: Tensor | None = None) -> Tensor: ...
-def gaussian_nll_loss(input: Tensor, target: Tensor | _float, var: Tensor | _float, full: _bool = False, eps: _float = 1e-06, reduction: str = 'mean') -> Tensor: ...
-def gelu(input: Tensor, *, approximate: str = 'none', out: Any = None) -> Tensor: ...
-def glu(input: Tensor, dim: _int = -1) -> Tensor: ...
-def grid_sample(input: Tensor, grid: Tensor, mode: str = 'bilinear', padding_mode: str = 'zeros', align_corners: _bool | None = None) -> Tensor: ...
-def group_norm(input: Tensor, num_groups: _int, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05) -> Tensor: ...
-def grouped_mm(mat_a: Tensor, mat_b: Tensor, *, offs: Tensor | None = None, bias: Tensor | None = None, out_dtype: Any = None) -> Tensor: ...
-def gumbel_softmax(logits: Tensor, tau: _float = 1, hard: _bool = False, eps: _float = 1e-10, dim: _int = -1) -> Tensor: ...
-def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Any = None) -> Tensor: ...
-def hardsigmoid(input: Tensor, inplace: _bool = False) -> Tensor: ...
-def hardswish(input: Tensor, inplace: _bool = False) -> Tensor: ...
-def hardtanh(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0, inplace: _bool = False) -> Tensor: ...
-def hardtanh_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
-def has_torch_function(relevant_args: Any) -> _bool: ...
-def has_torch_function_unary(argument: Any) -> _bool: ...
-def has_torch_function_variadic(*arguments: Any) -> _bool: ...
-def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float = 1.0, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor: ...
-def huber_loss(input: Tensor, target: Tensor, reduction: str = 'mean', delta: _float = 1.0, weight: Tensor | None = None) -> Tensor: ...
-def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: _bool = True, momentum: _float = 0.1, eps: _float = 1e-05) -> Tensor: ...
-def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = 'nearest', align_corners: _bool | None = None, recompute_scale_factor: _bool | None = None, antialias: _bool = False) -> Tensor: ...
-def kl_div(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean', log_target: _bool = False) -> Tensor: ...
-def l1_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean', weight: Tensor | None = None) -> Tensor: ...
-def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05) -> Tensor: ...
-def leaky_relu(input: Tensor, negative_slope: _float = 0.01, inplace: _bool = False) -> Tensor: ...
-def leaky_relu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Any = None) -> Tensor: ...
-def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None, weight: Tensor | None = None, reduction: str = 'mean', ignore_index: _int | None = None, label_smoothing: _float = 0.0, options: Any = None) -> Tensor: ...
-def local_response_norm(input: Tensor, size: _int, alpha: _float = 0.0001, beta: _float = 0.75, k: _float = 1.0) -> Tensor: ...
-def log_softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: Any = None) -> Tensor: ...
-def logsigmoid(input: Tensor, *, out: Any = None) -> Tensor: ...
-def lp_pool1d(input: Tensor, norm_type: _float, kernel_size: _int, stride: Any = None, ceil_mode: _bool = False) -> Tensor: ...
-def lp_pool2d(input: Tensor, norm_type: _float, kernel_size: Any, stride: Any = None, ceil_mode: _bool = False) -> Tensor: ...
-def lp_pool3d(input: Tensor, norm_type: _float, kernel_size: Any, stride: Any = None, ceil_mode: _bool = False) -> Tensor: ...
-def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor: ...
-def max_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Any: ...
-def max_pool1d_with_indices(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Any: ...
-def max_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Tensor: ...
-def max_pool2d_with_indices(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Tensor: ...
-def max_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Tensor: ...
-def max_pool3d_with_indices(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Tensor: ...
-def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Tensor: ...
-def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Tensor: ...
-def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Tensor: ...
-def mish(input: Tensor, inplace: _bool = False) -> Tensor: ...
-def mse_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean', weight: Tensor | None = None) -> Tensor: ...
-def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: _int, num_heads: _int, in_proj_weight: Tensor | None, in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None, add_zero_attn: _bool, dropout_p: _float, out_proj_weight: Tensor, out_proj_bias: Tensor | None, training: _bool = True, key_padding_mask: Tensor | None = None, need_weights: _bool = True, attn_mask: Tensor | None = None, use_separate_proj_weight: _bool = False, q_proj_weight: Any = None, k_proj_weight: Any = None, v_proj_weight: Any = None, static_k: Tensor | None = None, static_v: Tensor | None = None, average_attn_weights: _bool = True, is_causal: _bool = False) -> Any: ...
-def multi_margin_loss(input: Tensor, target: Tensor, p: _int = 1, margin: _float = 1.0, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor: ...
-def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor: ...
-def multilabel_soft_margin_loss(input: Tensor, target: Tensor | _float, weight: Tensor | _float | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor: ...
-def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor: ...
-def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor: ...
-def normalize(input: Tensor, p: _float = 2.0, dim: Any = 1, eps: _float = 1e-12, out: Tensor | None = None) -> Tensor: ...
-def one_hot(input: Tensor, num_classes: _int = -1) -> Tensor: ...
-def pad(input: Tensor, pad: Any, mode: str = 'constant', value: _float | None = None) -> Tensor: ...
-def pairwise_distance(x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False) -> Tensor: ...
-def pdist(input: Tensor, p: _float = 2.0) -> Tensor: ...
-def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor: ...
-def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor: ...
-def poisson_nll_loss(input: Tensor, target: Tensor, log_input: _bool = True, full: _bool = False, size_average: _bool | None = None, eps: _float = 1e-08, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor: ...
-def prelu(input: Tensor, weight: Tensor) -> Tensor: ...
-def relu(input: Tensor, inplace: _bool = False) -> Tensor: ...
-def relu6(input: Tensor, inplace: _bool = False) -> Tensor: ...
-def relu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
-def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: _float | None = None) -> Tensor: ...
-def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, inplace: _bool = False, generator: Any = None) -> Tensor: ...
-def rrelu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
-def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: _float = 0.0, is_causal: _bool = False, *, scale: _float | None = None, enable_gqa: _bool = False) -> Tensor: ...
-def selu(input: Tensor, inplace: _bool = False) -> Tensor: ...
-def selu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
-def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def silu(input: Tensor, inplace: _bool = False) -> Tensor: ...
-def smooth_l1_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean', beta: _float = 1.0) -> Tensor: ...
-def soft_margin_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor: ...
-def softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: Any = None) -> Tensor: ...
-def softmin(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: Any = None) -> Tensor: ...
-def softplus(input: Tensor, beta: _float = 1, threshold: _float = 20, *, out: Any = None) -> Tensor: ...
-def softshrink(input: Tensor, lambd: _float = 0.5, *, out: Any = None) -> Tensor: ...
-def softsign(input: Tensor) -> Tensor: ...
-def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def tanhshrink(input: Tensor) -> Tensor: ...
-def threshold(input: Tensor, threshold: _float, value: _float, inplace: _bool = False) -> Tensor: ...
-def threshold_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
-def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _float = 2, eps: _float = 1e-06, swap: _bool = False, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor: ...
-def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Any = None, margin: _float = 1.0, swap: _bool = False, reduction: str = 'mean') -> Tensor: ...
-def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor: ...
-def upsample(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = 'nearest', align_corners: _bool | None = None) -> Tensor: ...
-def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor: ...
-def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor: ...
+def _canonical_mask(mask: Tensor | None, mask_name: str, other_type: Any, other_name: str, target_type: Any, check_other: _bool = True) -> Tensor | None:
+    """A mask as numbers to be added to scores: a boolean one hides where it is True."""
+def _in_projection(q: Tensor, k: Tensor, v: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, b_q: Tensor | None = None, b_k: Tensor | None = None, b_v: Tensor | None = None) -> Any:
+    """Queries, keys and values through a linear layer each."""
+def _in_projection_packed(q: Tensor, k: Tensor, v: Tensor, w: Tensor, b: Tensor | None = None) -> list[Tensor]:
+    """The same with the three layers in one weight."""
+def _mha_shape_check(query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None, attn_mask: Tensor | None, num_heads: _int) -> _bool:
+    """Whether inputs come in batches; an AssertionError if their dimensions do not belong together."""
+def _none_or_dtype(input: Tensor | None) -> Any:
+    """The dtype of a mask, if there is one."""
+def _threshold(input: Tensor, threshold: _float, value: _float, inplace: _bool = False) -> Tensor:
+    """`input` where it is above `threshold`, elsewhere `value`.
+
+    Args:
+        input (Tensor): the input tensor.
+        threshold (float): where the function changes its form.
+        value (float): the value to write, or the factor of the product.
+        inplace (bool): whether the input is overwritten with the result. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def _verify_batch_size(size: Any) -> None:
+    """Refuse to normalise one value by itself."""
+def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
+    """The means of as many windows along the last dimension as are asked for.
+
+    Args:
+        input (Tensor): the input tensor.
+        output_size (int or tuple of ints): the size of the result along the spatial dimensions.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.adaptive_avg_pool1d(flambeau.tensor([[1.0, 2.0, 6.0]]), 2)
+        tensor([[1.5000, 4.0000]])
+    """
+def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
+    """The means of as many windows in each of the last two dimensions as are asked for; None keeps a size.
+
+    Args:
+        input (Tensor): the input tensor.
+        output_size (int or tuple of ints): the size of the result along the spatial dimensions.
+
+    Returns:
+        Tensor
+    """
+def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
+    """The means of as many windows in each of the last three dimensions as are asked for; None keeps a size.
+
+    Args:
+        input (Tensor): the input tensor.
+        output_size (int or tuple of ints): the size of the result along the spatial dimensions.
+
+    Returns:
+        Tensor
+    """
+def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: _bool = False) -> Any:
+    """The largest elements of windows along the last dimension; with `return_indices`, their places too.
+
+    Args:
+        input (Tensor): the input tensor.
+        output_size (int or tuple of ints): the size of the result along the spatial dimensions.
+        return_indices (bool): whether to return the positions of the maxima too. Default: `False`.
+
+    Returns:
+        Any
+    """
+def adaptive_max_pool1d_with_indices(input: Tensor, output_size: Any, return_indices: _bool = False) -> Any:
+    """The largest elements of as many windows along the last dimension as are asked for, and their places.
+
+    Args:
+        input (Tensor): the input tensor.
+        output_size (int or tuple of ints): the size of the result along the spatial dimensions.
+        return_indices (bool): whether to return the positions of the maxima too. Default: `False`.
+
+    Returns:
+        Any
+    """
+def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: _bool = False) -> Tensor:
+    """The largest elements of windows in the last two dimensions; with `return_indices`, their places too.
+
+    Args:
+        input (Tensor): the input tensor.
+        output_size (int or tuple of ints): the size of the result along the spatial dimensions.
+        return_indices (bool): whether to return the positions of the maxima too. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def adaptive_max_pool2d_with_indices(input: Tensor, output_size: Any, return_indices: _bool = False) -> Tensor:
+    """The largest elements of windows in the last two dimensions, and their places; None keeps a size.
+
+    Args:
+        input (Tensor): the input tensor.
+        output_size (int or tuple of ints): the size of the result along the spatial dimensions.
+        return_indices (bool): whether to return the positions of the maxima too. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: _bool = False) -> Tensor:
+    """The largest elements of windows in the last three dimensions; with `return_indices`, their places too.
+
+    Args:
+        input (Tensor): the input tensor.
+        output_size (int or tuple of ints): the size of the result along the spatial dimensions.
+        return_indices (bool): whether to return the positions of the maxima too. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def adaptive_max_pool3d_with_indices(input: Tensor, output_size: Any, return_indices: _bool = False) -> Tensor:
+    """The largest elements of windows in the last three dimensions, and their places; None keeps a size.
+
+    Args:
+        input (Tensor): the input tensor.
+        output_size (int or tuple of ints): the size of the result along the spatial dimensions.
+        return_indices (bool): whether to return the positions of the maxima too. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def affine_grid(theta: Tensor, size: Any, align_corners: _bool | None = None) -> Tensor:
+    """The sampling points of an image of `size` under the affine maps `theta`, one for each of the batch.
+
+    Args:
+        theta (Tensor): affine matrices, (N, 2, 3) or (N, 3, 4).
+        size (int...): the shape of the result, as separate integers or as one tuple.
+        align_corners (bool): whether the corner pixels of input and result have the same centers.
+
+    Returns:
+        Tensor
+    """
+def alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
+    """`dropout` that keeps mean and variance of what selu gives.
+
+    Args:
+        input (Tensor): the input tensor.
+        p (float): the order of the norm; for dropout, the probability of a zero. Default: `0.5`.
+        training (bool): whether the layer is in training mode. Default: `False`.
+        inplace (bool): whether the input is overwritten with the result. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def assert_int_or_pair(arg: Any, arg_name: str, message: str) -> None:
+    """Refuse what is neither a number nor a pair."""
+def avg_pool1d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = 0, ceil_mode: _bool = False, count_include_pad: _bool = True) -> Tensor:
+    """The means of windows along the last dimension.
+
+    Args:
+        input (Tensor): the input tensor.
+        kernel_size (int or tuple of ints): the size of the window.
+        stride (int or tuple of ints): the step of the window along each dimension. Default: `()`.
+        padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side. Default: `0`.
+        ceil_mode (bool): whether windows may begin inside and end outside of the input. Default: `False`.
+        count_include_pad (bool): whether zeros of the padding count in the average. Default: `True`.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.avg_pool1d(flambeau.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
+        tensor([[2., 1.]])
+    """
+def avg_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: _int | None = None, *, out: Any = None) -> Tensor:
+    """The means of windows in the last two dimensions.
+
+    Args:
+        input (Tensor): the input tensor.
+        kernel_size (int or tuple of ints): the size of the window.
+        stride (int or tuple of ints): the step of the window along each dimension.
+        padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side. Default: `0`.
+        ceil_mode (bool): whether windows may begin inside and end outside of the input. Default: `False`.
+        count_include_pad (bool): whether zeros of the padding count in the average. Default: `True`.
+        divisor_override (int, optional): the divisor of the average, instead of the window's size.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def avg_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: _int | None = None, *, out: Any = None) -> Tensor:
+    """The means of windows in the last three dimensions.
+
+    Args:
+        input (Tensor): the input tensor.
+        kernel_size (int or tuple of ints): the size of the window.
+        stride (int or tuple of ints): the step of the window along each dimension.
+        padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side. Default: `0`.
+        ceil_mode (bool): whether windows may begin inside and end outside of the input. Default: `False`.
+        count_include_pad (bool): whether zeros of the padding count in the average. Default: `True`.
+        divisor_override (int, optional): the divisor of the average, instead of the window's size.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None = None, training: _bool = False, momentum: _float = 0.1, eps: _float = 1e-05) -> Tensor:
+    """Each channel with mean 0 and deviation 1, then times `weight` plus `bias`.
+
+    In training the statistics are those of the batch, and `running_mean` and `running_var` move towards them by
+    `momentum`; in evaluation these are what is used.
+
+    Args:
+        input (Tensor): the input tensor.
+        running_mean (Tensor, optional): the running means, one for each channel.
+        running_var (Tensor, optional): the running variances, one for each channel.
+        weight (Tensor, optional): a factor for each channel.
+        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
+        training (bool): whether the layer is in training mode. Default: `False`.
+        momentum (float): the part of the new statistics in the running ones. Default: `0.1`.
+        eps (float): a small number that is added to a denominator, so that it is not zero. Default: `1e-05`.
+
+    Returns:
+        Tensor
+    """
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """`input1 @ weight[k] @ input2 + bias[k]` for each output k.
+
+    Args:
+        input1 (Tensor): the first input tensor.
+        input2 (Tensor): the second input tensor.
+        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
+
+    Returns:
+        Tensor
+    """
+def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
+    """-(target log(input) + (1 - target) log(1 - input)).
+
+    Args:
+        input (Tensor): the input tensor.
+        target (Tensor): what the prediction is compared with.
+        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        size_average (bool, optional): deprecated; use `reduction`.
+        reduce (bool, optional): deprecated; use `reduction`.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+
+    Returns:
+        Tensor
+    """
+def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean', pos_weight: Tensor | None = None) -> Tensor:
+    """`binary_cross_entropy` of `sigmoid(input)`, computed in one go.
+
+    Args:
+        input (Tensor): the input tensor.
+        target (Tensor): what the prediction is compared with.
+        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        size_average (bool, optional): deprecated; use `reduction`.
+        reduce (bool, optional): deprecated; use `reduction`.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+        pos_weight (Tensor, optional): the weight of positive examples, for each class.
+
+    Returns:
+        Tensor
+    """
+def celu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
+    """`input` where it is positive, elsewhere `alpha * (exp(input / alpha) - 1)`.
+
+    Args:
+        input (Tensor): the input tensor.
+        alpha (float): the factor of the second operand or of the product. Default: `1.0`.
+        inplace (bool): whether the input is overwritten with the result. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def celu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """In-place form of `celu`.
+
+    Args:
+        input (Tensor): the input tensor.
+        *args: further positional arguments.
+        **kwargs: further keyword arguments.
+
+    Returns:
+        Tensor
+    """
+def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
+    """The channels, in `groups` groups, dealt out one by one: first of each group, second of each group, ...
+
+    Args:
+        input (Tensor): the input tensor.
+        groups (int): into how many groups channels are divided; groups do not see each other.
+
+    Returns:
+        Tensor
+    """
+def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: _int = 1) -> Tensor:
+    """Convolution of signals (batch, channels, length) with a weight (outputs, channels, size).
+
+    Args:
+        input (Tensor): (N, in_channels, length), or without N.
+        weight (Tensor): the filters, (out_channels, in_channels / groups, kernel length).
+        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
+        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
+        padding (int, tuple of ints or str): zeros on each side; "same" keeps the size, "valid" adds none. Default: `0`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
+
+    Returns:
+        Tensor
+    """
+def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: _int = 1) -> Tensor:
+    """Convolution of images (batch, channels, height, width).
+
+    Args:
+        input (Tensor): (N, in_channels, height, width), or without N.
+        weight (Tensor): the filters, (out_channels, in_channels / groups, kernel height, kernel width).
+        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
+        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
+        padding (int, tuple of ints or str): zeros on each side; "same" keeps the size, "valid" adds none. Default: `0`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
+
+    Returns:
+        Tensor
+    """
+def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: _int = 1) -> Tensor:
+    """Convolution of volumes (batch, channels, depth, height, width).
+
+    Args:
+        input (Tensor): (N, in_channels, depth, height, width), or without N.
+        weight (Tensor): the filters, (out_channels, in_channels / groups, depth, height, width).
+        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
+        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
+        padding (int, tuple of ints or str): zeros on each side; "same" keeps the size, "valid" adds none. Default: `0`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
+
+    Returns:
+        Tensor
+    """
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: _int = 0) -> Tensor:
+    """Convolution of signals (time, batch, channels) with a weight (kernel, channels, outputs).
+
+    Args:
+        input (Tensor): the input tensor.
+        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        bias (Tensor): a vector that is added to the result, one number for each output channel or feature.
+        pad (int): how many zeros are added at both ends of the sequence. Default: `0`.
+
+    Returns:
+        Tensor
+    """
+def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: _int = 1, dilation: Any = 1) -> Tensor:
+    """The transpose of `conv1d`: the gradient of its input, as a function of its own.
+
+    Args:
+        input (Tensor): the input tensor.
+        weight (Tensor): the filters, (in_channels, out_channels / groups, kernel length).
+        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
+        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
+        padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side. Default: `0`.
+        output_padding (int or tuple of ints): by how much one side of the result is longer. Default: `0`.
+        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+
+    Returns:
+        Tensor
+    """
+def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: _int = 1, dilation: Any = 1) -> Tensor:
+    """The transpose of `conv2d`: the gradient of its input, as a function of its own.
+
+    Args:
+        input (Tensor): the input tensor.
+        weight (Tensor): the filters, (in_channels, out_channels / groups, height, width).
+        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
+        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
+        padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side. Default: `0`.
+        output_padding (int or tuple of ints): by how much one side of the result is longer. Default: `0`.
+        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+
+    Returns:
+        Tensor
+    """
+def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: _int = 1, dilation: Any = 1) -> Tensor:
+    """The transpose of `conv3d`: the gradient of its input, as a function of its own.
+
+    Args:
+        input (Tensor): the input tensor.
+        weight (Tensor): the filters, (in_channels, out_channels / groups, depth, height, width).
+        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
+        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
+        padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side. Default: `0`.
+        output_padding (int or tuple of ints): by how much one side of the result is longer. Default: `0`.
+        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+
+    Returns:
+        Tensor
+    """
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
+    """1 - cosine where the target is 1, and max(0, cosine - margin) where it is -1.
+
+    Args:
+        input1 (Tensor): the first input tensor.
+        input2 (Tensor): the second input tensor.
+        target (Tensor): what the prediction is compared with.
+        margin (float): the distance that the loss asks for. Default: `0`.
+        size_average (bool, optional): deprecated; use `reduction`.
+        reduce (bool, optional): deprecated; use `reduction`.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+
+    Returns:
+        Tensor
+    """
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor:
+    """The cosine of the angle between vectors along `dim`; lengths below `eps` count as `eps`.
+
+    Args:
+        x1 (Tensor): the first input tensor.
+        x2 (Tensor): the second input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `1`.
+        eps (float): a small number that is added to a denominator, so that it is not zero. Default: `1e-08`.
+
+    Returns:
+        Tensor
+    """
+def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100, reduce: _bool | None = None, reduction: str = 'mean', label_smoothing: _float = 0.0) -> Tensor:
+    """`nll_loss` of `log_softmax(input)`; targets may also be probabilities of all classes.
+
+    Args:
+        input (Tensor): scores before softmax, (N, C), (C) or (N, C, ...).
+        target (Tensor): indices of the right classes, (N) or (N, ...); or probabilities like `input`.
+        weight (Tensor, optional): a weight for each class.
+        size_average (bool, optional): deprecated; use `reduction`.
+        ignore_index (int): targets with this value do not count. Default: `-100`.
+        reduce (bool, optional): deprecated; use `reduction`.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+        label_smoothing (float): the part of the target, from 0 to 1, that is spread evenly over all classes. Default: `0.0`.
+
+    Returns:
+        Tensor
+    """
+def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: _int = 0, reduction: str = 'mean', zero_infinity: _bool = False) -> Tensor:
+    """The negative log-likelihood of label sequences, of any alignment with `log_probs` (time, batch, classes).
+
+    Args:
+        log_probs (Tensor): logarithms of probabilities (T, N, C).
+        targets (Tensor): the target sequences.
+        input_lengths (Tensor or Sequence[int]): the length of each input sequence.
+        target_lengths (Tensor or Sequence[int]): the length of each target sequence.
+        blank (int): the class that stands for no label. Default: `0`.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+        zero_infinity (bool): whether infinite losses, and their gradients, become zero. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def dropout(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
+    """In training: each element set to zero with probability `p`, the others scaled up so that the mean stays.
+
+    Args:
+        input (Tensor): the input tensor.
+        p (float): the order of the norm; for dropout, the probability of a zero. Default: `0.5`.
+        training (bool): whether the layer is in training mode. Default: `True`.
+        inplace (bool): whether the input is overwritten with the result. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def dropout1d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
+    """`dropout` of whole channels of (batch, channels, length) or (channels, length).
+
+    Args:
+        input (Tensor): the input tensor.
+        p (float): the order of the norm; for dropout, the probability of a zero. Default: `0.5`.
+        training (bool): whether the layer is in training mode. Default: `True`.
+        inplace (bool): whether the input is overwritten with the result. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def dropout2d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
+    """`dropout` of whole channels of (batch, channels, height, width).
+
+    Args:
+        input (Tensor): the input tensor.
+        p (float): the order of the norm; for dropout, the probability of a zero. Default: `0.5`.
+        training (bool): whether the layer is in training mode. Default: `True`.
+        inplace (bool): whether the input is overwritten with the result. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def dropout3d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
+    """`dropout` of whole channels of (batch, channels, depth, height, width), the batch being optional.
+
+    Args:
+        input (Tensor): the input tensor.
+        p (float): the order of the norm; for dropout, the probability of a zero. Default: `0.5`.
+        training (bool): whether the layer is in training mode. Default: `True`.
+        inplace (bool): whether the input is overwritten with the result. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def elu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
+    """`input` where it is positive, elsewhere `alpha * (exp(input) - 1)`.
+
+    Args:
+        input (Tensor): the input tensor.
+        alpha (float): the factor of the second operand or of the product. Default: `1.0`.
+        inplace (bool): whether the input is overwritten with the result. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def elu_(input: Tensor, alpha: _float = 1.0, scale: _float = 1.0, input_scale: _float = 1.0) -> Tensor:
+    """In-place form of `elu`: `scale` is a factor of the result, `input_scale` one of the exponent.
+
+    Args:
+        input (Tensor): the input tensor.
+        alpha (float): the factor of the second operand or of the product. Default: `1.0`.
+        scale (float): the factor of the scores or of the quantized numbers. Default: `1.0`.
+        input_scale (float): a factor of the exponent. Default: `1.0`.
+
+    Returns:
+        Tensor
+    """
+def embedding(input: Tensor, weight: Tensor, padding_idx: _int | None = None, max_norm: _float | None = None, norm_type: _float = 2.0, scale_grad_by_freq: _bool = False, sparse: _bool = False) -> Tensor:
+    """The rows of `weight` whose numbers are in `input`.
+
+    The row `padding_idx` gets no gradient; rows longer than `max_norm` are first shortened, in place.
+
+    Args:
+        input (Tensor): indices of rows, integers of any shape.
+        weight (Tensor): the table, (number of rows, features).
+        padding_idx (int, optional): the row that gets no gradient.
+        max_norm (float, optional): rows whose norm is larger are scaled down to it, in place.
+        norm_type (float): the order of the norm. Default: `2.0`.
+        scale_grad_by_freq (bool): whether gradients are divided by how often an index occurs in the batch. Default: `False`.
+        sparse (bool): whether the gradient of the weights is a sparse tensor. Default: `False`.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.nn.functional.embedding(flambeau.tensor([1, 0]), flambeau.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        tensor([[3., 4.],
+                [1., 2.]])
+    """
+def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: _float | None = None, norm_type: _float = 2, scale_grad_by_freq: _bool = False, mode: str = 'mean', sparse: _bool = False, per_sample_weights: Tensor | None = None, include_last_offset: _bool = False, padding_idx: _int | None = None) -> Tensor:
+    """Sums, means or maxima of the rows of `weight` in each bag.
+
+    The bags are the rows of `input`, or the parts of a 1D `input` that begin at `offsets`.
+
+    Args:
+        input (Tensor): the input tensor.
+        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        offsets (Tensor, optional): where each segment or bag begins.
+        max_norm (float, optional): rows whose norm is larger are scaled down to it, in place.
+        norm_type (float): the order of the norm. Default: `2`.
+        scale_grad_by_freq (bool): whether gradients are divided by how often an index occurs in the batch. Default: `False`.
+        mode (str): the variant of the function; see the description above. Default: `mean`.
+        sparse (bool): whether the gradient of the weights is a sparse tensor. Default: `False`.
+        per_sample_weights (Tensor, optional): the weight of each element of a bag.
+        include_last_offset (bool): whether the last offset is the end of the last bag. Default: `False`.
+        padding_idx (int, optional): the row that gets no gradient.
+
+    Returns:
+        Tensor
+    """
+def feature_alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
+    """`alpha_dropout` of whole features of each sample.
+
+    Args:
+        input (Tensor): the input tensor.
+        p (float): the order of the norm; for dropout, the probability of a zero. Default: `0.5`.
+        training (bool): whether the layer is in training mode. Default: `False`.
+        inplace (bool): whether the input is overwritten with the result. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
+    """The sum of columns, each put back on the block of an image of `output_size` that it stands for.
+
+    Args:
+        input (Tensor): the input tensor.
+        output_size (int or tuple of ints): the size of the result along the spatial dimensions.
+        kernel_size (int or tuple of ints): the size of the window.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+        padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side. Default: `0`.
+        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.nn.functional.fold(flambeau.ones(1, 4, 9), 4, 2)[0, 0, 0]
+        tensor([1., 2., 2., 1.])
+    """
+def fractional_max_pool2d(input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: _bool = False, _random_samples: Tensor | None = None) -> Tensor:
+    """The largest elements of randomly placed windows in the last two dimensions.
+
+    Args:
+        input (Tensor): the input tensor.
+        kernel_size (int or tuple of ints): the size of the window.
+        output_size (int or tuple of ints): the size of the result along the spatial dimensions.
+        output_ratio (float or tuple of floats, optional): the size of the result as a part of the input's.
+        return_indices (bool): whether to return the positions of the maxima too. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def fractional_max_pool2d_with_indices(input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: _bool = False, _random_samples: Tensor | None = None) -> Tensor:
+    """The largest elements of randomly placed windows in the last two dimensions, and their places.
+
+    Args:
+        input (Tensor): the input tensor.
+        kernel_size (int or tuple of ints): the size of the window.
+        output_size (int or tuple of ints): the size of the result along the spatial dimensions.
+        output_ratio (float or tuple of floats, optional): the size of the result as a part of the input's.
+        return_indices (bool): whether to return the positions of the maxima too. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def fractional_max_pool3d(input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: _bool = False, _random_samples: Tensor | None = None) -> Tensor:
+    """The largest elements of randomly placed windows in the last three dimensions.
+
+    Args:
+        input (Tensor): the input tensor.
+        kernel_size (int or tuple of ints): the size of the window.
+        output_size (int or tuple of ints): the size of the result along the spatial dimensions.
+        output_ratio (float or tuple of floats, optional): the size of the result as a part of the input's.
+        return_indices (bool): whether to return the positions of the maxima too. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def fractional_max_pool3d_with_indices(input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: _bool = False, _random_samples: Tensor | None = None) -> Tensor:
+    """The largest elements of randomly placed windows in the last three dimensions, and their places.
+
+    Args:
+        input (Tensor): the input tensor.
+        kernel_size (int or tuple of ints): the size of the window.
+        output_size (int or tuple of ints): the size of the result along the spatial dimensions.
+        output_ratio (float or tuple of floats, optional): the size of the result as a part of the input's.
+        return_indices (bool): whether to return the positions of the maxima too. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def gaussian_nll_loss(input: Tensor, target: Tensor | _float, var: Tensor | _float, full: _bool = False, eps: _float = 1e-06, reduction: str = 'mean') -> Tensor:
+    """Of normal distributions around `input` with the variances `var`, of which none counts as less than `eps`.
+
+    Args:
+        input (Tensor): the input tensor.
+        target (Tensor or float): what the prediction is compared with.
+        var (Tensor or float): the variances.
+        full (bool): whether constant terms of the loss are added. Default: `False`.
+        eps (float): a small number that is added to a denominator, so that it is not zero. Default: `1e-06`.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+
+    Returns:
+        Tensor
+    """
+def gelu(input: Tensor, *, approximate: str = 'none', out: Any = None) -> Tensor:
+    """`input` times the area under the normal density up to it; approximate="tanh" is a cheaper curve.
+
+    Args:
+        input (Tensor): the input tensor.
+        approximate (str): "none" computes the exact function, "tanh" an approximation. Default: `none`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def glu(input: Tensor, dim: _int = -1) -> Tensor:
+    """The first half along `dim` times the sigmoid of the second.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
+
+    Returns:
+        Tensor
+    """
+def grid_sample(input: Tensor, grid: Tensor, mode: str = 'bilinear', padding_mode: str = 'zeros', align_corners: _bool | None = None) -> Tensor:
+    """The image at the points of `grid`, whose last dimension holds x, y (and z) from -1 to 1.
+
+    `mode` is "bilinear", "nearest" or "bicubic"; outside the image are "zeros", its "border" or its "reflection".
+
+    Args:
+        input (Tensor): the input tensor.
+        grid (Tensor): for each pixel of the result the place in the input, from -1 to 1.
+        mode (str): the variant of the function; see the description above. Default: `bilinear`.
+        padding_mode (str): what lies outside of the input: "zeros", "border" or "reflection". Default: `zeros`.
+        align_corners (bool): whether the corner pixels of input and result have the same centers.
+
+    Returns:
+        Tensor
+    """
+def group_norm(input: Tensor, num_groups: _int, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05) -> Tensor:
+    """Mean 0 and deviation 1 over each of `num_groups` groups of channels; then `* weight + bias` by channel.
+
+    Args:
+        input (Tensor): the input tensor.
+        num_groups (int): into how many groups channels are divided.
+        weight (Tensor, optional): a factor for each channel.
+        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
+        eps (float): a small number that is added to a denominator, so that it is not zero. Default: `1e-05`.
+
+    Returns:
+        Tensor
+    """
+def grouped_mm(mat_a: Tensor, mat_b: Tensor, *, offs: Tensor | None = None, bias: Tensor | None = None, out_dtype: Any = None) -> Tensor:
+    """The products of groups of matrices.
+
+    Of two batches, matrix by matrix. A single matrix has the groups side by side, each up to the next number in `offs`:
+    in the rows of `mat_a`, in the columns of `mat_b`, or, of two single ones, in the dimension that is summed over.
+
+    Args:
+        mat_a (Tensor): the first matrices.
+        mat_b (Tensor): the second matrices.
+        offs (Tensor, optional): where each group ends.
+        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
+        out_dtype (dtype, optional): the dtype of the result.
+
+    Returns:
+        Tensor
+    """
+def gumbel_softmax(logits: Tensor, tau: _float = 1, hard: _bool = False, eps: _float = 1e-10, dim: _int = -1) -> Tensor:
+    """A sample of a category with these logits, softened by the temperature `tau`.
+
+    `hard`: one-hot samples, with the gradient of the soft ones.
+
+    Args:
+        logits (Tensor): logarithms of probabilities, up to a constant.
+        tau (float): the temperature; small values come close to one-hot vectors. Default: `1`.
+        hard (bool): whether results are one-hot vectors; gradients are then those of the soft samples. Default: `False`.
+        eps (float): a small number that is added to a denominator, so that it is not zero. Default: `1e-10`.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
+
+    Returns:
+        Tensor
+    """
+def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Any = None) -> Tensor:
+    """0 within [-lambd, lambd], elsewhere `input`.
+
+    Args:
+        input (Tensor): the input tensor.
+        lambd (float): values from -lambd to lambd become zero. Default: `0.5`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def hardsigmoid(input: Tensor, inplace: _bool = False) -> Tensor:
+    """A line from 0 at -3 to 1 at 3, constant outside.
+
+    Args:
+        input (Tensor): the input tensor.
+        inplace (bool): whether the input is overwritten with the result. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def hardswish(input: Tensor, inplace: _bool = False) -> Tensor:
+    """`input * hardsigmoid(input)`.
+
+    Args:
+        input (Tensor): the input tensor.
+        inplace (bool): whether the input is overwritten with the result. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def hardtanh(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0, inplace: _bool = False) -> Tensor:
+    """`input` clamped to [min_val, max_val]; the gradient at the bounds is 0.
+
+    Args:
+        input (Tensor): the input tensor.
+        min_val (float): the smallest result. Default: `-1.0`.
+        max_val (float): the largest result. Default: `1.0`.
+        inplace (bool): whether the input is overwritten with the result. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def hardtanh_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """In-place form of `hardtanh`.
+
+    Args:
+        input (Tensor): the input tensor.
+        *args: further positional arguments.
+        **kwargs: further keyword arguments.
+
+    Returns:
+        Tensor
+    """
+def has_torch_function(relevant_args: Any) -> _bool:
+    """Whether one of the arguments wants to run functions its own way."""
+def has_torch_function_unary(argument: Any) -> _bool:
+    """The same for one argument."""
+def has_torch_function_variadic(*arguments: Any) -> _bool:
+    """The same for arguments one by one."""
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float = 1.0, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
+    """`input` where the target is 1, and max(0, margin - input) where it is -1.
+
+    Args:
+        input (Tensor): the input tensor.
+        target (Tensor): what the prediction is compared with.
+        margin (float): the distance that the loss asks for. Default: `1.0`.
+        size_average (bool, optional): deprecated; use `reduction`.
+        reduce (bool, optional): deprecated; use `reduction`.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+
+    Returns:
+        Tensor
+    """
+def huber_loss(input: Tensor, target: Tensor, reduction: str = 'mean', delta: _float = 1.0, weight: Tensor | None = None) -> Tensor:
+    """A parabola of half-width `delta` at zero, continued by straight lines.
+
+    Args:
+        input (Tensor): the input tensor.
+        target (Tensor): what the prediction is compared with.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+        delta (float): where the loss changes from a square to a line. Default: `1.0`.
+        weight (Tensor): the weights of the layer, or one factor for each class or element.
+
+    Returns:
+        Tensor
+    """
+def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: _bool = True, momentum: _float = 0.1, eps: _float = 1e-05) -> Tensor:
+    """`batch_norm` with the statistics of each sample by itself.
+
+    Args:
+        input (Tensor): the input tensor.
+        running_mean (Tensor, optional): the running means, one for each channel.
+        running_var (Tensor, optional): the running variances, one for each channel.
+        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
+        use_input_stats (bool): whether statistics are computed from the input; otherwise the running ones are used. Default: `True`.
+        momentum (float): the part of the new statistics in the running ones. Default: `0.1`.
+        eps (float): a small number that is added to a denominator, so that it is not zero. Default: `1e-05`.
+
+    Returns:
+        Tensor
+    """
+def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = 'nearest', align_corners: _bool | None = None, recompute_scale_factor: _bool | None = None, antialias: _bool = False) -> Tensor:
+    """Resize the dimensions after batch and channel, to a `size` or by a `scale_factor`.
+
+    Args:
+        input (Tensor): the input tensor.
+        size (int...): the shape of the result, as separate integers or as one tuple.
+        scale_factor (float or tuple of floats, optional): the size of the result as a multiple of the input's.
+        mode (str): the variant of the function; see the description above. Default: `nearest`.
+        align_corners (bool): whether the corner pixels of input and result have the same centers.
+        recompute_scale_factor (bool, optional): whether the factor is computed again from the rounded sizes.
+        antialias (bool): whether images are smoothed when they become smaller. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def kl_div(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean', log_target: _bool = False) -> Tensor:
+    """The Kullback-Leibler divergence of distributions; `input` holds log-probabilities.
+
+    Args:
+        input (Tensor): the input tensor.
+        target (Tensor): what the prediction is compared with.
+        size_average (bool, optional): deprecated; use `reduction`.
+        reduce (bool, optional): deprecated; use `reduction`.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+        log_target (bool): whether targets are logarithms of probabilities. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def l1_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean', weight: Tensor | None = None) -> Tensor:
+    """Absolute differences.
+
+    Args:
+        input (Tensor): the input tensor.
+        target (Tensor): what the prediction is compared with.
+        size_average (bool, optional): deprecated; use `reduction`.
+        reduce (bool, optional): deprecated; use `reduction`.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+        weight (Tensor): the weights of the layer, or one factor for each class or element.
+
+    Returns:
+        Tensor
+    """
+def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05) -> Tensor:
+    """Mean 0 and deviation 1 over the last dimensions, those of `normalized_shape`; then `* weight + bias`.
+
+    Args:
+        input (Tensor): the input tensor.
+        normalized_shape (tuple of ints): the trailing dimensions that are normalized together.
+        weight (Tensor, optional): a factor for each normalized element.
+        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
+        eps (float): a small number that is added to a denominator, so that it is not zero. Default: `1e-05`.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.nn.functional.layer_norm(flambeau.tensor([[1.0, 3.0]]), (2,), eps=0.0)
+        tensor([[-1.,  1.]])
+    """
+def leaky_relu(input: Tensor, negative_slope: _float = 0.01, inplace: _bool = False) -> Tensor:
+    """`input` where it is positive, elsewhere `negative_slope * input`.
+
+    Args:
+        input (Tensor): the input tensor.
+        negative_slope (float): the slope of the negative side. Default: `0.01`.
+        inplace (bool): whether the input is overwritten with the result. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def leaky_relu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """In-place form of `leaky_relu`.
+
+    Args:
+        input (Tensor): the input tensor.
+        *args: further positional arguments.
+        **kwargs: further keyword arguments.
+
+    Returns:
+        Tensor
+    """
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Any = None) -> Tensor:
+    """`input @ weight.T + bias`.
+
+    Args:
+        input (Tensor): (..., in_features).
+        weight (Tensor): (out_features, in_features).
+        bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None, weight: Tensor | None = None, reduction: str = 'mean', ignore_index: _int | None = None, label_smoothing: _float = 0.0, options: Any = None) -> Tensor:
+    """`cross_entropy(linear(input, linear_weight, linear_bias), target)`.
+
+    `linear_weight` has the shape (classes, features), or (classes, d1, ..., features) for a loss with more dimensions.
+    With `options` the logits are computed in chunks of the batch, twice if there is a backward pass: much less memory
+    where there are many classes.
+
+    Args:
+        input (Tensor): the input tensor.
+        linear_weight (Tensor): the weights of the linear layer in front of the loss.
+        target (Tensor): what the prediction is compared with.
+        linear_bias (Tensor, optional): the bias of the linear layer in front of the loss.
+        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+        ignore_index (int): targets with this value do not count.
+        label_smoothing (float): the part of the target, from 0 to 1, that is spread evenly over all classes. Default: `0.0`.
+        options: the remaining arguments, in PyTorch's order.
+
+    Returns:
+        Tensor
+    """
+def local_response_norm(input: Tensor, size: _int, alpha: _float = 0.0001, beta: _float = 0.75, k: _float = 1.0) -> Tensor:
+    """`input / (k + alpha * mean of the squares of size neighbouring channels) ** beta`.
+
+    Args:
+        input (Tensor): the input tensor.
+        size (int): the shape of the result, as separate integers or as one tuple.
+        alpha (float): the factor of the second operand or of the product. Default: `0.0001`.
+        beta (float): the factor of `input`; 0 ignores its content, NaN and infinity included. Default: `0.75`.
+        k (float): how many elements, or which one. Default: `1.0`.
+
+    Returns:
+        Tensor
+    """
+def log_softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: Any = None) -> Tensor:
+    """`log_softmax` along `dim`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int, optional): the dimension to work along; None works on all elements as one sequence.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+
+    Returns:
+        Tensor
+    """
+def logsigmoid(input: Tensor, *, out: Any = None) -> Tensor:
+    """The logarithm of `sigmoid(input)`.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def lp_pool1d(input: Tensor, norm_type: _float, kernel_size: _int, stride: Any = None, ceil_mode: _bool = False) -> Tensor:
+    """(sum of x ** norm_type) ** (1 / norm_type) over windows along the last dimension.
+
+    Args:
+        input (Tensor): the input tensor.
+        norm_type (float): the order of the norm.
+        kernel_size (int): the size of the window.
+        stride (int or tuple of ints): the step of the window along each dimension.
+        ceil_mode (bool): whether windows may begin inside and end outside of the input. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def lp_pool2d(input: Tensor, norm_type: _float, kernel_size: Any, stride: Any = None, ceil_mode: _bool = False) -> Tensor:
+    """(sum of x ** norm_type) ** (1 / norm_type) over windows in the last two dimensions.
+
+    Args:
+        input (Tensor): the input tensor.
+        norm_type (float): the order of the norm.
+        kernel_size (int or tuple of ints): the size of the window.
+        stride (int or tuple of ints): the step of the window along each dimension.
+        ceil_mode (bool): whether windows may begin inside and end outside of the input. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def lp_pool3d(input: Tensor, norm_type: _float, kernel_size: Any, stride: Any = None, ceil_mode: _bool = False) -> Tensor:
+    """(sum of x ** norm_type) ** (1 / norm_type) over windows in the last three dimensions.
+
+    Args:
+        input (Tensor): the input tensor.
+        norm_type (float): the order of the norm.
+        kernel_size (int or tuple of ints): the size of the window.
+        stride (int or tuple of ints): the step of the window along each dimension.
+        ceil_mode (bool): whether windows may begin inside and end outside of the input. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
+    """max(0, margin - target * (input1 - input2)): which of two is to be the larger one.
+
+    Args:
+        input1 (Tensor): the first input tensor.
+        input2 (Tensor): the second input tensor.
+        target (Tensor): what the prediction is compared with.
+        margin (float): the distance that the loss asks for. Default: `0`.
+        size_average (bool, optional): deprecated; use `reduction`.
+        reduce (bool, optional): deprecated; use `reduction`.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+
+    Returns:
+        Tensor
+    """
+def max_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Any:
+    """The largest elements of windows along the last dimension; with `return_indices`, their places too.
+
+    Args:
+        input (Tensor): the input tensor.
+        kernel_size (int or tuple of ints): the size of the window.
+        stride (int or tuple of ints): the step of the window along each dimension.
+        padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side. Default: `0`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+        ceil_mode (bool): whether windows may begin inside and end outside of the input. Default: `False`.
+        return_indices (bool): whether to return the positions of the maxima too. Default: `False`.
+
+    Returns:
+        Any
+    """
+def max_pool1d_with_indices(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Any:
+    """The largest elements of windows along the last dimension, and their places.
+
+    Args:
+        input (Tensor): the input tensor.
+        kernel_size (int or tuple of ints): the size of the window.
+        stride (int or tuple of ints): the step of the window along each dimension.
+        padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side. Default: `0`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+        ceil_mode (bool): whether windows may begin inside and end outside of the input. Default: `False`.
+        return_indices (bool): whether to return the positions of the maxima too. Default: `False`.
+
+    Returns:
+        Any
+    """
+def max_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Tensor:
+    """The largest elements of windows in the last two dimensions; with `return_indices`, their places too.
+
+    Args:
+        input (Tensor): the input tensor.
+        kernel_size (int or tuple of ints): the size of the window.
+        stride (int or tuple of ints): the step of the window along each dimension.
+        padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side. Default: `0`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+        ceil_mode (bool): whether windows may begin inside and end outside of the input. Default: `False`.
+        return_indices (bool): whether to return the positions of the maxima too. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def max_pool2d_with_indices(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Tensor:
+    """The largest elements of windows in the last two dimensions, and their places.
+
+    Args:
+        input (Tensor): the input tensor.
+        kernel_size (int or tuple of ints): the size of the window.
+        stride (int or tuple of ints): the step of the window along each dimension.
+        padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side. Default: `0`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+        ceil_mode (bool): whether windows may begin inside and end outside of the input. Default: `False`.
+        return_indices (bool): whether to return the positions of the maxima too. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def max_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Tensor:
+    """The largest elements of windows in the last three dimensions; with `return_indices`, their places too.
+
+    Args:
+        input (Tensor): the input tensor.
+        kernel_size (int or tuple of ints): the size of the window.
+        stride (int or tuple of ints): the step of the window along each dimension.
+        padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side. Default: `0`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+        ceil_mode (bool): whether windows may begin inside and end outside of the input. Default: `False`.
+        return_indices (bool): whether to return the positions of the maxima too. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def max_pool3d_with_indices(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Tensor:
+    """The largest elements of windows in the last three dimensions, and their places.
+
+    Args:
+        input (Tensor): the input tensor.
+        kernel_size (int or tuple of ints): the size of the window.
+        stride (int or tuple of ints): the step of the window along each dimension.
+        padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side. Default: `0`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+        ceil_mode (bool): whether windows may begin inside and end outside of the input. Default: `False`.
+        return_indices (bool): whether to return the positions of the maxima too. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Tensor:
+    """Values put back at the places that `max_pool1d` found them in, zero elsewhere.
+
+    Args:
+        input (Tensor): the input tensor.
+        indices (Tensor): the positions, as integers.
+        kernel_size (int or tuple of ints): the size of the window.
+        stride (int or tuple of ints): the step of the window along each dimension.
+        padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side. Default: `0`.
+        output_size (int or tuple of ints): the size of the result along the spatial dimensions.
+
+    Returns:
+        Tensor
+    """
+def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Tensor:
+    """Values put back at the places that `max_pool2d` found them in, zero elsewhere.
+
+    Args:
+        input (Tensor): the input tensor.
+        indices (Tensor): the positions, as integers.
+        kernel_size (int or tuple of ints): the size of the window.
+        stride (int or tuple of ints): the step of the window along each dimension.
+        padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side. Default: `0`.
+        output_size (int or tuple of ints): the size of the result along the spatial dimensions.
+
+    Returns:
+        Tensor
+    """
+def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Tensor:
+    """Values put back at the places that `max_pool3d` found them in, zero elsewhere.
+
+    Args:
+        input (Tensor): the input tensor.
+        indices (Tensor): the positions, as integers.
+        kernel_size (int or tuple of ints): the size of the window.
+        stride (int or tuple of ints): the step of the window along each dimension.
+        padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side. Default: `0`.
+        output_size (int or tuple of ints): the size of the result along the spatial dimensions.
+
+    Returns:
+        Tensor
+    """
+def mish(input: Tensor, inplace: _bool = False) -> Tensor:
+    """`input * tanh(softplus(input))`.
+
+    Args:
+        input (Tensor): the input tensor.
+        inplace (bool): whether the input is overwritten with the result. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def mse_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean', weight: Tensor | None = None) -> Tensor:
+    """Squared differences.
+
+    Args:
+        input (Tensor): the input tensor.
+        target (Tensor): what the prediction is compared with.
+        size_average (bool, optional): deprecated; use `reduction`.
+        reduce (bool, optional): deprecated; use `reduction`.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+        weight (Tensor): the weights of the layer, or one factor for each class or element.
+
+    Returns:
+        Tensor
+    """
+def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: _int, num_heads: _int, in_proj_weight: Tensor | None, in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None, add_zero_attn: _bool, dropout_p: _float, out_proj_weight: Tensor, out_proj_bias: Tensor | None, training: _bool = True, key_padding_mask: Tensor | None = None, need_weights: _bool = True, attn_mask: Tensor | None = None, use_separate_proj_weight: _bool = False, q_proj_weight: Any = None, k_proj_weight: Any = None, v_proj_weight: Any = None, static_k: Tensor | None = None, static_v: Tensor | None = None, average_attn_weights: _bool = True, is_causal: _bool = False) -> Any:
+    """Attention of `num_heads` heads, and the weights with which they looked if `need_weights`.
+
+    The inputs are (length, batch, width), or (length, width). Masks of dtype bool are True where a key is hidden;
+    others are added to the scores. `is_causal` is a hint that `attn_mask` is the causal mask.
+
+    Args:
+        query (Tensor): queries (..., L, E).
+        key (Tensor): keys (..., S, E).
+        value (Tensor): values (S, N, E).
+        embed_dim_to_check (int): the number of features that the query must have.
+        num_heads (int): how many heads share the features.
+        in_proj_weight (Tensor, optional): the weights of the products for query, key and value, one below the other.
+        in_proj_bias (Tensor, optional): their biases.
+        bias_k (Tensor, optional): a further key.
+        bias_v (Tensor, optional): a further value.
+        add_zero_attn (bool): whether a key and a value of zeros are added.
+        dropout_p (float): the probability with which an attention weight becomes zero.
+        out_proj_weight (Tensor): the weights of the last product.
+        out_proj_bias (Tensor, optional): the bias of the last product.
+        training (bool): whether the layer is in training mode. Default: `True`.
+        key_padding_mask (Tensor, optional): True marks keys that are padding and get no attention.
+        need_weights (bool): whether to return the attention weights too. Default: `True`.
+        attn_mask (Tensor, optional): booleans (True takes part) or numbers that are added to the scores.
+        use_separate_proj_weight (bool): whether query, key and value have weights of their own. Default: `False`.
+        q_proj_weight (Tensor, optional): the weights of the query's product.
+        k_proj_weight (Tensor, optional): the weights of the key's product.
+        v_proj_weight (Tensor, optional): the weights of the value's product.
+        static_k (Tensor, optional): keys that are taken instead of computed ones.
+        static_v (Tensor, optional): values that are taken instead of computed ones.
+        average_attn_weights (bool): whether the weights returned are averaged over the heads. Default: `True`.
+        is_causal (bool): whether a position sees only those before it and itself. Default: `False`.
+
+    Returns:
+        tuple[Tensor, Tensor | None]
+    """
+def multi_margin_loss(input: Tensor, target: Tensor, p: _int = 1, margin: _float = 1.0, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
+    """The mean over the classes of max(0, margin - score of the target + score) ** p.
+
+    Args:
+        input (Tensor): the input tensor.
+        target (Tensor): what the prediction is compared with.
+        p (int): the order of the norm. Default: `1`.
+        margin (float): the distance that the loss asks for. Default: `1.0`.
+        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        size_average (bool, optional): deprecated; use `reduction`.
+        reduce (bool, optional): deprecated; use `reduction`.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+
+    Returns:
+        Tensor
+    """
+def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
+    """The mean over the classes of max(0, 1 - score of a label + score of another class), over all such pairs.
+
+    The labels of a row of `target` are those before the first -1.
+
+    Args:
+        input (Tensor): the input tensor.
+        target (Tensor): what the prediction is compared with.
+        size_average (bool, optional): deprecated; use `reduction`.
+        reduce (bool, optional): deprecated; use `reduction`.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+
+    Returns:
+        Tensor
+    """
+def multilabel_soft_margin_loss(input: Tensor, target: Tensor | _float, weight: Tensor | _float | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
+    """`binary_cross_entropy_with_logits`, averaged over the classes, the last dimension.
+
+    Args:
+        input (Tensor): the input tensor.
+        target (Tensor or float): what the prediction is compared with.
+        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        size_average (bool, optional): deprecated; use `reduction`.
+        reduce (bool, optional): deprecated; use `reduction`.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+
+    Returns:
+        Tensor
+    """
+def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor:
+    """`channel_shuffle` without a derivative.
+
+    Args:
+        input (Tensor): the input tensor.
+        groups (int): into how many groups channels are divided; groups do not see each other.
+
+    Returns:
+        Tensor
+    """
+def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
+    """The negative of the log-probabilities that `input` gives to the target classes.
+
+    Args:
+        input (Tensor): logarithms of probabilities, (N, C), (C) or (N, C, ...).
+        target (Tensor): the index of the right class, (N) or (N, ...).
+        weight (Tensor, optional): a weight for each class.
+        size_average (bool, optional): deprecated; use `reduction`.
+        ignore_index (int): targets with this value do not count. Default: `-100`.
+        reduce (bool, optional): deprecated; use `reduction`.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+
+    Returns:
+        Tensor
+    """
+def normalize(input: Tensor, p: _float = 2.0, dim: Any = 1, eps: _float = 1e-12, out: Tensor | None = None) -> Tensor:
+    """`input` divided by its `p`-norms along `dim`, so that they become 1; norms below `eps` count as `eps`.
+
+    Args:
+        input (Tensor): the input tensor.
+        p (float): the order of the norm; for dropout, the probability of a zero. Default: `2.0`.
+        dim (int): the dimension to work along; negative numbers count from the last one. Default: `1`.
+        eps (float): a small number that is added to a denominator, so that it is not zero. Default: `1e-12`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def one_hot(input: Tensor, num_classes: _int = -1) -> Tensor:
+    """Rows with a single 1, at the place that the class index says.
+
+    Args:
+        input (Tensor): the input tensor.
+        num_classes (int): how many classes there are; -1 means one more than the largest index. Default: `-1`.
+
+    Returns:
+        Tensor
+    """
+def pad(input: Tensor, pad: Any, mode: str = 'constant', value: _float | None = None) -> Tensor:
+    """`input` made larger: `pad` is (before, after) of the last dimension, then of the one before, and so on.
+
+    The new elements are `value` (by default 0) in mode "constant", mirrored in "reflect", the edge's in "replicate",
+    the opposite side's in "circular". Negative amounts cut off.
+
+    Args:
+        input (Tensor): the input tensor.
+        pad (tuple of ints): how many elements to add, in pairs that begin with the last dimension.
+        mode (str): the variant of the function; see the description above. Default: `constant`.
+        value (Number): the value to write, or the factor of the product.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.nn.functional.pad(flambeau.tensor([[1.0, 2.0, 3.0]]), (2, 1), mode="reflect")
+        tensor([[3., 2., 1., 2., 3., 2.]])
+    """
+def pairwise_distance(x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False) -> Tensor:
+    """The `p`-norm of x1 - x2 + eps along the last dimension.
+
+    Args:
+        x1 (Tensor): the first input tensor.
+        x2 (Tensor): the second input tensor.
+        p (float): the order of the norm; for dropout, the probability of a zero. Default: `2.0`.
+        eps (float): a small number that is added to a denominator, so that it is not zero. Default: `1e-06`.
+        keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def pdist(input: Tensor, p: _float = 2.0) -> Tensor:
+    """The `p`-norm distances between every two rows of `input`.
+
+    Args:
+        input (Tensor): the input tensor.
+        p (float): the order of the norm; for dropout, the probability of a zero. Default: `2.0`.
+
+    Returns:
+        Tensor
+    """
+def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:
+    """(..., C * r**2, H, W) as (..., C, H * r, W * r): each r**2 channels become a square of pixels.
+
+    Args:
+        input (Tensor): the input tensor.
+        upscale_factor (int): by how much height and width grow.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.pixel_shuffle(flambeau.zeros(1, 8, 2, 3), 2).shape
+        torch.Size([1, 2, 4, 6])
+    """
+def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
+    """The opposite of `pixel_shuffle`.
+
+    Args:
+        input (Tensor): the input tensor.
+        downscale_factor (int): by how much height and width shrink.
+
+    Returns:
+        Tensor
+    """
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: _bool = True, full: _bool = False, size_average: _bool | None = None, eps: _float = 1e-08, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
+    """Of Poisson distributions whose rates, or their logarithms, are `input`.
+
+    `full` adds Stirling's approximation of log(target!) where the target is above 1.
+
+    Args:
+        input (Tensor): the input tensor.
+        target (Tensor): what the prediction is compared with.
+        log_input (bool): whether the input is the logarithm of the rate. Default: `True`.
+        full (bool): whether constant terms of the loss are added. Default: `False`.
+        size_average (bool, optional): deprecated; use `reduction`.
+        eps (float): a small number that is added to a denominator, so that it is not zero. Default: `1e-08`.
+        reduce (bool, optional): deprecated; use `reduction`.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+
+    Returns:
+        Tensor
+    """
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """`input` where it is positive, elsewhere `weight * input`, with one weight for all or for each channel.
+
+    Args:
+        input (Tensor): the input tensor.
+        weight (Tensor): the weights of the layer, or one factor for each class or element.
+
+    Returns:
+        Tensor
+    """
+def relu(input: Tensor, inplace: _bool = False) -> Tensor:
+    """The larger of `input` and 0.
+
+    Args:
+        input (Tensor): the input tensor.
+        inplace (bool): whether the input is overwritten with the result. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def relu6(input: Tensor, inplace: _bool = False) -> Tensor:
+    """`input` clamped to [0, 6].
+
+    Args:
+        input (Tensor): the input tensor.
+        inplace (bool): whether the input is overwritten with the result. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def relu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """In-place form of `relu`.
+
+    Args:
+        input (Tensor): the input tensor.
+        *args: further positional arguments.
+        **kwargs: further keyword arguments.
+
+    Returns:
+        Tensor
+    """
+def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: _float | None = None) -> Tensor:
+    """`input` divided by the root of its mean square over the last dimensions; then times `weight`.
+
+    `eps`, added to the mean square, is by default the precision of the dtype in which it is computed.
+
+    Args:
+        input (Tensor): the input tensor.
+        normalized_shape (tuple of ints): the trailing dimensions that are normalized together.
+        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        eps (float): a small number that is added to a denominator, so that it is not zero.
+
+    Returns:
+        Tensor
+    """
+def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, inplace: _bool = False, generator: Any = None) -> Tensor:
+    """Leaky relu whose slope is drawn between the bounds for each negative element; in evaluation it is their mean.
+
+    Args:
+        input (Tensor): the input tensor.
+        lower (float): the lower end of the random slopes. Default: `0.125`.
+        upper (float): the upper end of the random slopes. Default: `0.3333333333333333`.
+        training (bool): whether the layer is in training mode. Default: `False`.
+        inplace (bool): whether the input is overwritten with the result. Default: `False`.
+        generator (Generator, optional): the source of random numbers; None means the default one of the device.
+
+    Returns:
+        Tensor
+    """
+def rrelu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """In-place form of `rrelu`.
+
+    Args:
+        input (Tensor): the input tensor.
+        *args: further positional arguments.
+        **kwargs: further keyword arguments.
+
+    Returns:
+        Tensor
+    """
+def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: _float = 0.0, is_causal: _bool = False, *, scale: _float | None = None, enable_gqa: _bool = False) -> Tensor:
+    """`softmax(query @ key.mT * scale + attn_mask) @ value`.
+
+    A boolean `attn_mask` says which keys a query sees; `is_causal`: none that come later. `scale` is by default the
+    inverse root of the last dimension. `enable_gqa`: several heads of `query` share one of `key` and `value`.
+
+    Args:
+        query (Tensor): queries (..., L, E).
+        key (Tensor): keys (..., S, E).
+        value (Tensor): values (..., S, Ev).
+        attn_mask (Tensor, optional): booleans (True takes part) or numbers that are added to the scores.
+        dropout_p (float): the probability with which an attention weight becomes zero. Default: `0.0`.
+        is_causal (bool): whether a position sees only those before it and itself. Default: `False`.
+        scale (float, optional): the factor of the scores or of the quantized numbers.
+        enable_gqa (bool): whether several query heads share one key and value head. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def selu(input: Tensor, inplace: _bool = False) -> Tensor:
+    """The self-normalising exponential unit.
+
+    Args:
+        input (Tensor): the input tensor.
+        inplace (bool): whether the input is overwritten with the result. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def selu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """In-place form of `selu`.
+
+    Args:
+        input (Tensor): the input tensor.
+        *args: further positional arguments.
+        **kwargs: further keyword arguments.
+
+    Returns:
+        Tensor
+    """
+def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """1 / (1 + exp(-input)).
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def silu(input: Tensor, inplace: _bool = False) -> Tensor:
+    """`input * sigmoid(input)`.
+
+    Args:
+        input (Tensor): the input tensor.
+        inplace (bool): whether the input is overwritten with the result. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def smooth_l1_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean', beta: _float = 1.0) -> Tensor:
+    """Absolute differences with a parabola of half-width `beta` at zero, of slope 1 outside.
+
+    Args:
+        input (Tensor): the input tensor.
+        target (Tensor): what the prediction is compared with.
+        size_average (bool, optional): deprecated; use `reduction`.
+        reduce (bool, optional): deprecated; use `reduction`.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+        beta (float): the factor of `input`; 0 ignores its content, NaN and infinity included. Default: `1.0`.
+
+    Returns:
+        Tensor
+    """
+def soft_margin_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
+    """log(1 + exp(-target * input)), for targets of 1 and -1.
+
+    Args:
+        input (Tensor): the input tensor.
+        target (Tensor): what the prediction is compared with.
+        size_average (bool, optional): deprecated; use `reduction`.
+        reduce (bool, optional): deprecated; use `reduction`.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+
+    Returns:
+        Tensor
+    """
+def softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: Any = None) -> Tensor:
+    """`softmax` along `dim`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int, optional): the dimension to work along; None works on all elements as one sequence.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+
+    Returns:
+        Tensor
+    """
+def softmin(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: Any = None) -> Tensor:
+    """`softmax of the negative` along `dim`.
+
+    Args:
+        input (Tensor): the input tensor.
+        dim (int, optional): the dimension to work along; None works on all elements as one sequence.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+
+    Returns:
+        Tensor
+    """
+def softplus(input: Tensor, beta: _float = 1, threshold: _float = 20, *, out: Any = None) -> Tensor:
+    """`log(1 + exp(beta * input)) / beta`, and `input` itself where `beta * input` exceeds the threshold.
+
+    Args:
+        input (Tensor): the input tensor.
+        beta (float): the factor of `input`; 0 ignores its content, NaN and infinity included. Default: `1`.
+        threshold (float): where the function changes its form. Default: `20`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def softshrink(input: Tensor, lambd: _float = 0.5, *, out: Any = None) -> Tensor:
+    """`input` moved towards 0 by `lambd`.
+
+    Args:
+        input (Tensor): the input tensor.
+        lambd (float): values from -lambd to lambd become zero. Default: `0.5`.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def softsign(input: Tensor) -> Tensor:
+    """`input / (1 + |input|)`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Hyperbolic tangent.
+
+    Args:
+        input (Tensor): the input tensor.
+        out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
+
+    Returns:
+        Tensor
+    """
+def tanhshrink(input: Tensor) -> Tensor:
+    """`input - tanh(input)`.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor
+    """
+def threshold(input: Tensor, threshold: _float, value: _float, inplace: _bool = False) -> Tensor:
+    """`input` where it is above `threshold`, elsewhere `value`.
+
+    Args:
+        input (Tensor): the input tensor.
+        threshold (float): where the function changes its form.
+        value (float): the value to write, or the factor of the product.
+        inplace (bool): whether the input is overwritten with the result. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def threshold_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """In-place form of `threshold`.
+
+    Args:
+        input (Tensor): the input tensor.
+        *args: further positional arguments.
+        **kwargs: further keyword arguments.
+
+    Returns:
+        Tensor
+    """
+def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _float = 2, eps: _float = 1e-06, swap: _bool = False, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
+    """max(0, margin + distance to the positive - distance to the negative example).
+
+    Args:
+        anchor (Tensor): the examples to compare with.
+        positive (Tensor): examples of the same class.
+        negative (Tensor): examples of another class.
+        margin (float): the distance that the loss asks for. Default: `1.0`.
+        p (float): the order of the norm; for dropout, the probability of a zero. Default: `2`.
+        eps (float): a small number that is added to a denominator, so that it is not zero. Default: `1e-06`.
+        swap (bool): whether the smaller of the two distances to the negative example counts. Default: `False`.
+        size_average (bool, optional): deprecated; use `reduction`.
+        reduce (bool, optional): deprecated; use `reduction`.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+
+    Returns:
+        Tensor
+    """
+def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Any = None, margin: _float = 1.0, swap: _bool = False, reduction: str = 'mean') -> Tensor:
+    """`triplet_margin_loss` with a distance of one's own; the Euclidean one by default.
+
+    Args:
+        anchor (Tensor): the examples to compare with.
+        positive (Tensor): examples of the same class.
+        negative (Tensor): examples of another class.
+        distance_function (callable, optional): a function of two tensors that returns their distances.
+        margin (float): the distance that the loss asks for. Default: `1.0`.
+        swap (bool): whether the smaller of the two distances to the negative example counts. Default: `False`.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+
+    Returns:
+        Tensor
+    """
+def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
+    """Each block that a kernel covers on its way over an image, as a column.
+
+    Args:
+        input (Tensor): the input tensor.
+        kernel_size (int or tuple of ints): the size of the window.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+        padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side. Default: `0`.
+        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
+
+    Returns:
+        Tensor
+
+    Example:
+        >>> flambeau.nn.functional.unfold(flambeau.zeros(1, 3, 4, 4), 2).shape
+        torch.Size([1, 12, 9])
+    """
+def upsample(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = 'nearest', align_corners: _bool | None = None) -> Tensor:
+    """The older name of `interpolate`.
+
+    Args:
+        input (Tensor): the input tensor.
+        size (int...): the shape of the result, as separate integers or as one tuple.
+        scale_factor (float or tuple of floats, optional): the size of the result as a multiple of the input's.
+        mode (str): the variant of the function; see the description above. Default: `nearest`.
+        align_corners (bool): whether the corner pixels of input and result have the same centers.
+
+    Returns:
+        Tensor
+    """
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """`interpolate` with mode "bilinear" and aligned corners, under an older name.
+
+    Args:
+        input (Tensor): the input tensor.
+        size (int...): the shape of the result, as separate integers or as one tuple.
+        scale_factor (float or tuple of floats, optional): the size of the result as a multiple of the input's.
+
+    Returns:
+        Tensor
+    """
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """`interpolate` by nearest neighbours, under an older name.
+
+    Args:
+        input (Tensor): the input tensor.
+        size (int...): the shape of the result, as separate integers or as one tuple.
+        scale_factor (float or tuple of floats, optional): the size of the result as a multiple of the input's.
+
+    Returns:
+        Tensor
+    """

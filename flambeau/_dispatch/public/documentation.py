@@ -98,7 +98,7 @@ def _line(name: str, annotation: Any, default: str, kind: Any, function: str) ->
         annotated = shown = ""
     shown_type = (shown or annotated) if default == "None" else (annotated or shown)
     sentence = f" {meaning}." if meaning else ""
-    tail = "" if default in ("None", str(Parameter.empty)) else f" Default: `{default}`."
+    tail = "" if default == "None" or default.startswith("<") else f" Default: `{default}`."  # `<...>` tells nothing
     return f"    {_STARS.get(kind, '')}{name}{f' ({shown_type})' if shown_type else ''}:{sentence}{tail}".rstrip(":")
 
 

@@ -25,14 +25,163 @@ _complex: TypeAlias = builtins.complex
 
 __all__: list[str]
 
-def bartlett(M: _int, *, sym: _bool = True, dtype: Any = None, layout: Any = ..., device: Any = None, requires_grad: _bool = False) -> Tensor: ...
-def blackman(M: _int, *, sym: _bool = True, dtype: Any = None, layout: Any = ..., device: Any = None, requires_grad: _bool = False) -> Tensor: ...
-def cosine(M: _int, *, sym: _bool = True, dtype: Any = None, layout: Any = ..., device: Any = None, requires_grad: _bool = False) -> Tensor: ...
-def exponential(M: _int, *, center: _float | None = None, tau: _float = 1.0, sym: _bool = True, dtype: Any = None, layout: Any = ..., device: Any = None, requires_grad: _bool = False) -> Tensor: ...
-def gaussian(M: _int, *, std: _float = 1.0, sym: _bool = True, dtype: Any = None, layout: Any = ..., device: Any = None, requires_grad: _bool = False) -> Tensor: ...
-def general_cosine(M: _int, *, a: Any, sym: _bool = True, dtype: Any = None, layout: Any = ..., device: Any = None, requires_grad: _bool = False) -> Tensor: ...
-def general_hamming(M: _int, *, alpha: _float = 0.54, sym: _bool = True, dtype: Any = None, layout: Any = ..., device: Any = None, requires_grad: _bool = False) -> Tensor: ...
-def hamming(M: _int, *, sym: _bool = True, dtype: Any = None, layout: Any = ..., device: Any = None, requires_grad: _bool = False) -> Tensor: ...
-def hann(M: _int, *, sym: _bool = True, dtype: Any = None, layout: Any = ..., device: Any = None, requires_grad: _bool = False) -> Tensor: ...
-def kaiser(M: _int, *, beta: _float = 12.0, sym: _bool = True, dtype: Any = None, layout: Any = ..., device: Any = None, requires_grad: _bool = False) -> Tensor: ...
-def nuttall(M: _int, *, sym: _bool = True, dtype: Any = None, layout: Any = ..., device: Any = None, requires_grad: _bool = False) -> Tensor: ...
+def bartlett(M: _int, *, sym: _bool = True, dtype: Any = None, layout: Any = ..., device: Any = None, requires_grad: _bool = False) -> Tensor:
+    """A triangle.
+
+    Args:
+        M (int): the number of points of the window.
+        sym (bool): True makes a symmetric window, False a periodic one. Default: `True`.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one. Default: `torch.strided`.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def blackman(M: _int, *, sym: _bool = True, dtype: Any = None, layout: Any = ..., device: Any = None, requires_grad: _bool = False) -> Tensor:
+    """The Blackman window.
+
+    Args:
+        M (int): the number of points of the window.
+        sym (bool): True makes a symmetric window, False a periodic one. Default: `True`.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one. Default: `torch.strided`.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def cosine(M: _int, *, sym: _bool = True, dtype: Any = None, layout: Any = ..., device: Any = None, requires_grad: _bool = False) -> Tensor:
+    """Half a period of a sine.
+
+    Args:
+        M (int): the number of points of the window.
+        sym (bool): True makes a symmetric window, False a periodic one. Default: `True`.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one. Default: `torch.strided`.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def exponential(M: _int, *, center: _float | None = None, tau: _float = 1.0, sym: _bool = True, dtype: Any = None, layout: Any = ..., device: Any = None, requires_grad: _bool = False) -> Tensor:
+    """exp(-|n - center| / tau).
+
+    Args:
+        M (int): the number of points of the window.
+        center (float, optional): where the window has its maximum.
+        tau (float): how quickly the window decays. Default: `1.0`.
+        sym (bool): True makes a symmetric window, False a periodic one. Default: `True`.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one. Default: `torch.strided`.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def gaussian(M: _int, *, std: _float = 1.0, sym: _bool = True, dtype: Any = None, layout: Any = ..., device: Any = None, requires_grad: _bool = False) -> Tensor:
+    """The bell curve of standard deviation `std`.
+
+    Args:
+        M (int): the number of points of the window.
+        std (float): the standard deviation. Default: `1.0`.
+        sym (bool): True makes a symmetric window, False a periodic one. Default: `True`.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one. Default: `torch.strided`.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def general_cosine(M: _int, *, a: Any, sym: _bool = True, dtype: Any = None, layout: Any = ..., device: Any = None, requires_grad: _bool = False) -> Tensor:
+    """A sum of cosines: a[0] - a[1] cos(x) + a[2] cos(2 x) - ...
+
+    Args:
+        M (int): the number of points of the window.
+        a (Iterable[float]): the coefficients of the cosines.
+        sym (bool): True makes a symmetric window, False a periodic one. Default: `True`.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one. Default: `torch.strided`.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def general_hamming(M: _int, *, alpha: _float = 0.54, sym: _bool = True, dtype: Any = None, layout: Any = ..., device: Any = None, requires_grad: _bool = False) -> Tensor:
+    """alpha - (1 - alpha) * cosine.
+
+    Args:
+        M (int): the number of points of the window.
+        alpha (float): the factor of the second operand or of the product. Default: `0.54`.
+        sym (bool): True makes a symmetric window, False a periodic one. Default: `True`.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one. Default: `torch.strided`.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def hamming(M: _int, *, sym: _bool = True, dtype: Any = None, layout: Any = ..., device: Any = None, requires_grad: _bool = False) -> Tensor:
+    """The Hamming window.
+
+    Args:
+        M (int): the number of points of the window.
+        sym (bool): True makes a symmetric window, False a periodic one. Default: `True`.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one. Default: `torch.strided`.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def hann(M: _int, *, sym: _bool = True, dtype: Any = None, layout: Any = ..., device: Any = None, requires_grad: _bool = False) -> Tensor:
+    """The Hann window: a cosine raised to touch zero.
+
+    Args:
+        M (int): the number of points of the window.
+        sym (bool): True makes a symmetric window, False a periodic one. Default: `True`.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one. Default: `torch.strided`.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def kaiser(M: _int, *, beta: _float = 12.0, sym: _bool = True, dtype: Any = None, layout: Any = ..., device: Any = None, requires_grad: _bool = False) -> Tensor:
+    """The Kaiser window, the narrower the larger `beta` is.
+
+    Args:
+        M (int): the number of points of the window.
+        beta (float): the factor of `input`; 0 ignores its content, NaN and infinity included. Default: `12.0`.
+        sym (bool): True makes a symmetric window, False a periodic one. Default: `True`.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one. Default: `torch.strided`.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+
+    Returns:
+        Tensor
+    """
+def nuttall(M: _int, *, sym: _bool = True, dtype: Any = None, layout: Any = ..., device: Any = None, requires_grad: _bool = False) -> Tensor:
+    """Nuttall's window of least side lobes.
+
+    Args:
+        M (int): the number of points of the window.
+        sym (bool): True makes a symmetric window, False a periodic one. Default: `True`.
+        dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
+        layout (layout): how the result is stored; `strided` is the usual one. Default: `torch.strided`.
+        device (device, optional): where the result lies; None means the current default device.
+        requires_grad (bool): whether autograd records operations on the result. Default: `False`.
+
+    Returns:
+        Tensor
+    """

@@ -89,12 +89,6 @@ def batch_norm_backward(
 # From results ---------------------------------------------------------------------------------------------------------
 
 
-def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
-    """The gradient of `softmax` from its result."""
-    product = grad_output * output
-    return (product - output * product.sum(dim, True)).to(dtype_of_number(input_dtype))
-
-
 def _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
     """The gradient of `log_softmax` from its result."""
     return (grad_output - output.exp() * grad_output.sum(dim, True)).to(dtype_of_number(input_dtype))

@@ -118,8 +118,16 @@ def _parameters(function: Any) -> Mapping[str, inspect.Parameter]:
     return inspect.signature(function).parameters
 
 
+_WITHOUT_OUT = frozenset({
+    "bernoulli.float_out", "isinf.out", "isnan.out", "median.out", "nanmedian.out", "prod.out", "sum.out",
+})  # fmt: skip
+"""Overloads that only operators have: the public functions refuse `out=` with these arguments."""
+
+
 def _takes_outs(function: Body, schema: FunctionSchema) -> bool:
     """Whether a function takes the tensors that results are stored in, if there are any."""
+    if ".".join(names_of(schema)) in _WITHOUT_OUT:
+        return False
     outs = [each.name for each in schema.arguments if each.is_out]
     known = {} if isinstance(function, property) else _parameters(function)
     return not outs or "out" in known or all(each in known for each in outs)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from .._core.tensor import Tensor
-from .._dispatch.public.protocol import write_out
+from .._dispatch.changes.exact_out import store_exactly
 from .._dispatch.public.schema import FunctionSchema
 from .._dispatch.public.schemas import schemas_of
 from ._bodies import Body, body_of, called_like, names_of, overload_like
@@ -32,7 +32,7 @@ def _storing(schema: FunctionSchema) -> Body | None:
         elif len(places) == 1:
             results = (results,)
         for each, into in zip(results, places, strict=True):
-            write_out(each, into)
+            store_exactly(each, into)
         return None if not schema.returns else places if len(places) > 1 else places[0]
 
     return stored

@@ -8,8 +8,7 @@ from typing import Any
 
 from .._core.tensor import Tensor
 from .._dispatch.public.overloads import OpOverloadPacket
-from .._dispatch.public.schema import FunctionSchema
-from .._dispatch.public.schemas import operators_of, schemas_of
+from .._dispatch.public.schemas import operators_of
 from ..jit._language.numbers_of import dtype_of_number
 
 _OTHERS = {
@@ -175,25 +174,23 @@ _WRITTEN: dict[str, Callable[..., Any]] = {
 """Operators with arguments of their own."""
 
 
-def _body(name: str, schema: FunctionSchema) -> Any:
+def _body(name: str) -> Any:
+    """What runs an operator; None if there is nothing here that does."""
     if name in _WRITTEN:
         return _WRITTEN[name]
     found: Any = _torch()
     for part in _OTHERS.get(name, name).split("."):
-        found = getattr(found, part)
+        found = getattr(found, part, None)
     return found
 
 
 def __getattr__(name: str) -> Any:
-    if name not in operators_of("prims"):
+    body = _body(name) if name in operators_of("prims") else None
+    if body is None:
         raise AttributeError(f"'_OpNamespace' 'prims' object has no attribute '{name}'")
-    schema = schemas_of("prims", name)["default"]
-    try:
-        packet = globals()[name] = OpOverloadPacket("prims", name, _body(name, schema))
-    except AttributeError:
-        raise AttributeError(f"'_OpNamespace' 'prims' object has no attribute '{name}'") from None
+    packet = globals()[name] = OpOverloadPacket("prims", name, body)
     return packet
 
 
 def __dir__() -> list[str]:
-    return sorted(operators_of("prims"))
+    return sorted(each for each in operators_of("prims") if _body(each) is not None)

@@ -75,7 +75,7 @@ def test_functions_that_resize_out_without_a_word(T: Any) -> Any:
 
 
 @differential
-@pytest.mark.parametrize("name", ["isnan", "isinf", "relu", "prod", "median", "nanmedian"])
+@pytest.mark.parametrize("name", ["isnan", "isinf", "relu", "prod", "sum", "median", "nanmedian"])
 def test_operators_under_their_own_names_have_out(T: Any, name: str) -> Any:
     x = T.tensor([[0.5, 2.0], [4.0, -0.25]])
     out = T.zeros_like(getattr(T, name)(x))

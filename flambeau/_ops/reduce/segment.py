@@ -14,7 +14,7 @@ from ..._core.tensor import Tensor
 from ..._dispatch.arguments.precision import in_single
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.gradients.undifferentiable import no_derivative
-from ..._dispatch.public.registry import public
+from ..._dispatch.public.registry import export, public
 from ..shape.view import wrap_dim
 
 _COMBINE = {"sum": np.add, "mean": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
@@ -160,7 +160,7 @@ def _check_offsets(data: Tensor, offsets: Tensor, axis: int) -> None:
         )
 
 
-@public("_segment_reduce", method=False)
+@public(method=False)
 def segment_reduce(
     data: Tensor,
     reduce: str,
@@ -194,3 +194,6 @@ def segment_reduce(
         raise NotImplementedError(f'"_segment_reduce_cpu" not implemented for {LEGACY_NAMES[data.dtype]!r}')
     start = initial.item() if isinstance(initial, Tensor) else initial
     return _segment_reduce(data, reduce, lengths, offsets, axis, start)
+
+
+export(segment_reduce, "_segment_reduce")  # the same function, under the name of its operator

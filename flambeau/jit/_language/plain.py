@@ -8,6 +8,7 @@ from __future__ import annotations
 import cmath
 import math
 import operator
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -341,6 +342,7 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "ceil": math.ceil, "floor": math.floor, "round": _round, "isnan": _of_any("isnan"),
     "isinf": _of_any("isinf"), "isfinite": _of_any("isfinite"), "divmod": divmod,
     "log": _logarithm,
+    "warn": lambda message, stacklevel=2: warnings.warn(str(message), UserWarning, stacklevel=3),
     **{name: _text_method(name) for name in _TEXT_METHODS},
     **{
         name: _mathematics(name)

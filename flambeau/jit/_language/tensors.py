@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -87,12 +86,6 @@ def _index_put(in_place: bool) -> Callable[..., Any]:
         return target.index_put_(tuple(_torch().meshgrid(*rows, indexing="ij")), values, accumulate=True)
 
     return put
-
-
-def _slice(value: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Tensor:
-    places: list[Any] = [slice(None)] * value.dim()
-    places[dim] = slice(start, end, step)
-    return value[tuple(places)]
 
 
 def _softmax(name: str) -> Callable[..., Any]:
@@ -224,7 +217,6 @@ ADAPTED: dict[str, Callable[..., Any]] = {
     "index_put": _index_put(False),
     "index_put_": _index_put(True),
     "_index_put_impl_": _index_put(True),
-    "slice": _slice,
     "softmax": _softmax("softmax"),
     "log_softmax": _softmax("log_softmax"),
     "_softmax": _half_softmax("softmax"),
@@ -263,7 +255,6 @@ ADAPTED: dict[str, Callable[..., Any]] = {
     "_unwrap_optional": PRIMS["unchecked_unwrap_optional"],
     "_get_tracing_state": lambda: False,
     "is_scripting": lambda: True,
-    "warn": lambda message, stacklevel=2: warnings.warn(str(message), UserWarning, stacklevel=3),
     "manual_seed": lambda seed: _torch().manual_seed(seed),
     "broadcast_tensors": lambda values: list(_torch().broadcast_tensors(*values)),
     "meshgrid": _meshgrid,

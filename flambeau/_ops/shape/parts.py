@@ -123,8 +123,8 @@ def _diagonal_of(array: Any, offset: int, dim1: int, dim2: int) -> Any:
         found = array.diagonal(offset, dim1, dim2)
     else:  # nothing, where the array begins
         found = array.diagonal(0, dim1, dim2)[..., :0]
-    if type(found) is np.ndarray:
-        found.flags.writeable = array.flags.writeable  # NumPy hands it out read-only
+    if found.flags.writeable != array.flags.writeable:  # NumPy hands it out read-only
+        found.flags.writeable = array.flags.writeable
     return found
 
 

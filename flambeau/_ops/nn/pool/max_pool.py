@@ -130,11 +130,11 @@ def picked(grad: Tensor, indices: Any, rank: int) -> Tensor:
     return grad.reshape(*lead, math.prod(grad.shape[-rank:])).gather(-1, flat).view(indices.shape)
 
 
-def check_places(indices: Any, spatial: Sizes) -> None:
+def check_places(indices: Any, spatial: Sizes, error: type[Exception]) -> None:
     """Refuse positions outside of a plane."""
     wrong = (indices < 0) | (indices >= math.prod(spatial))
     if read(wrong.any()):
-        raise RuntimeError(
+        raise error(
             f"Found an invalid max index: {indices[wrong].reshape(-1)[0]} (output volumes are of size "
             f"{'x'.join(map(str, spatial))})"
         )
@@ -147,7 +147,7 @@ def scattered(values: Array, indices: Array, source: Array, rank: int, last: boo
     planes = math.prod(source.shape[:-rank])
     result = np.zeros(planes * area, values.dtype, like=values)
     if values.size:
-        check_places(indices, source.shape[-rank:])
+        check_places(indices, source.shape[-rank:], IndexError)
         places = indices.reshape(planes, -1) + np.arange(planes, like=values).reshape(-1, 1) * area
         np.add.at(result, places.reshape(-1), values.reshape(-1))
     return laid_out(result.reshape(source.shape), last)

@@ -26,7 +26,7 @@ def _placed(array: Any, indices: Any, output_size: Sizes, last: bool) -> Any:
     planes = math.prod(lead)
     result = np.zeros(planes * area, array.dtype, like=array)
     if array.size:
-        check_places(indices, output_size)
+        check_places(indices, output_size, RuntimeError)
         places = indices.reshape(planes, -1) + np.arange(planes, like=array).reshape(-1, 1) * area
         result[places.reshape(-1)] = array.reshape(-1)
     return laid_out(result.reshape(*lead, *output_size), last)

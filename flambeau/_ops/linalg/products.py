@@ -42,7 +42,20 @@ def array_dot(left: Any, right: Any) -> Any:
                 return done
         if ON_X86_64 and left.shape[1] >= _LONG:
             return matrix_product(left, right)
-    return left.dot(right) if type(left) is ndarray is type(right) else np.dot(left, right)
+    if type(left) is not ndarray or type(right) is not ndarray:
+        return np.dot(left, right)
+    if left.ndim == 2 == right.ndim and (0 in left.strides or 0 in right.strides):
+        return _product_of_repeated(left, right)
+    return left.dot(right)
+
+
+def _product_of_repeated(left: Any, right: Any) -> Any:
+    """The product of matrices that repeat themselves, which NumPy writes out.
+
+    The result comes first: where there is no room for it, nothing is written out in vain.
+    """
+    result = np.empty((left.shape[0], right.shape[1]), np.result_type(left, right))
+    return left.dot(right, result)
 
 
 def _quick_product(left: Any, right: Any) -> Any:

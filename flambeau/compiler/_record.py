@@ -164,11 +164,12 @@ class Recorder(Capture):
         """Take note of what the function returns, what it has read last or something else; `left`: with all that it
         leaves in what was there before.
         """
+        self.made.end(left)
         if self.read is not None:
             kind = type(result)
-            if len(left) > 1 or kind not in (bool, int, float, complex) or differs(kind(self.read.made), result):
-                self._goes_on()
-        self.made.end(left)
+            is_read = kind in (bool, int, float, complex) and not differs(kind(self.read.made), result)
+            if not is_read or any(each._grad_fn is not None for each in self.made.tensors(left)):
+                self._goes_on()  # to the backward pass of what it leaves, in the second case
 
     def _watched_frame(self) -> FrameType:
         """Whose code runs."""

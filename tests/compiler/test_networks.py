@@ -18,7 +18,6 @@ STEPS = 8
 
 IN_PARTS = {
     "bidirectional_lstm_with_packed_sequences": "are looked at",  # lengths
-    "character_rnn": "changes Python state",  # it keeps its hidden state
     "dcgan": "looks at the elements",  # of two losses
     "gru_seq2seq": "are others each time",  # what random numbers decide
     "lstm_with_projection_and_cells": "looks at the elements",

@@ -16,8 +16,8 @@ from flambeau.compiler._compiled import Compiled
 from .test_never_stale import Compile, Program, X, results
 
 PROGRAMS: dict[str, Program] = {}
-IN_PARTS = {"a_counter", "a_list_that_grows"}
-"""Programs whose calls find something else each time: they are compiled in parts."""
+IN_PARTS = {"a_counter", "a_list_that_grows", "a_number_beside_a_history_that_is_kept"}
+"""Programs whose calls find something else each time, or look at it: they are compiled in parts."""
 
 
 def program(function: Program) -> Program:
@@ -60,6 +60,37 @@ def attributes_that_are_set_anew(compile: Compile) -> Iterator[Any]:
     yield f(X)
     yield [*layer.seen]
     yield vars(layer).keys() == vars(Layer()).keys()
+
+
+@program
+def numbers_beside_tensors_that_are_kept(compile: Compile) -> Iterator[Any]:
+    layer = Layer()
+
+    def f(x: Any) -> float:
+        y = layer.inner(x)
+        layer.last = y.detach()
+        return float(y.sum())
+
+    f = compile(f)
+    for turn in range(7):
+        yield f(X + turn)
+        yield layer.last
+
+
+@program
+def a_number_beside_a_history_that_is_kept(compile: Compile) -> Iterator[Any]:
+    layer = Layer()
+
+    def f(x: Any) -> float:
+        layer.last = layer.inner(x)
+        total = layer.last.sum()
+        return float(total)
+
+    f = compile(f)
+    for turn in range(14):
+        yield f(X + turn)
+        layer.last.sum().backward()
+        yield layer.inner.weight.grad
 
 
 @program

@@ -5,7 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
 
+import flambeau
+
+
+@pytest.mark.skipif(
+    flambeau.cuda.is_available(), reason="libraries of the GPU would take the memory of a device that is idle"
+)
 def test_watched_runs_have_the_kernels_of_plain_ones() -> None:
     """In a process of its own: the others see no device."""
     command = [sys.executable, "-m", "tests.cuda.watched_runs"]

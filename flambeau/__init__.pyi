@@ -1662,7 +1662,7 @@ def _segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None,
     part in the others.
 
     Args:
-        data (Tensor): numbers, nested sequences of numbers, a NumPy array or a tensor.
+        data (Tensor): the elements to reduce.
         reduce (str): how values that meet at one place are combined: "sum", "prod", "mean", "amax" or "amin".
         lengths (Tensor, optional): the length of each segment.
         indices (Tensor): the positions, as integers.

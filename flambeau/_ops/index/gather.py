@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ..._backends import arrays
-from ..._core.arrays.quick import joint_shape
 from ..._core.backend import LARGE, all_within, read
 from ..._core.dtype import LEGACY_NAMES, int32, int64
 from ..._core.geometry.layout import contiguous_array
@@ -18,6 +17,7 @@ from ..._dispatch.changes.exact_out import store_apart
 from ..._dispatch.composite import composite
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.public.registry import public
+from ..shape.named_shapes import joined
 from ..shape.view import wrap_dim
 from .copy_then_write import publish_change, writing
 
@@ -159,7 +159,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
             f"{len(shape)} dimensions for input, and {len(given)} dimensions for indices"
         )
     dim = wrap_dim(dim, len(shape))
-    others = joint_shape((*shape[:dim], 1, *shape[dim + 1 :]), (*given[:dim], 1, *given[dim + 1 :]))
+    others = joined((*shape[:dim], 1, *shape[dim + 1 :]), (*given[:dim], 1, *given[dim + 1 :]))
     wanted = (*others[:dim], shape[dim], *others[dim + 1 :])
     places = (*others[:dim], given[dim], *others[dim + 1 :])
     # Mostly none is negative: then there is nothing to compute.

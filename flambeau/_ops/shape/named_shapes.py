@@ -221,13 +221,16 @@ def common_shape(tensors: Sequence[Tensor]) -> tuple[int, ...]:
     """The shape to which all `tensors` broadcast, or the error of elementwise ops."""
     shape: tuple[int, ...] = ()
     for tensor in tensors:
-        own = tensor._array.shape
-        if own != shape:
-            try:
-                shape = joint_shape(shape, own)
-            except ValueError:
-                raise _mismatch(shape, own) from None
+        shape = joined(shape, tensor._array.shape)
     return shape
+
+
+def joined(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape to which two shapes broadcast, or the error of elementwise ops."""
+    try:
+        return joint_shape(a, b)
+    except ValueError:
+        raise _mismatch(a, b) from None
 
 
 def _mismatch(a: tuple[int, ...], b: tuple[int, ...]) -> RuntimeError:

@@ -176,7 +176,8 @@ def _places(parameters: list[inspect.Parameter], schema: FunctionSchema) -> list
     for number, argument in enumerate(schema.arguments):
         here = parameters[number] if number < len(parameters) else None
         fits = here is not None and here.kind is not here.KEYWORD_ONLY and not argument.kwarg_only
-        same = here is not None and (number == 0 or here.name == argument.name or here.name not in ours)
+        unnamed = here is not None and here.name not in ours and argument.name not in names
+        same = here is not None and (number == 0 or here.name == argument.name or unnamed)
         if (takes_all and not argument.kwarg_only and argument.name not in names) or (in_order and fits and same):
             places.append("")
         else:

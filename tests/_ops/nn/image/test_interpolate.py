@@ -141,7 +141,8 @@ def test_errors(T: Any) -> Any:
 @differential
 def test_filters_under_the_name_of_their_op(torch: Any) -> Any:
     image, op = torch.arange(32.0).reshape(1, 2, 4, 4), torch.ops.aten._upsample_bilinear2d_aa
-    return op(image, [2, 3], False), op(image, [2, 2], False, 0.5, 0.5), op(image, [3, 3], True)
+    sized = op(image, [2, 3], False), op(image, [2, 2], False, 0.5, 0.5), op(image, [3, 3], True)
+    return *sized, op.vec(image, None, True, [1.7, 0.9])
 
 
 @differential(tolerance=2e-6)

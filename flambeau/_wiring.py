@@ -9,7 +9,7 @@ from typing import Any
 from ._core.slots import SLOTS
 
 _FUNCTIONS = {
-    "usable_cuda_device": "_backends.cuda.backend:usable",
+    "usable_cuda_device": "_backends.cuda.presence:usable",
     "pinned_copy": "_backends.cuda.pinned:pinned_copy",
     "is_pinned": "_backends.cuda.pinned:is_pinned",
     "load_family": "_ops:load",

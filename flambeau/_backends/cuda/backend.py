@@ -1,10 +1,9 @@
-"""The backend of CUDA devices, and how one is found: when a program first names one."""
+"""The backend of CUDA devices. `presence.py` starts it when a program first names one."""
 
 from __future__ import annotations
 
 import contextlib
 import importlib
-import importlib.util
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -12,15 +11,12 @@ from typing import Any
 import numpy as np
 
 from ..._core.backend import Backend, backend_of, install, is_installed
-from ..._core.device import device
 from .ahead import AHEAD
 from .array import DeviceArray, empty, from_host, to_host, window, zeros
 from .driver import driver
 from .lent import Lent
 from .memory.block import PooledMemory
 from .waits import HERE
-
-INSTALL = 'pip install "flambeau[cuda]"'
 
 
 class Cuda(Backend):
@@ -95,25 +91,6 @@ def _family(family: str) -> Any:
     return importlib.import_module(f"{__package__}.{family}") if family in _FAMILIES else None
 
 
-@cache
-def missing() -> str | None:
-    """Why there is no CUDA device to use, in words for users; None: there is one."""
-    if importlib.util.find_spec("cupy") is None:
-        return f"the package cupy is not installed; {INSTALL}"
-    try:
-        import cupy
-
-        count = cupy.cuda.runtime.getDeviceCount()
-    except Exception as error:  # no driver, no library, a version that does not fit: whatever it says
-        return f"cupy finds no GPU: {type(error).__name__}: {str(error).strip().splitlines()[-1]}"
-    return None if count else "cupy finds no GPU"
-
-
-def device_count() -> int:
-    """How many devices a program can use."""
-    return 0 if missing() is not None else 1
-
-
 def start() -> None:
     """Have the backend; more than once is once."""
     if is_installed("cuda"):
@@ -134,19 +111,3 @@ def install_backend() -> Cuda:
     backend.in_one_pass = backend_of("cpu").in_one_pass
     install(backend)
     return backend
-
-
-def usable(found: device) -> device:
-    """A CUDA device with its ordinal, or PyTorch's error where there is none."""
-    if not is_installed("cuda"):
-        reason = missing()
-        if reason is not None:
-            raise AssertionError(
-                f"Torch not compiled with CUDA enabled: Flambeau has no CUDA device here, since {reason}. Or use "
-                "device='cpu'; the same program needs no other change."
-            )
-        start()
-    index = found.index or 0
-    if index:
-        raise RuntimeError(f"CUDA error: invalid device ordinal: {found}; this version of Flambeau uses cuda:0 alone")
-    return device("cuda", 0)

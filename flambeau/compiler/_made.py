@@ -19,6 +19,8 @@ from .._core.tensor import Tensor
 from ._kinds import SINGLETONS, VALUES
 
 _HEAP_TYPE = 1 << 9
+_OF_COLLECTIONS = (OrderedDict, defaultdict, deque)
+"""Built-in classes which some versions of Python make as if a program had defined them."""
 _BASES = (object, dict, OrderedDict, list, tuple)
 """Built-in classes of which a subclass can be made anew: attributes and items are all that its objects have."""
 
@@ -85,12 +87,13 @@ def is_immutable(value: Any) -> bool:
 
 def base_of(kind: type) -> type:
     """The built-in class that objects of a class are made by."""
-    return next(each for each in kind.__mro__ if not each.__flags__ & _HEAP_TYPE)
+    return next(each for each in kind.__mro__ if each in _OF_COLLECTIONS or not each.__flags__ & _HEAP_TYPE)
 
 
 def is_remade(kind: type) -> bool:
     """Whether objects of a class consist of attributes and items alone."""
-    return bool(kind.__flags__ & _HEAP_TYPE) and base_of(kind) in _BASES and not issubclass(kind, (Tensor, enum.Enum))
+    base = base_of(kind)
+    return base is not kind and base in _BASES and not issubclass(kind, (Tensor, enum.Enum))
 
 
 def items_of(value: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import os
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,8 @@ from . import aten, flambeau, higher_order, prims
 from ._custom import Namespace
 
 __all__ = ["OpOverload", "OpOverloadPacket", "aten", "flambeau", "higher_order", "load_library", "prims"]
+
+_FOLDER = Path(__file__).parent
 
 
 def load_library(path: str | os.PathLike[str]) -> None:
@@ -29,6 +30,6 @@ def load_library(path: str | os.PathLike[str]) -> None:
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if importlib.util.find_spec(f"{__name__}.{name}") is not None:  # also `from torch.ops import ...`
-        return importlib.import_module(f"{__name__}.{name}")
+    if (_FOLDER / f"{name}.py").is_file():  # also `from torch.ops import ...`
+        return importlib.import_module(f".{name}", __package__)
     return Namespace(name)  # the operators may be defined later

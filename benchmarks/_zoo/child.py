@@ -1,9 +1,9 @@
 """Runs models under one framework, as another process asks for it: lines of JSON, one for each request and answer.
 
-    python child.py FRAMEWORK THREADS
+    python child.py FRAMEWORK THREADS DEVICE
 
-Requests: `{"start": [model, how, autocast]}`, which also looks whether compiled and plain have the same bits, and
-`{"run": which, "seconds": s}`, which answers with the seconds of calls.
+Requests: `{"start": [model, how, autocast], "compile": true}`, which also looks whether compiled and plain have the
+same bits, and `{"run": which, "seconds": s}`, which answers with the seconds of steps and the most memory of a GPU.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ _FIRST_CALLS = 6
 _CALLS = 14
 _SETTLING = 3
 """Further calls before any is timed: behind plain calls of the same classes, a call may be recorded once more."""
+_BURST = 8
+"""So many steps are timed together on a GPU, which works behind Python."""
 
 
 def framework_of(name: str) -> Any:
@@ -37,25 +39,28 @@ def framework_of(name: str) -> Any:
 class Case:
     """A model as a program calls it: steps of training, loss, backward and optimizer outside, or of inference."""
 
-    def __init__(self, torch: Any, start: Any, trains: bool, autocast: bool, compile: Any) -> None:
+    def __init__(self, torch: Any, device: str, start: Any, trains: bool, autocast: bool, compile: Any) -> None:
         torch.manual_seed(0)
-        self._torch, self._trains, self._autocast = torch, trains, autocast
-        self.model, self._inputs = start()
-        self.model.train(trains)
+        self._torch, self._device, self._trains, self._autocast = torch, device, trains, autocast
+        model, inputs = start()
+        self.model = model.to(device).train(trains)
+        self._inputs = {
+            name: each.to(device) if isinstance(each, torch.Tensor) else each for name, each in inputs.items()
+        }
         self.call = compile(self.model)
         self._optimizer = torch.optim.SGD(self.model.parameters(), 1e-3)
-        self.drawn = torch.get_rng_state()
+        self._drawn = self._random_states()
 
     def step(self) -> Any:
         """One step; its result."""
         torch = self._torch
-        context = torch.autocast("cpu", dtype=torch.bfloat16) if self._autocast else contextlib.nullcontext()
+        context = torch.autocast(self._device, dtype=torch.bfloat16) if self._autocast else contextlib.nullcontext()
         if not self._trains:
             with torch.no_grad(), context:
                 return self.call(**self._inputs)
         with context:
             found = self.call(**self._inputs)
-            loss = found.float().square().mean() if isinstance(found, torch.Tensor) else found.loss
+            loss = found.loss if hasattr(found, "loss") else _loss_of(_tensors(torch, found))
         self._optimizer.zero_grad()
         loss.backward()
         self._optimizer.step()
@@ -63,10 +68,21 @@ class Case:
 
     def observed(self) -> list[Any]:
         """What a step leaves behind: the tensors of its result, parameters, buffers, random numbers."""
-        self._torch.set_rng_state(self.drawn)
+        self._torch.set_rng_state(self._drawn[0])
+        if len(self._drawn) > 1:
+            self._torch.cuda.set_rng_state(self._drawn[1])
         found = [*_tensors(self._torch, self.step()), *self.model.state_dict().values()]
-        self.drawn = self._torch.get_rng_state()
-        return [each.detach().clone() for each in (*found, self.drawn)]
+        self._drawn = self._random_states()
+        return [each.detach().clone() for each in (*found, *self._drawn)]
+
+    def _random_states(self) -> list[Any]:
+        states = [self._torch.get_rng_state()]
+        return states if self._device == "cpu" else [*states, self._torch.cuda.get_rng_state()]
+
+
+def _loss_of(tensors: Iterator[Any]) -> Any:
+    """A loss of a model that returns none: the mean square of what has gradients."""
+    return sum(each.float().square().mean() for each in tensors if each.requires_grad)
 
 
 def _tensors(torch: Any, tree: Any) -> Iterator[Any]:
@@ -86,28 +102,41 @@ def _tensors(torch: Any, tree: Any) -> Iterator[Any]:
 class Runner:
     """The cases of the present model."""
 
-    def __init__(self, torch: Any, is_ours: bool) -> None:
-        self._torch, self._is_ours = torch, is_ours
+    def __init__(self, torch: Any, device: str, is_ours: bool) -> None:
+        self._torch, self._device, self._is_ours = torch, device, is_ours
         self._cases: dict[str, Case] = {}
 
-    def start(self, name: str, how: str, autocast: bool) -> dict[str, Any]:
+    def start(self, wanted: tuple[str, str, bool], compiles: bool) -> dict[str, Any]:
         """Make the model; what became of it when it was compiled."""
-        torch, start = self._torch, importlib.import_module("models").MODELS[name]
+        (name, how, autocast), torch = wanted, self._torch
+        start = importlib.import_module("_zoo.models").MODELS[name]
 
         def case(compile: Any) -> Case:
-            return Case(torch, start, how == "training", autocast, compile)
+            return Case(torch, self._device, start, how == "training", autocast, compile)
 
-        self._cases = {"plain": case(lambda model: model)}
-        if not self._is_ours:
-            return {"first": _seconds(self._cases["plain"].step)}
-        # Libraries ask whether they are compiled, and then do some things otherwise: so what it is compared with is
-        # told so, too.
-        told, compiled = case(lambda model: torch.compile(model, backend="eager")), case(torch.compile)
-        self._cases["compiled"] = compiled
-        equal, first = True, 0.0
+        self._cases.clear()
+        self._cases["plain"] = plain = case(lambda model: model)
+        first = self._seconds(plain, 1)
+        for _ in range(_SETTLING):
+            plain.step()
+        if not compiles:
+            return {"first": first}
+        self._cases["compiled"] = compiled = case(torch.compile)
+        if self._is_ours:
+            return self._compared(compiled, case(lambda model: torch.compile(model, backend="eager")))
+        return {"first": max([self._seconds(compiled, 1) for _ in range(_FIRST_CALLS)])}
+
+    def _compared(self, compiled: Case, told: Case) -> dict[str, Any]:
+        """What became of a compiled model, beside the same one without programs.
+
+        Libraries ask whether they are compiled, and then do some things otherwise: so what it is compared with is
+        told so, too.
+        """
+        torch, equal, first = self._torch, True, 0.0
         for number in range(_CALLS):
             begin = time.perf_counter()
             found = compiled.observed()
+            self._wait()
             first = max(first, time.perf_counter() - begin) if number < _FIRST_CALLS else first
             equal &= all(_is_same(torch, *pair) for pair in zip(told.observed(), found, strict=True))
         self._cases["plain"].step()
@@ -132,19 +161,32 @@ class Runner:
                 raise
         return True
 
-    def run(self, which: str, seconds: float) -> list[float]:
-        """The seconds of steps, as many as fit."""
+    def run(self, which: str, seconds: float) -> dict[str, Any]:
+        """The seconds of steps, as many as fit, and the most memory that they had of a GPU, in MB."""
         case, found = self._cases[which], []
+        steps = 1 if self._device == "cpu" else _BURST
+        if self._device != "cpu":
+            self._torch.cuda.reset_peak_memory_stats()
         end = time.perf_counter() + seconds
         while not found or time.perf_counter() < end:
-            found.append(_seconds(case.step))
-        return found
+            found.append(self._seconds(case, steps))
+        return {"times": found, "memory": self._most_memory()}
 
+    def _most_memory(self) -> float | None:
+        return None if self._device == "cpu" else self._torch.cuda.max_memory_allocated() / 1e6
 
-def _seconds(step: Any) -> float:
-    begin = time.perf_counter()
-    step()
-    return time.perf_counter() - begin
+    def _seconds(self, case: Case, steps: int) -> float:
+        """The seconds of a step, of so many of them."""
+        self._wait()
+        begin = time.perf_counter()
+        for _ in range(steps):
+            case.step()
+        self._wait()
+        return (time.perf_counter() - begin) / steps
+
+    def _wait(self) -> None:
+        if self._device != "cpu":
+            self._torch.cuda.synchronize()
 
 
 def _is_same(torch: Any, one: Any, other: Any) -> bool:
@@ -158,19 +200,20 @@ def _is_same(torch: Any, one: Any, other: Any) -> bool:
 
 
 def main() -> None:
-    name, threads = sys.argv[1], int(sys.argv[2])
+    name, threads, device = sys.argv[1], int(sys.argv[2]), sys.argv[3]
     out, sys.stdout = sys.stdout, sys.stderr
     warnings.simplefilter("ignore")
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
     torch = framework_of(name)
     logging.disable(logging.WARNING)
     torch.set_num_threads(threads)
-    runner = Runner(torch, name == "flambeau")
+    runner = Runner(torch, device, name == "flambeau")
     for line in sys.stdin:
         request = json.loads(line)
         answer: Any
         try:
             answer = (
-                runner.start(*request["start"])
+                runner.start(request["start"], request["compile"])
                 if "start" in request
                 else runner.run(request["run"], request["seconds"])
             )

@@ -9,6 +9,8 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
+from .libraries import import_timm, import_transformers
+
 Start = Callable[[], tuple[Any, dict[str, Any]]]
 """A model, and the arguments of its `forward`, labels included where it computes a loss itself."""
 
@@ -21,7 +23,7 @@ def _torch() -> Any:
 
 def _image_model(name: str, size: int, **options: Any) -> Start:
     def start() -> tuple[Any, dict[str, Any]]:
-        model = importlib.import_module("timm").create_model(name, num_classes=_CLASSES, **options)
+        model = import_timm().create_model(name, num_classes=_CLASSES, **options)
         return model, {"x": _torch().randn(_BATCH, 3, size, size)}
 
     return start
@@ -32,7 +34,7 @@ def _language_model(name: str, labels: bool = True, **options: Any) -> Start:
     family, _, head = name.partition(":")
 
     def start() -> tuple[Any, dict[str, Any]]:
-        library = importlib.import_module("transformers")
+        library = import_transformers()
         config = getattr(library, f"{family}Config")(vocab_size=_VOCABULARY, **options)
         ids = _torch().randint(3, _VOCABULARY, (_BATCH, _LENGTH))
         return getattr(library, f"{family}{head}")(config), {"input_ids": ids, **({"labels": ids} if labels else {})}
@@ -41,7 +43,7 @@ def _language_model(name: str, labels: bool = True, **options: Any) -> Start:
 
 
 def _vision_transformer() -> tuple[Any, dict[str, Any]]:
-    library, torch = importlib.import_module("transformers"), _torch()
+    library, torch = import_transformers(), _torch()
     config = library.ViTConfig(
         hidden_size=64, num_hidden_layers=2, num_attention_heads=4, intermediate_size=128, image_size=64, patch_size=16
     )
@@ -50,7 +52,7 @@ def _vision_transformer() -> tuple[Any, dict[str, Any]]:
 
 
 def _whisper() -> tuple[Any, dict[str, Any]]:
-    library, torch = importlib.import_module("transformers"), _torch()
+    library, torch = import_transformers(), _torch()
     config = library.WhisperConfig(
         vocab_size=_VOCABULARY, d_model=64, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4,
         decoder_attention_heads=4, encoder_ffn_dim=128, decoder_ffn_dim=128, num_mel_bins=16, max_source_positions=50,

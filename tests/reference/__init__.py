@@ -1,0 +1,1 @@
+"""What the docstrings of the API reference say: parameters, results, examples."""

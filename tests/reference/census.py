@@ -1,0 +1,88 @@
+"""Which public callables lack a described parameter, a described result or an example that the tests run."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import inspect
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from flambeau.nn import Module
+from tests.test_docs import EXAMPLES, ROOT
+
+GAPS = Path(__file__).with_name("gaps.json")
+_ARGS = re.compile(r"^Args:\n((?:(?: {4}.*)?\n)*)", re.MULTILINE)
+_ENTRY = re.compile(r"^ {4}(\*{0,2}\w[*\w, ]*?)(?: \(.*?\))?:", re.MULTILINE)
+_RESULT = re.compile(r"^(Returns|Shape|Yields):$", re.MULTILINE)
+_NO_RESULT = ("None", "NoReturn", None)
+_RUN = {example.source for test in EXAMPLES for example in test.examples}
+
+Census = dict[str, list[str]]
+
+
+def lacking() -> Census:
+    """For each of `parameters`, `returns` and `example` the full names of the callables that lack it."""
+    found: Census = {"parameters": [], "returns": [], "example": []}
+    for name, value in entries():
+        doc = inspect.getdoc(value) or ""
+        if not parameters_of(value) <= described(doc):
+            found["parameters"].append(name)
+        if gives_a_result(value) and not _RESULT.search(doc):
+            found["returns"].append(name)
+        if not any(each.source in _RUN for each in doctest.DocTestParser().get_examples(doc)):
+            found["example"].append(name)
+    return {kind: sorted(names) for kind, names in found.items()}
+
+
+def entries() -> Iterator[tuple[str, Any]]:
+    """Name and object of every callable that the site's reference has a page for, each object once."""
+    sys.path.insert(0, str(ROOT / "docs"))
+    try:
+        groups = importlib.import_module("_site.modules").GROUPS
+        public_entries = importlib.import_module("_site.reference").public_entries
+    finally:
+        sys.path.remove(str(ROOT / "docs"))
+    seen: set[int] = set()
+    for module in (each for modules in groups.values() for each in modules):
+        for name, value in public_entries(module):
+            if id(value) not in seen:
+                seen.add(id(value))
+                yield name, value
+
+
+def parameters_of(value: Any) -> set[str]:
+    """The parameters that a user may give; none where Python cannot tell."""
+    try:
+        parameters = inspect.signature(value).parameters
+    except (TypeError, ValueError):
+        return set()
+    return {name for name in parameters if not name.startswith("_") and name != "self"}
+
+
+def described(doc: str) -> set[str]:
+    """The parameters that the section `Args:` has an entry for; one entry may be for several."""
+    section = _ARGS.search(doc + "\n")
+    if section is None:
+        return set()
+    return {name.strip("* ") for entry in _ENTRY.findall(section[1]) for name in entry.split(",")}
+
+
+def gives_a_result(value: Any) -> bool:
+    """Whether a call has a result to describe: that of a class is its instance, that of a module what it computes."""
+    if inspect.isclass(value):
+        return issubclass(value, Module) and value.forward is not Module.forward
+    try:
+        return inspect.signature(value).return_annotation not in _NO_RESULT
+    except (TypeError, ValueError):
+        return True
+
+
+def listed() -> Census:
+    """The callables known to lack something; the lists only become shorter."""
+    known: Census = json.loads(GAPS.read_text(encoding="utf-8"))
+    return known

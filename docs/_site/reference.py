@@ -15,8 +15,9 @@ from .modules import GROUPS, HIDDEN
 from .source_pages import source_link
 
 PACKAGE = "flambeau"
-_SECTION = re.compile(r"^(Args|Returns|Raises|Shape|Note|Example|Examples):$", re.MULTILINE)
-_ENTRY = re.compile(r"^    (\*{0,2}\w+)( \(.*?\))?: ?", re.MULTILINE)
+_SECTION = re.compile(r"^(Args|Shape|Returns|Yields|Raises|Attributes|Note|Example|Examples):$", re.MULTILINE)
+_ENTRY = re.compile(r"^    (\*{0,2}\w[\w, ]*?)( \(.*?\))?: ?", re.MULTILINE)
+_LISTS = ("Args", "Shape", "Raises", "Attributes")
 _TITLES = {"Args": "Parameters", "Example": "Examples"}
 
 
@@ -83,8 +84,9 @@ def _home(module: str) -> Any:
 
 def _is_shown(value: Any) -> bool:
     """Whether the package defines it, and it can be used: what a module merely imports (`Any`) is left out."""
-    module = getattr(value, "__module__", None) or PACKAGE
-    return str(module).partition(".")[0] in (PACKAGE, "torch") and not hasattr(value, "__unusable__")
+    module = str(getattr(value, "__module__", None) or PACKAGE)
+    ours = module.partition(".")[0] in (PACKAGE, "torch") and not module.startswith(f"{PACKAGE}._core.names")
+    return ours and not hasattr(value, "__unusable__")
 
 
 def _doc(value: Any) -> str:
@@ -177,7 +179,7 @@ def _markdown(doc: str) -> list[str]:
     lines = _fenced(first.strip("\n"))
     for title, text in zip(rest[::2], rest[1::2], strict=True):
         lines += ["", f"**{_TITLES.get(title, title)}**", ""]
-        if title in ("Args", "Raises"):
+        if title in _LISTS:
             lines += _ENTRY.sub(
                 lambda found: f"- **{_escaped(found[1])}**{_kind(found[2])}: ", text.strip("\n")
             ).splitlines()

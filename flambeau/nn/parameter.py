@@ -35,12 +35,22 @@ class _ParameterMeta(type):
 
 
 class Parameter(Tensor, metaclass=_ParameterMeta):
-    """A leaf that requires grad by default. Assigned to a module's attribute, it becomes one of its parameters.
+    """A tensor that counts as a parameter of the module to which it is assigned as an attribute.
 
-    >>> layer = flambeau.nn.Module()
-    >>> layer.scale = flambeau.nn.Parameter(flambeau.ones(2))
-    >>> [name for name, _ in layer.named_parameters()]
-    ['scale']
+    It is a leaf and requires a gradient by default.
+
+    Args:
+        data (Tensor, optional): the values; they are not copied. None means an empty tensor.
+        requires_grad (bool): whether autograd computes its gradient. Default: `True`.
+
+    Raises:
+        TypeError: `data` is not a tensor.
+
+    Example:
+        >>> layer = flambeau.nn.Module()
+        >>> layer.scale = flambeau.nn.Parameter(flambeau.ones(2))
+        >>> [name for name, _ in layer.named_parameters()]
+        ['scale']
     """
 
     __torch_function__ = disabled_torch_function
@@ -99,9 +109,19 @@ run_directly(Parameter)
 
 
 class Buffer(Tensor, metaclass=_ParameterMeta):
-    """Marks a tensor as state that is not trained. Assigned to a module's attribute, it becomes one of its buffers.
+    """A tensor that counts as a buffer of the module to which it is assigned as an attribute.
 
-    With `persistent=False` it stays out of the state dict. What the call gives is a plain tensor that carries the mark.
+    A buffer is state that is not trained. The call returns a plain tensor that carries the mark.
+
+    Args:
+        data (Tensor, optional): the values; they are not copied. None means an empty tensor.
+        persistent (bool): whether the buffer is in the module's state dict. Default: `True`.
+
+    Example:
+        >>> layer = flambeau.nn.Module()
+        >>> layer.count = flambeau.nn.Buffer(flambeau.zeros(1))
+        >>> layer.state_dict()
+        OrderedDict([('count', tensor([0.]))])
     """
 
     __torch_function__ = disabled_torch_function
@@ -197,7 +217,21 @@ for _name in (
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):
-    """A parameter whose shape is not known yet."""
+    """A parameter whose shape is not known yet; `materialize(shape)` gives it memory.
+
+    Lazy modules have such parameters until their first call.
+
+    Args:
+        requires_grad (bool): whether autograd computes its gradient. Default: `True`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+
+    Example:
+        >>> weight = flambeau.nn.UninitializedParameter()
+        >>> weight.materialize((2, 3))
+        >>> type(weight).__name__, weight.shape
+        ('Parameter', torch.Size([2, 3]))
+    """
 
     cls_to_become = Parameter
 
@@ -206,7 +240,20 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 
 
 class UninitializedBuffer(UninitializedTensorMixin):
-    """A buffer whose shape is not known yet."""
+    """A buffer whose shape is not known yet; `materialize(shape)` gives it memory.
+
+    Args:
+        requires_grad (bool): whether autograd computes its gradient. Default: `False`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+        persistent (bool): whether the buffer is in the module's state dict. Default: `True`.
+
+    Example:
+        >>> buffer = flambeau.nn.UninitializedBuffer()
+        >>> buffer.materialize((2, 3))
+        >>> buffer.shape
+        torch.Size([2, 3])
+    """
 
     cls_to_become = Tensor
 

@@ -9,6 +9,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,11 @@ def entries() -> Iterator[tuple[str, Any]]:
 
 
 def parameters_of(value: Any) -> set[str]:
-    """The parameters that a user may give; none where Python cannot tell."""
+    """The parameters that a user may give: an enumeration has none, nor has what Python cannot tell about."""
+    if inspect.isclass(value) and (
+        issubclass(value, Enum) or (value.__init__ is Module.__init__ and value is not Module)
+    ):
+        return set()
     try:
         parameters = inspect.signature(value).parameters
     except (TypeError, ValueError):

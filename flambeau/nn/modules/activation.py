@@ -104,7 +104,23 @@ class _AlongDim(_Activation):
 
 
 class Threshold(_Activation):
-    """`input` where it is above `threshold`, elsewhere `value`."""
+    """Replaces elements that are not above a threshold by a value.
+
+    `output = input if input > threshold else value`
+
+    Args:
+        threshold (float): elements above it stay.
+        value (float): what replaces the others.
+        inplace (bool): whether the module overwrites its input instead of making a new tensor. Default: `False`.
+
+    Shape:
+        input: any shape
+        output: the shape of the input
+
+    Example:
+        >>> flambeau.nn.Threshold(0.5, -1.0)(flambeau.tensor([0.2, 0.5, 0.9]))
+        tensor([-1.0000, -1.0000,  0.9000])
+    """
 
     __constants__: ClassVar = ["threshold", "value", "inplace"]
     threshold: float
@@ -122,10 +138,20 @@ class Threshold(_Activation):
 
 
 class ReLU(_InPlace):
-    """The larger of `input` and 0.
+    """The larger of the input and 0, element by element.
 
-    >>> flambeau.nn.ReLU()(flambeau.tensor([-1.0, 2.0]))
-    tensor([0., 2.])
+    `output = max(0, input)`
+
+    Args:
+        inplace (bool): whether the module overwrites its input instead of making a new tensor. Default: `False`.
+
+    Shape:
+        input: any shape
+        output: the shape of the input
+
+    Example:
+        >>> flambeau.nn.ReLU()(flambeau.tensor([-1.0, 2.0]))
+        tensor([0., 2.])
     """
 
     def forward(self, input: Tensor) -> Tensor:
@@ -133,7 +159,24 @@ class ReLU(_InPlace):
 
 
 class RReLU(_Activation):
-    """A leaky ReLU whose slope below 0 is drawn from [lower, upper) in training, and their mean in evaluation."""
+    """A leaky ReLU whose slope below 0 is random in training.
+
+    In training each negative element is multiplied by a number drawn uniformly from `[lower, upper)`; in evaluation all
+    of them by `(lower + upper) / 2`.
+
+    Args:
+        lower (float): the smallest slope. Default: `1 / 8`.
+        upper (float): the largest slope. Default: `1 / 3`.
+        inplace (bool): whether the module overwrites its input instead of making a new tensor. Default: `False`.
+
+    Shape:
+        input: any shape
+        output: the shape of the input
+
+    Example:
+        >>> flambeau.nn.RReLU(0.1, 0.3).eval()(flambeau.tensor([-10.0, 5.0]))
+        tensor([-2.,  5.])
+    """
 
     __constants__: ClassVar = ["lower", "upper", "inplace"]
     lower: float
@@ -151,7 +194,25 @@ class RReLU(_Activation):
 
 
 class Hardtanh(_Activation):
-    """`input` clipped to [min_val, max_val]."""
+    """Clips the input to a range.
+
+    `output = min(max(input, min_val), max_val)`
+
+    Args:
+        min_val (float): the lower end of the range. Default: `-1.0`.
+        max_val (float): the upper end of the range. Default: `1.0`.
+        inplace (bool): whether the module overwrites its input instead of making a new tensor. Default: `False`.
+        min_value (float, optional): the deprecated name of `min_val`.
+        max_value (float, optional): the deprecated name of `max_val`.
+
+    Shape:
+        input: any shape
+        output: the shape of the input
+
+    Example:
+        >>> flambeau.nn.Hardtanh(-2.0, 2.0)(flambeau.tensor([-3.0, 0.5, 4.0]))
+        tensor([-2.0000,  0.5000,  2.0000])
+    """
 
     __constants__: ClassVar = ["min_val", "max_val", "inplace"]
     min_val: float
@@ -182,7 +243,21 @@ class Hardtanh(_Activation):
 
 
 class ReLU6(Hardtanh):
-    """`input` clipped to [0, 6]."""
+    """Clips the input to the range from 0 to 6.
+
+    `output = min(max(0, input), 6)`
+
+    Args:
+        inplace (bool): whether the module overwrites its input instead of making a new tensor. Default: `False`.
+
+    Shape:
+        input: any shape
+        output: the shape of the input
+
+    Example:
+        >>> flambeau.nn.ReLU6()(flambeau.tensor([-1.0, 3.0, 8.0]))
+        tensor([0., 3., 6.])
+    """
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__(0.0, 6.0, inplace)
@@ -192,7 +267,22 @@ class ReLU6(Hardtanh):
 
 
 class LeakyReLU(_Activation):
-    """`input` where it is positive, elsewhere `negative_slope * input`."""
+    """Multiplies negative elements by a small slope and keeps the others.
+
+    `output = input if input > 0 else negative_slope * input`
+
+    Args:
+        negative_slope (float): the factor of negative elements. Default: `0.01`.
+        inplace (bool): whether the module overwrites its input instead of making a new tensor. Default: `False`.
+
+    Shape:
+        input: any shape
+        output: the shape of the input
+
+    Example:
+        >>> flambeau.nn.LeakyReLU(0.1)(flambeau.tensor([-10.0, 5.0]))
+        tensor([-1.,  5.])
+    """
 
     __constants__: ClassVar = ["inplace", "negative_slope"]
     negative_slope: float
@@ -208,7 +298,31 @@ class LeakyReLU(_Activation):
 
 
 class PReLU(_Activation):
-    """A leaky ReLU that learns its slope: one for all channels, or one for each."""
+    """A leaky ReLU that learns its slope: one for all channels, or one for each.
+
+    `output = input if input > 0 else weight * input`
+
+    Args:
+        num_parameters (int): how many slopes there are: 1, or the number of channels, which are dimension 1 of the
+            input. Default: `1`.
+        init (float): the value with which the slopes start. Default: `0.25`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+
+    Shape:
+        input: any shape; (N, C, ...) with more than one slope
+        output: the shape of the input
+
+    Attributes:
+        weight (Parameter): the slopes, (num_parameters,)
+
+    Example:
+        >>> layer = flambeau.nn.PReLU()
+        >>> layer(flambeau.tensor([-4.0, 4.0])).tolist()
+        [-1.0, 4.0]
+        >>> layer.weight.tolist()
+        [0.25]
+    """
 
     __constants__: ClassVar = ["num_parameters"]
     num_parameters: int
@@ -230,7 +344,22 @@ class PReLU(_Activation):
 
 
 class ELU(_Activation):
-    """`input` where it is positive, elsewhere `alpha * (exp(input) - 1)`."""
+    """Keeps positive elements and lets negative ones fall smoothly towards a limit.
+
+    `output = input if input > 0 else alpha * (exp(input) - 1)`
+
+    Args:
+        alpha (float): how far below zero the limit is. Default: `1.0`.
+        inplace (bool): whether the module overwrites its input instead of making a new tensor. Default: `False`.
+
+    Shape:
+        input: any shape
+        output: the shape of the input
+
+    Example:
+        >>> flambeau.nn.ELU()(flambeau.tensor([-1.0, 0.0, 2.0]))
+        tensor([-0.6321,  0.0000,  2.0000])
+    """
 
     __constants__: ClassVar = ["alpha", "inplace"]
     alpha: float
@@ -246,7 +375,22 @@ class ELU(_Activation):
 
 
 class CELU(_Activation):
-    """`max(0, input) + min(0, alpha * (exp(input / alpha) - 1))`."""
+    """An exponential linear unit whose derivative has no jump, whatever `alpha` is.
+
+    `output = max(0, input) + min(0, alpha * (exp(input / alpha) - 1))`
+
+    Args:
+        alpha (float): how far below zero the limit is. Default: `1.0`.
+        inplace (bool): whether the module overwrites its input instead of making a new tensor. Default: `False`.
+
+    Shape:
+        input: any shape
+        output: the shape of the input
+
+    Example:
+        >>> flambeau.nn.CELU(2.0)(flambeau.tensor([-2.0, 0.0, 2.0]))
+        tensor([-1.2642,  0.0000,  2.0000])
+    """
 
     __constants__: ClassVar = ["alpha", "inplace"]
     alpha: float
@@ -262,7 +406,22 @@ class CELU(_Activation):
 
 
 class SELU(_InPlace):
-    """ELU, scaled so that activations keep zero mean and unit variance."""
+    """An exponential linear unit, scaled so that activations keep zero mean and unit variance from layer to layer.
+
+    `output = scale * (max(0, input) + min(0, alpha * (exp(input) - 1)))` with `scale` about 1.0507 and `alpha` about
+    1.6733.
+
+    Args:
+        inplace (bool): whether the module overwrites its input instead of making a new tensor. Default: `False`.
+
+    Shape:
+        input: any shape
+        output: the shape of the input
+
+    Example:
+        >>> flambeau.nn.SELU()(flambeau.tensor([-1.0, 0.0, 2.0]))
+        tensor([-1.1113,  0.0000,  2.1014])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.selu(input, self.inplace)
@@ -272,56 +431,152 @@ class SELU(_InPlace):
 
 
 class Sigmoid(Module):
-    """`1 / (1 + exp(-input))`."""
+    """The logistic function of each element, between 0 and 1.
+
+    `output = 1 / (1 + exp(-input))`
+
+    Shape:
+        input: any shape
+        output: the shape of the input
+
+    Example:
+        >>> flambeau.nn.Sigmoid()(flambeau.tensor([-2.0, 0.0, 2.0]))
+        tensor([0.1192, 0.5000, 0.8808])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return sigmoid(input)
 
 
 class Tanh(Module):
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent of each element, between -1 and 1.
+
+    Shape:
+        input: any shape
+        output: the shape of the input
+
+    Example:
+        >>> flambeau.nn.Tanh()(flambeau.tensor([-1.0, 0.0, 1.0]))
+        tensor([-0.7616,  0.0000,  0.7616])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return tanh(input)
 
 
 class LogSigmoid(Module):
-    """`log(1 / (1 + exp(-input)))`."""
+    """The logarithm of the logistic function, exact for large negative elements too.
+
+    `output = log(1 / (1 + exp(-input)))`
+
+    Shape:
+        input: any shape
+        output: the shape of the input
+
+    Example:
+        >>> flambeau.nn.LogSigmoid()(flambeau.tensor([-100.0, 0.0, 2.0]))
+        tensor([-100.0000,   -0.6931,   -0.1269])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.logsigmoid(input)
 
 
 class Softsign(Module):
-    """`input / (1 + |input|)`."""
+    """Divides each element by one more than its absolute value.
+
+    `output = input / (1 + abs(input))`
+
+    Shape:
+        input: any shape
+        output: the shape of the input
+
+    Example:
+        >>> flambeau.nn.Softsign()(flambeau.tensor([-1.0, 0.0, 3.0]))
+        tensor([-0.5000,  0.0000,  0.7500])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softsign(input)
 
 
 class Tanhshrink(Module):
-    """`input - tanh(input)`."""
+    """The difference between each element and its hyperbolic tangent.
+
+    `output = input - tanh(input)`
+
+    Shape:
+        input: any shape
+        output: the shape of the input
+
+    Example:
+        >>> flambeau.nn.Tanhshrink()(flambeau.tensor([-1.0, 0.0, 1.0]))
+        tensor([-0.2384,  0.0000,  0.2384])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.tanhshrink(input)
 
 
 class SiLU(_InPlace):
-    """`input * sigmoid(input)`."""
+    """Multiplies each element by its logistic function; also known as swish.
+
+    `output = input * sigmoid(input)`
+
+    Args:
+        inplace (bool): whether the module overwrites its input instead of making a new tensor. Default: `False`.
+
+    Shape:
+        input: any shape
+        output: the shape of the input
+
+    Example:
+        >>> flambeau.nn.SiLU()(flambeau.tensor([-1.0, 0.0, 2.0]))
+        tensor([-0.2689,  0.0000,  1.7616])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.silu(input, self.inplace)
 
 
 class Mish(_InPlace):
-    """`input * tanh(softplus(input))`."""
+    """A smooth activation that is a little negative left of zero.
+
+    `output = input * tanh(log(1 + exp(input)))`
+
+    Args:
+        inplace (bool): whether the module overwrites its input instead of making a new tensor. Default: `False`.
+
+    Shape:
+        input: any shape
+        output: the shape of the input
+
+    Example:
+        >>> flambeau.nn.Mish()(flambeau.tensor([-1.0, 0.0, 2.0]))
+        tensor([-0.3034,  0.0000,  1.9440])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.mish(input, self.inplace)
 
 
 class GELU(_Activation):
-    """`input` times the normal distribution function of it, or the tanh approximation of that."""
+    """Multiplies each element by the probability that a standard normal variable is smaller.
+
+    `output = input * 0.5 * (1 + erf(input / sqrt(2)))`, or with `approximate="tanh"` a formula in tanh that comes close
+    to it.
+
+    Args:
+        approximate (str): `"none"` for the exact function, `"tanh"` for the approximation. Default: `"none"`.
+
+    Shape:
+        input: any shape
+        output: the shape of the input
+
+    Example:
+        >>> flambeau.nn.GELU()(flambeau.tensor([-1.0, 0.0, 2.0]))
+        tensor([-0.1587,  0.0000,  1.9545])
+    """
 
     __constants__: ClassVar = ["approximate"]
     approximate: str
@@ -335,7 +590,22 @@ class GELU(_Activation):
 
 
 class Softplus(_Activation):
-    """`log(1 + exp(beta * input)) / beta`, and `input` itself where `beta * input` is above `threshold`."""
+    """A smooth version of ReLU.
+
+    `output = log(1 + exp(beta * input)) / beta`; the input itself where `beta * input > threshold`.
+
+    Args:
+        beta (float): how sharp the bend at zero is. Default: `1.0`.
+        threshold (float): above it the function is taken as linear, which avoids overflow. Default: `20.0`.
+
+    Shape:
+        input: any shape
+        output: the shape of the input
+
+    Example:
+        >>> flambeau.nn.Softplus()(flambeau.tensor([-1.0, 0.0, 30.0]))
+        tensor([ 0.3133,  0.6931, 30.0000])
+    """
 
     __constants__: ClassVar = ["beta", "threshold"]
     beta: float
@@ -351,7 +621,19 @@ class Softplus(_Activation):
 
 
 class GLU(_Activation):
-    """The first half along `dim`, times the sigmoid of the second half."""
+    """Multiplies the first half of the input by the sigmoid of the second half: a gated linear unit.
+
+    Args:
+        dim (int): the dimension that is halved. Default: `-1`.
+
+    Shape:
+        input: (*, 2n, *), with 2n along `dim`
+        output: (*, n, *)
+
+    Example:
+        >>> flambeau.nn.GLU()(flambeau.tensor([1.0, 2.0, 0.0, 100.0]))
+        tensor([0.5000, 2.0000])
+    """
 
     __constants__: ClassVar = ["dim"]
     dim: int
@@ -375,28 +657,87 @@ class _Silent(_InPlace):
 
 
 class Hardsigmoid(_Silent):
-    """`relu6(input + 3) / 6`."""
+    """A sigmoid of straight lines.
+
+    `output = min(max(0, input + 3), 6) / 6`
+
+    Args:
+        inplace (bool): whether the module overwrites its input instead of making a new tensor. Default: `False`.
+
+    Shape:
+        input: any shape
+        output: the shape of the input
+
+    Example:
+        >>> flambeau.nn.Hardsigmoid()(flambeau.tensor([-4.0, 0.0, 1.5]))
+        tensor([0.0000, 0.5000, 0.7500])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardsigmoid(input, self.inplace)
 
 
 class Hardswish(_Silent):
-    """`input * relu6(input + 3) / 6`."""
+    """Multiplies each element by its `Hardsigmoid`: a cheap form of `SiLU`.
+
+    `output = input * min(max(0, input + 3), 6) / 6`
+
+    Args:
+        inplace (bool): whether the module overwrites its input instead of making a new tensor. Default: `False`.
+
+    Shape:
+        input: any shape
+        output: the shape of the input
+
+    Example:
+        >>> flambeau.nn.Hardswish()(flambeau.tensor([-4.0, 0.0, 1.5]))
+        tensor([-0.0000, 0.0000, 1.1250])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardswish(input, self.inplace)
 
 
 class Hardshrink(_Shrink):
-    """`input` where its size is above `lambd`, elsewhere 0."""
+    """Replaces elements near zero by 0 and keeps the others.
+
+    `output = input if abs(input) > lambd else 0`
+
+    Args:
+        lambd (float): how near zero is near. Default: `0.5`.
+
+    Shape:
+        input: any shape
+        output: the shape of the input
+
+    Example:
+        >>> flambeau.nn.Hardshrink()(flambeau.tensor([-1.0, 0.3, 0.7]))
+        tensor([-1.0000,  0.0000,  0.7000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardshrink(input, self.lambd)
 
 
 class Softshrink(_Shrink):
-    """`input` moved by `lambd` towards 0, and 0 where it would pass it."""
+    """Moves each element towards zero by `lambd`; what would pass zero becomes 0.
+
+    `output = sign(input) * max(abs(input) - lambd, 0)`
+
+    Args:
+        lambd (float): by how much; not negative. Default: `0.5`.
+
+    Shape:
+        input: any shape
+        output: the shape of the input
+
+    Raises:
+        RuntimeError: `lambd` is negative; raised by the call.
+
+    Example:
+        >>> flambeau.nn.Softshrink()(flambeau.tensor([-1.0, 0.3, 2.0]))
+        tensor([-0.5000,  0.0000,  1.5000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softshrink(input, self.lambd)
@@ -406,10 +747,20 @@ class Softshrink(_Shrink):
 
 
 class Softmax(_AlongDim):
-    """`exp(input)`, divided by its sum along `dim`.
+    """Makes positive numbers that sum to 1 along a dimension.
 
-    >>> flambeau.nn.Softmax(dim=0)(flambeau.zeros(4))
-    tensor([0.2500, 0.2500, 0.2500, 0.2500])
+    `output = exp(input) / sum(exp(input), dim)`
+
+    Args:
+        dim (int, optional): the dimension along which results sum to 1; None guesses it, with a warning.
+
+    Shape:
+        input: any shape
+        output: the shape of the input
+
+    Example:
+        >>> flambeau.nn.Softmax(dim=1)(flambeau.tensor([[0.0, 0.0, 0.0, 0.0]]))
+        tensor([[0.2500, 0.2500, 0.2500, 0.2500]])
     """
 
     def forward(self, input: Tensor) -> Tensor:
@@ -417,21 +768,61 @@ class Softmax(_AlongDim):
 
 
 class LogSoftmax(_AlongDim):
-    """The logarithm of the softmax."""
+    """The logarithm of the softmax, computed without forming the softmax.
+
+    `output = input - log(sum(exp(input), dim))`
+
+    Args:
+        dim (int, optional): the dimension to normalise along; None guesses it, with a warning.
+
+    Shape:
+        input: any shape
+        output: the shape of the input
+
+    Example:
+        >>> flambeau.nn.LogSoftmax(dim=0)(flambeau.tensor([1.0, 1.0]))
+        tensor([-0.6931, -0.6931])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.log_softmax(input, self.dim, _stacklevel=5)
 
 
 class Softmin(_AlongDim):
-    """The softmax of `-input`."""
+    """The softmax of the negated input: the smallest element gets the largest share.
+
+    `output = exp(-input) / sum(exp(-input), dim)`
+
+    Args:
+        dim (int, optional): the dimension along which results sum to 1; None guesses it, with a warning.
+
+    Shape:
+        input: any shape
+        output: the shape of the input
+
+    Example:
+        >>> flambeau.nn.Softmin(dim=0)(flambeau.tensor([1.0, 1.0]))
+        tensor([0.5000, 0.5000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softmin(input, self.dim, _stacklevel=5)
 
 
 class Softmax2d(Module):
-    """The softmax over the channels of images, with or without a batch."""
+    """The softmax over the channels of images, at each pixel.
+
+    Shape:
+        input: (N, C, H, W) or (C, H, W)
+        output: the shape of the input
+
+    Raises:
+        ValueError: the input has neither 3 nor 4 dimensions; raised by the call.
+
+    Example:
+        >>> flambeau.nn.Softmax2d()(flambeau.zeros(4, 1, 2)).sum(0)
+        tensor([[1., 1.]])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         if input.dim() not in (3, 4):

@@ -21,7 +21,35 @@ _ASMoutput = namedtuple("_ASMoutput", ["output", "loss"])
 
 
 class AdaptiveLogSoftmaxWithLoss(Module):
-    """Log-probabilities of the targets and their mean loss; classes are numbered by falling frequency."""
+    """The softmax and loss of very many classes: frequent ones at full width, rare ones in clusters of narrower layers.
+
+    Classes are numbered by falling frequency. `log_prob(input)` gives the log-probabilities of all classes,
+    `predict(input)` the likeliest ones.
+
+    Args:
+        in_features (int): the size of the input's last dimension.
+        n_classes (int): how many classes there are.
+        cutoffs (sequence of ints): the first class of each cluster, in ascending order.
+        div_value (float): by how much each cluster is narrower than the one before. Default: `4.0`.
+        head_bias (bool): whether the layer of the frequent classes has a bias. Default: `False`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+
+    Shape:
+        input: (N, in_features) or (in_features,)
+        target: int64, (N,) or ()
+        output: a named tuple: `output`, (N,) or (), the log-probabilities of the targets, and `loss`, their negative
+            mean
+
+    Raises:
+        ValueError: `cutoffs` are not ascending or not between 1 and n_classes - 1.
+
+    Example:
+        >>> layer = flambeau.nn.AdaptiveLogSoftmaxWithLoss(16, 20, cutoffs=[4, 10])
+        >>> output, loss = layer(flambeau.ones(3, 16), flambeau.tensor([0, 5, 19]))
+        >>> output.shape, loss.shape
+        (torch.Size([3]), torch.Size([]))
+    """
 
     in_features: int
     n_classes: int

@@ -147,15 +147,132 @@ class _InputOf3d:
 
 
 class BatchNorm1d(_InputOf1d, _BatchNorm):
-    """Normalises each channel of (N, C) or (N, C, L) over the batch."""
+    """Normalises each channel of (N, C) or (N, C, L) over the batch and all positions.
+
+    `output = (input - mean) / sqrt(var + eps) * weight + bias`
+
+    In training, mean and biased variance are the batch's, and running statistics follow them:
+    `running = (1 - momentum) * running + momentum * batch`, with the unbiased variance. In evaluation the running
+    statistics are used.
+
+    Args:
+        num_features (int): how many channels C the input has.
+        eps (float): a number added to the variance before its root is taken, so that no denominator is zero. Default:
+            `1e-05`.
+        momentum (float, optional): the weight of the new batch in the running statistics; None averages over all
+            batches alike. Default: `0.1`.
+        affine (bool): whether the module learns a factor and a bias for each channel. Default: `True`.
+        track_running_stats (bool): whether the module keeps running statistics, which it uses in evaluation; otherwise
+            it always uses those of its input. Default: `True`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+        bias (bool): whether there is a bias, if `affine`. Default: `True`.
+
+    Shape:
+        input: (N, C) or (N, C, L)
+        output: the shape of the input
+
+    Raises:
+        ValueError: the input has another number of dimensions; raised by the call.
+
+    Attributes:
+        weight, bias (Parameter or None): (C,), the learned factor and bias
+        running_mean, running_var (Tensor or None): (C,), buffers
+        num_batches_tracked (Tensor or None): how many batches the running statistics have seen
+
+    Example:
+        >>> layer = flambeau.nn.BatchNorm1d(1)
+        >>> layer(flambeau.tensor([1.0, 3.0]).view(2, 1)).flatten().tolist()
+        [-0.9999949932098389, 0.9999949932098389]
+        >>> layer.running_mean
+        tensor([0.2000])
+    """
 
 
 class BatchNorm2d(_InputOf2d, _BatchNorm):
-    """Normalises each channel of (N, C, H, W) over the batch."""
+    """Normalises each channel of (N, C, H, W) over the batch and all positions.
+
+    `output = (input - mean) / sqrt(var + eps) * weight + bias`
+
+    In training, mean and biased variance are the batch's, and running statistics follow them:
+    `running = (1 - momentum) * running + momentum * batch`, with the unbiased variance. In evaluation the running
+    statistics are used.
+
+    Args:
+        num_features (int): how many channels C the input has.
+        eps (float): a number added to the variance before its root is taken, so that no denominator is zero. Default:
+            `1e-05`.
+        momentum (float, optional): the weight of the new batch in the running statistics; None averages over all
+            batches alike. Default: `0.1`.
+        affine (bool): whether the module learns a factor and a bias for each channel. Default: `True`.
+        track_running_stats (bool): whether the module keeps running statistics, which it uses in evaluation; otherwise
+            it always uses those of its input. Default: `True`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+        bias (bool): whether there is a bias, if `affine`. Default: `True`.
+
+    Shape:
+        input: (N, C, H, W)
+        output: the shape of the input
+
+    Raises:
+        ValueError: the input has another number of dimensions; raised by the call.
+
+    Attributes:
+        weight, bias (Parameter or None): (C,), the learned factor and bias
+        running_mean, running_var (Tensor or None): (C,), buffers
+        num_batches_tracked (Tensor or None): how many batches the running statistics have seen
+
+    Example:
+        >>> layer = flambeau.nn.BatchNorm2d(1)
+        >>> layer(flambeau.tensor([1.0, 3.0]).view(2, 1, 1, 1)).flatten().tolist()
+        [-0.9999949932098389, 0.9999949932098389]
+        >>> layer.running_mean
+        tensor([0.2000])
+    """
 
 
 class BatchNorm3d(_InputOf3d, _BatchNorm):
-    """Normalises each channel of (N, C, D, H, W) over the batch."""
+    """Normalises each channel of (N, C, D, H, W) over the batch and all positions.
+
+    `output = (input - mean) / sqrt(var + eps) * weight + bias`
+
+    In training, mean and biased variance are the batch's, and running statistics follow them:
+    `running = (1 - momentum) * running + momentum * batch`, with the unbiased variance. In evaluation the running
+    statistics are used.
+
+    Args:
+        num_features (int): how many channels C the input has.
+        eps (float): a number added to the variance before its root is taken, so that no denominator is zero. Default:
+            `1e-05`.
+        momentum (float, optional): the weight of the new batch in the running statistics; None averages over all
+            batches alike. Default: `0.1`.
+        affine (bool): whether the module learns a factor and a bias for each channel. Default: `True`.
+        track_running_stats (bool): whether the module keeps running statistics, which it uses in evaluation; otherwise
+            it always uses those of its input. Default: `True`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+        bias (bool): whether there is a bias, if `affine`. Default: `True`.
+
+    Shape:
+        input: (N, C, D, H, W)
+        output: the shape of the input
+
+    Raises:
+        ValueError: the input has another number of dimensions; raised by the call.
+
+    Attributes:
+        weight, bias (Parameter or None): (C,), the learned factor and bias
+        running_mean, running_var (Tensor or None): (C,), buffers
+        num_batches_tracked (Tensor or None): how many batches the running statistics have seen
+
+    Example:
+        >>> layer = flambeau.nn.BatchNorm3d(1)
+        >>> layer(flambeau.tensor([1.0, 3.0]).view(2, 1, 1, 1, 1)).flatten().tolist()
+        [-0.9999949932098389, 0.9999949932098389]
+        >>> layer.running_mean
+        tensor([0.2000])
+    """
 
 
 class _LazyNormBase(LazyModuleMixin, _NormBase):
@@ -204,25 +321,131 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
 
 
 class LazyBatchNorm1d(_InputOf1d, _LazyNormBase, _BatchNorm):
-    """`BatchNorm1d` whose `num_features` comes from the first input."""
+    """A `BatchNorm1d` that takes `num_features` from its first input.
+
+    Until then its parameters have no shape; after the first call the module is a `BatchNorm1d`.
+
+    Args:
+        eps (float): a number added to the variance before its root is taken, so that no denominator is zero. Default:
+            `1e-05`.
+        momentum (float, optional): the weight of the new batch in the running statistics; None averages over all
+            batches alike. Default: `0.1`.
+        affine (bool): whether the module learns a factor and a bias for each channel. Default: `True`.
+        track_running_stats (bool): whether the module keeps running statistics, which it uses in evaluation; otherwise
+            it always uses those of its input. Default: `True`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+        bias (bool): whether there is a bias, if `affine`. Default: `True`.
+
+    Shape:
+        input: (N, C) or (N, C, L)
+        output: the shape of the input
+
+    Example:
+        >>> layer = flambeau.nn.LazyBatchNorm1d()
+        >>> layer(flambeau.ones(2, 4)).shape
+        torch.Size([2, 4])
+        >>> layer.num_features
+        4
+    """
 
     cls_to_become = BatchNorm1d
 
 
 class LazyBatchNorm2d(_InputOf2d, _LazyNormBase, _BatchNorm):
-    """`BatchNorm2d` whose `num_features` comes from the first input."""
+    """A `BatchNorm2d` that takes `num_features` from its first input.
+
+    Until then its parameters have no shape; after the first call the module is a `BatchNorm2d`.
+
+    Args:
+        eps (float): a number added to the variance before its root is taken, so that no denominator is zero. Default:
+            `1e-05`.
+        momentum (float, optional): the weight of the new batch in the running statistics; None averages over all
+            batches alike. Default: `0.1`.
+        affine (bool): whether the module learns a factor and a bias for each channel. Default: `True`.
+        track_running_stats (bool): whether the module keeps running statistics, which it uses in evaluation; otherwise
+            it always uses those of its input. Default: `True`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+        bias (bool): whether there is a bias, if `affine`. Default: `True`.
+
+    Shape:
+        input: (N, C, H, W)
+        output: the shape of the input
+
+    Example:
+        >>> layer = flambeau.nn.LazyBatchNorm2d()
+        >>> layer(flambeau.ones(2, 4, 3, 3)).shape
+        torch.Size([2, 4, 3, 3])
+        >>> layer.num_features
+        4
+    """
 
     cls_to_become = BatchNorm2d
 
 
 class LazyBatchNorm3d(_InputOf3d, _LazyNormBase, _BatchNorm):
-    """`BatchNorm3d` whose `num_features` comes from the first input."""
+    """A `BatchNorm3d` that takes `num_features` from its first input.
+
+    Until then its parameters have no shape; after the first call the module is a `BatchNorm3d`.
+
+    Args:
+        eps (float): a number added to the variance before its root is taken, so that no denominator is zero. Default:
+            `1e-05`.
+        momentum (float, optional): the weight of the new batch in the running statistics; None averages over all
+            batches alike. Default: `0.1`.
+        affine (bool): whether the module learns a factor and a bias for each channel. Default: `True`.
+        track_running_stats (bool): whether the module keeps running statistics, which it uses in evaluation; otherwise
+            it always uses those of its input. Default: `True`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+        bias (bool): whether there is a bias, if `affine`. Default: `True`.
+
+    Shape:
+        input: (N, C, D, H, W)
+        output: the shape of the input
+
+    Example:
+        >>> layer = flambeau.nn.LazyBatchNorm3d()
+        >>> layer(flambeau.ones(2, 4, 3, 3, 3)).shape
+        torch.Size([2, 4, 3, 3, 3])
+        >>> layer.num_features
+        4
+    """
 
     cls_to_become = BatchNorm3d
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalisation over the batches of all processes; `BatchNorm` where there is one process."""
+    """Batch normalisation over the batches of all processes of a group; `BatchNorm` where there is one process.
+
+    It computes what `BatchNorm1d` to `BatchNorm3d` compute, for inputs with any number of positions, with the
+    statistics of the joined batch. `SyncBatchNorm.convert_sync_batchnorm(model)` replaces all `BatchNorm` layers of a
+    model.
+
+    Args:
+        num_features (int): how many channels C the input has.
+        eps (float): a number added to the variance before its root is taken, so that no denominator is zero. Default:
+            `1e-05`.
+        momentum (float, optional): the weight of the new batch in the running statistics; None averages over all
+            batches alike. Default: `0.1`.
+        affine (bool): whether the module learns a factor and a bias for each channel. Default: `True`.
+        track_running_stats (bool): whether the module keeps running statistics, which it uses in evaluation; otherwise
+            it always uses those of its input. Default: `True`.
+        process_group (ProcessGroup, optional): the processes whose batches count together; None means all.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+        bias (bool): whether there is a bias, if `affine`. Default: `True`.
+
+    Shape:
+        input: (N, C, *)
+        output: the shape of the input
+
+    Example:
+        >>> model = flambeau.nn.Sequential(flambeau.nn.Conv2d(1, 4, 3), flambeau.nn.BatchNorm2d(4))
+        >>> flambeau.nn.SyncBatchNorm.convert_sync_batchnorm(model)[1]
+        SyncBatchNorm(4, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
+    """
 
     def __init__(
         self,

@@ -12,7 +12,19 @@ __all__ = ["ChannelShuffle"]
 
 
 class ChannelShuffle(Module):
-    """Takes the channels of `groups` groups in turn."""
+    """Takes the channels of several groups in turn, so that the next grouped layer sees all groups.
+
+    Args:
+        groups (int): how many groups the channels are in; it divides their number.
+
+    Shape:
+        input: (N, C, *)
+        output: the shape of the input
+
+    Example:
+        >>> flambeau.nn.ChannelShuffle(2)(flambeau.arange(4.0).view(1, 4, 1)).flatten()
+        tensor([0., 2., 1., 3.])
+    """
 
     __constants__: ClassVar[list[str]] = ["groups"]
 

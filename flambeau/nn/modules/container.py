@@ -20,7 +20,19 @@ T = TypeVar("T")
 
 
 class Container(Module):
-    """Deprecated: a module that holds the modules given as keywords."""
+    """Deprecated: a module that holds the modules given as keywords.
+
+    Args:
+        **kwargs (Module): the modules, by their names.
+
+    Example:
+        >>> import warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     holder = flambeau.nn.Container(act=flambeau.nn.ReLU())
+        >>> holder.act
+        ReLU()
+    """
 
     def __init__(self, **kwargs: Any) -> None:
         warnings.warn(
@@ -86,11 +98,22 @@ class _ModuleSequence(Module):
 class Sequential(_ModuleSequence):
     """Modules one after the other: each takes the output of the one before.
 
-    Given as arguments, they are named by their positions; an `OrderedDict` gives them names.
+    Indexing gives a module, slicing a shorter `Sequential`; `append`, `insert`, `extend`, `pop` and `+` work as on
+    lists.
 
-    >>> model = flambeau.nn.Sequential(flambeau.nn.Linear(4, 3), flambeau.nn.ReLU())
-    >>> model(flambeau.ones(2, 4)).shape
-    torch.Size([2, 3])
+    Args:
+        *args (Module): the modules in order, or one `OrderedDict` of names and modules.
+
+    Shape:
+        input: what the first module takes
+        output: what the last module returns
+
+    Example:
+        >>> model = flambeau.nn.Sequential(flambeau.nn.Linear(4, 8), flambeau.nn.ReLU(), flambeau.nn.Linear(8, 2))
+        >>> model(flambeau.ones(3, 4)).shape
+        torch.Size([3, 2])
+        >>> model[1]
+        ReLU()
     """
 
     @overload
@@ -164,7 +187,18 @@ def _sequential(other: Any) -> Sequential:
 
 
 class ModuleList(_ModuleSequence):
-    """A list of modules; unlike those in a plain list, they are members of the model."""
+    """A list of modules that are members of the model, unlike those in a plain list.
+
+    Their parameters appear in `parameters()` and in the state dict; the list itself cannot be called.
+
+    Args:
+        modules (iterable of Modules, optional): the modules to begin with.
+
+    Example:
+        >>> layers = flambeau.nn.ModuleList(flambeau.nn.Linear(2, 2) for _ in range(3))
+        >>> len(layers), len(list(layers.parameters()))
+        (3, 6)
+    """
 
     def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__()
@@ -217,7 +251,18 @@ class ModuleList(_ModuleSequence):
 
 
 class ModuleDict(Module):
-    """A dictionary of modules; unlike those in a plain one, they are members of the model."""
+    """A dictionary of modules that are members of the model, unlike those in a plain one.
+
+    Their parameters appear in `parameters()` and in the state dict; the dictionary itself cannot be called.
+
+    Args:
+        modules (dict, optional): the modules by name, or pairs of name and module.
+
+    Example:
+        >>> choices = flambeau.nn.ModuleDict({"relu": flambeau.nn.ReLU(), "tanh": flambeau.nn.Tanh()})
+        >>> choices["relu"](flambeau.tensor([-1.0, 1.0]))
+        tensor([0., 1.])
+    """
 
     _modules: dict[str, Any]
 
@@ -294,7 +339,18 @@ def _described(values: Iterable[tuple[Any, Any]], tensor_type: Callable[[Any], A
 
 
 class ParameterList(Module):
-    """A list of parameters, which are members of the model. Tensors become parameters; other values are kept too."""
+    """A list of parameters that are members of the model, unlike those in a plain list.
+
+    Tensors become parameters; other values are kept as they are.
+
+    Args:
+        values (iterable, optional): the tensors or other values to begin with.
+
+    Example:
+        >>> factors = flambeau.nn.ParameterList([flambeau.ones(2), flambeau.zeros(3)])
+        >>> [parameter.shape for parameter in factors.parameters()]
+        [torch.Size([2]), torch.Size([3])]
+    """
 
     def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
@@ -352,7 +408,18 @@ class ParameterList(Module):
 
 
 class ParameterDict(Module):
-    """A dictionary of parameters, which are members of the model. Tensors become parameters; other values are kept."""
+    """A dictionary of parameters that are members of the model, unlike those in a plain one.
+
+    Tensors become parameters; other values are kept as they are.
+
+    Args:
+        parameters (dict, optional): the tensors or other values by name, or pairs of name and value.
+
+    Example:
+        >>> factors = flambeau.nn.ParameterDict({"scale": flambeau.ones(2)})
+        >>> factors["scale"].requires_grad
+        True
+    """
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()

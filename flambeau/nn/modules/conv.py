@@ -217,21 +217,132 @@ class _Convolution(_ConvNd):
 
 
 class Conv1d(_Convolution):
-    """Convolution over signals (N, C, L) or (C, L)."""
+    """Slides learned filters over signals: a convolution, or rather a cross-correlation.
+
+    Each output channel is the sum over the input channels of its group of their cross-correlation with a filter, plus a
+    bias. Along a dimension of size L the output has
+    `(L + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1` elements.
+
+    Args:
+        in_channels (int): how many channels the input has.
+        out_channels (int): how many channels the output has, one for each filter.
+        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
+        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
+        padding (int, tuple of ints or str): how many elements are added on both sides; "same" keeps the size, "valid"
+            adds none. Default: `0`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
+        bias (bool): whether the module learns a bias that it adds to the result. Default: `True`.
+        padding_mode (str): what the padding holds: "zeros", "reflect", "replicate" or "circular". Default: `"zeros"`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+
+    Shape:
+        input: (N, in_channels, L) or (in_channels, L)
+        output: (N, out_channels, L'), without N if the input has none
+
+    Raises:
+        ValueError: `groups` does not divide both channel counts, or `padding` or `padding_mode` is an unknown word.
+
+    Attributes:
+        weight (Parameter): (out_channels, in_channels / groups, *kernel_size)
+        bias (Parameter or None): (out_channels,)
+
+    Example:
+        >>> layer = flambeau.nn.Conv1d(4, 8, kernel_size=3, padding=1)
+        >>> layer(flambeau.ones(2, 4, 10)).shape
+        torch.Size([2, 8, 10])
+        >>> layer.weight.shape
+        torch.Size([8, 4, 3])
+    """
 
     _dims = 1
     _function = "conv1d"
 
 
 class Conv2d(_Convolution):
-    """Convolution over images (N, C, H, W) or (C, H, W)."""
+    """Slides learned filters over images: a convolution, or rather a cross-correlation.
+
+    Each output channel is the sum over the input channels of its group of their cross-correlation with a filter, plus a
+    bias. Along a dimension of size L the output has
+    `(L + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1` elements.
+
+    Args:
+        in_channels (int): how many channels the input has.
+        out_channels (int): how many channels the output has, one for each filter.
+        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
+        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
+        padding (int, tuple of ints or str): how many elements are added on both sides; "same" keeps the size, "valid"
+            adds none. Default: `0`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
+        bias (bool): whether the module learns a bias that it adds to the result. Default: `True`.
+        padding_mode (str): what the padding holds: "zeros", "reflect", "replicate" or "circular". Default: `"zeros"`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+
+    Shape:
+        input: (N, in_channels, H, W) or (in_channels, H, W)
+        output: (N, out_channels, H', W'), without N if the input has none
+
+    Raises:
+        ValueError: `groups` does not divide both channel counts, or `padding` or `padding_mode` is an unknown word.
+
+    Attributes:
+        weight (Parameter): (out_channels, in_channels / groups, *kernel_size)
+        bias (Parameter or None): (out_channels,)
+
+    Example:
+        >>> layer = flambeau.nn.Conv2d(4, 8, kernel_size=3, padding=1)
+        >>> layer(flambeau.ones(2, 4, 10, 10)).shape
+        torch.Size([2, 8, 10, 10])
+        >>> layer.weight.shape
+        torch.Size([8, 4, 3, 3])
+    """
 
     _dims = 2
     _function = "conv2d"
 
 
 class Conv3d(_Convolution):
-    """Convolution over volumes (N, C, D, H, W) or (C, D, H, W)."""
+    """Slides learned filters over volumes: a convolution, or rather a cross-correlation.
+
+    Each output channel is the sum over the input channels of its group of their cross-correlation with a filter, plus a
+    bias. Along a dimension of size L the output has
+    `(L + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1` elements.
+
+    Args:
+        in_channels (int): how many channels the input has.
+        out_channels (int): how many channels the output has, one for each filter.
+        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
+        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
+        padding (int, tuple of ints or str): how many elements are added on both sides; "same" keeps the size, "valid"
+            adds none. Default: `0`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
+        bias (bool): whether the module learns a bias that it adds to the result. Default: `True`.
+        padding_mode (str): what the padding holds: "zeros", "reflect", "replicate" or "circular". Default: `"zeros"`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+
+    Shape:
+        input: (N, in_channels, D, H, W) or (in_channels, D, H, W)
+        output: (N, out_channels, D', H', W'), without N if the input has none
+
+    Raises:
+        ValueError: `groups` does not divide both channel counts, or `padding` or `padding_mode` is an unknown word.
+
+    Attributes:
+        weight (Parameter): (out_channels, in_channels / groups, *kernel_size)
+        bias (Parameter or None): (out_channels,)
+
+    Example:
+        >>> layer = flambeau.nn.Conv3d(4, 8, kernel_size=3, padding=1)
+        >>> layer(flambeau.ones(2, 4, 6, 6, 6)).shape
+        torch.Size([2, 8, 6, 6, 6])
+        >>> layer.weight.shape
+        torch.Size([8, 4, 3, 3, 3])
+    """
 
     _dims = 3
     _function = "conv3d"
@@ -331,21 +442,132 @@ class _ConvTransposeNd(_ConvNd):
 
 
 class ConvTranspose1d(_ConvTransposeNd):
-    """Transposed convolution over signals (N, C, L) or (C, L)."""
+    """Spreads each element of signals over a window of the output: the transpose of `Conv1d`.
+
+    It is the gradient of `Conv1d` with respect to its input, used as a layer to make signals larger. Along a dimension
+    of size L the output has `(L - 1) * stride - 2 * padding + dilation * (kernel_size - 1) + output_padding + 1`
+    elements.
+
+    Args:
+        in_channels (int): how many channels the input has.
+        out_channels (int): how many channels the output has.
+        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
+        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
+        padding (int or tuple of ints): how many elements are cut off on both sides of each dimension of the output.
+            Default: `0`.
+        output_padding (int or tuple of ints): how many elements are added at the end of each dimension of the output,
+            to choose among the sizes that `stride` leaves open. Default: `0`.
+        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
+        bias (bool): whether the module learns a bias that it adds to the result. Default: `True`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+        padding_mode (str): only "zeros". Default: `"zeros"`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+
+    Shape:
+        input: (N, in_channels, L) or (in_channels, L)
+        output: (N, out_channels, L'), without N if the input has none
+
+    Raises:
+        ValueError: `padding_mode` is not "zeros", or `groups` does not divide both channel counts.
+
+    Attributes:
+        weight (Parameter): (in_channels, out_channels / groups, *kernel_size)
+        bias (Parameter or None): (out_channels,)
+
+    Example:
+        >>> layer = flambeau.nn.ConvTranspose1d(4, 8, kernel_size=2, stride=2)
+        >>> layer(flambeau.ones(2, 4, 10)).shape
+        torch.Size([2, 8, 20])
+    """
 
     _dims = 1
     _function = "conv_transpose1d"
 
 
 class ConvTranspose2d(_ConvTransposeNd):
-    """Transposed convolution over images (N, C, H, W) or (C, H, W)."""
+    """Spreads each element of images over a window of the output: the transpose of `Conv2d`.
+
+    It is the gradient of `Conv2d` with respect to its input, used as a layer to make images larger. Along a dimension
+    of size L the output has `(L - 1) * stride - 2 * padding + dilation * (kernel_size - 1) + output_padding + 1`
+    elements.
+
+    Args:
+        in_channels (int): how many channels the input has.
+        out_channels (int): how many channels the output has.
+        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
+        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
+        padding (int or tuple of ints): how many elements are cut off on both sides of each dimension of the output.
+            Default: `0`.
+        output_padding (int or tuple of ints): how many elements are added at the end of each dimension of the output,
+            to choose among the sizes that `stride` leaves open. Default: `0`.
+        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
+        bias (bool): whether the module learns a bias that it adds to the result. Default: `True`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+        padding_mode (str): only "zeros". Default: `"zeros"`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+
+    Shape:
+        input: (N, in_channels, H, W) or (in_channels, H, W)
+        output: (N, out_channels, H', W'), without N if the input has none
+
+    Raises:
+        ValueError: `padding_mode` is not "zeros", or `groups` does not divide both channel counts.
+
+    Attributes:
+        weight (Parameter): (in_channels, out_channels / groups, *kernel_size)
+        bias (Parameter or None): (out_channels,)
+
+    Example:
+        >>> layer = flambeau.nn.ConvTranspose2d(4, 8, kernel_size=2, stride=2)
+        >>> layer(flambeau.ones(2, 4, 10, 10)).shape
+        torch.Size([2, 8, 20, 20])
+    """
 
     _dims = 2
     _function = "conv_transpose2d"
 
 
 class ConvTranspose3d(_ConvTransposeNd):
-    """Transposed convolution over volumes (N, C, D, H, W) or (C, D, H, W)."""
+    """Spreads each element of volumes over a window of the output: the transpose of `Conv3d`.
+
+    It is the gradient of `Conv3d` with respect to its input, used as a layer to make volumes larger. Along a dimension
+    of size L the output has `(L - 1) * stride - 2 * padding + dilation * (kernel_size - 1) + output_padding + 1`
+    elements.
+
+    Args:
+        in_channels (int): how many channels the input has.
+        out_channels (int): how many channels the output has.
+        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
+        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
+        padding (int or tuple of ints): how many elements are cut off on both sides of each dimension of the output.
+            Default: `0`.
+        output_padding (int or tuple of ints): how many elements are added at the end of each dimension of the output,
+            to choose among the sizes that `stride` leaves open. Default: `0`.
+        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
+        bias (bool): whether the module learns a bias that it adds to the result. Default: `True`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+        padding_mode (str): only "zeros". Default: `"zeros"`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+
+    Shape:
+        input: (N, in_channels, D, H, W) or (in_channels, D, H, W)
+        output: (N, out_channels, D', H', W'), without N if the input has none
+
+    Raises:
+        ValueError: `padding_mode` is not "zeros", or `groups` does not divide both channel counts.
+
+    Attributes:
+        weight (Parameter): (in_channels, out_channels / groups, *kernel_size)
+        bias (Parameter or None): (out_channels,)
+
+    Example:
+        >>> layer = flambeau.nn.ConvTranspose3d(4, 8, kernel_size=2, stride=2)
+        >>> layer(flambeau.ones(2, 4, 6, 6, 6)).shape
+        torch.Size([2, 8, 12, 12, 12])
+    """
 
     _dims = 3
     _function = "conv_transpose3d"
@@ -432,36 +654,204 @@ class _LazyConvTranspose(_LazyConvXdMixin, _ConvTransposeNd):
 
 
 class LazyConv1d(_LazyConvolution, Conv1d):
-    """`Conv1d` whose `in_channels` comes from the first input."""
+    """A `Conv1d` that takes `in_channels` from its first input.
+
+    Until then its parameters have no shape; after the first call the module is a `Conv1d`.
+
+    Args:
+        out_channels (int): how many channels the output has, one for each filter.
+        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
+        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
+        padding (int, tuple of ints or str): how many elements are added on both sides; "same" keeps the size, "valid"
+            adds none. Default: `0`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
+        bias (bool): whether the module learns a bias that it adds to the result. Default: `True`.
+        padding_mode (str): what the padding holds: "zeros", "reflect", "replicate" or "circular". Default: `"zeros"`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+
+    Shape:
+        input: (N, C, L) or (C, L)
+        output: as that of `Conv1d`
+
+    Example:
+        >>> layer = flambeau.nn.LazyConv1d(8, kernel_size=3)
+        >>> layer(flambeau.ones(2, 4, 10)).shape
+        torch.Size([2, 8, 8])
+        >>> layer.in_channels
+        4
+    """
 
     cls_to_become = Conv1d
 
 
 class LazyConv2d(_LazyConvolution, Conv2d):
-    """`Conv2d` whose `in_channels` comes from the first input."""
+    """A `Conv2d` that takes `in_channels` from its first input.
+
+    Until then its parameters have no shape; after the first call the module is a `Conv2d`.
+
+    Args:
+        out_channels (int): how many channels the output has, one for each filter.
+        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
+        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
+        padding (int, tuple of ints or str): how many elements are added on both sides; "same" keeps the size, "valid"
+            adds none. Default: `0`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
+        bias (bool): whether the module learns a bias that it adds to the result. Default: `True`.
+        padding_mode (str): what the padding holds: "zeros", "reflect", "replicate" or "circular". Default: `"zeros"`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+
+    Shape:
+        input: (N, C, H, W) or (C, H, W)
+        output: as that of `Conv2d`
+
+    Example:
+        >>> layer = flambeau.nn.LazyConv2d(8, kernel_size=3)
+        >>> layer(flambeau.ones(2, 4, 10, 10)).shape
+        torch.Size([2, 8, 8, 8])
+        >>> layer.in_channels
+        4
+    """
 
     cls_to_become = Conv2d
 
 
 class LazyConv3d(_LazyConvolution, Conv3d):
-    """`Conv3d` whose `in_channels` comes from the first input."""
+    """A `Conv3d` that takes `in_channels` from its first input.
+
+    Until then its parameters have no shape; after the first call the module is a `Conv3d`.
+
+    Args:
+        out_channels (int): how many channels the output has, one for each filter.
+        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
+        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
+        padding (int, tuple of ints or str): how many elements are added on both sides; "same" keeps the size, "valid"
+            adds none. Default: `0`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
+        bias (bool): whether the module learns a bias that it adds to the result. Default: `True`.
+        padding_mode (str): what the padding holds: "zeros", "reflect", "replicate" or "circular". Default: `"zeros"`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+
+    Shape:
+        input: (N, C, D, H, W) or (C, D, H, W)
+        output: as that of `Conv3d`
+
+    Example:
+        >>> layer = flambeau.nn.LazyConv3d(8, kernel_size=3)
+        >>> layer(flambeau.ones(2, 4, 6, 6, 6)).shape
+        torch.Size([2, 8, 4, 4, 4])
+        >>> layer.in_channels
+        4
+    """
 
     cls_to_become = Conv3d
 
 
 class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
-    """`ConvTranspose1d` whose `in_channels` comes from the first input."""
+    """A `ConvTranspose1d` that takes `in_channels` from its first input.
+
+    Until then its parameters have no shape; after the first call the module is a `ConvTranspose1d`.
+
+    Args:
+        out_channels (int): how many channels the output has.
+        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
+        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
+        padding (int or tuple of ints): how many elements are cut off on both sides of each dimension of the output.
+            Default: `0`.
+        output_padding (int or tuple of ints): how many elements are added at the end of each dimension of the output,
+            to choose among the sizes that `stride` leaves open. Default: `0`.
+        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
+        bias (bool): whether the module learns a bias that it adds to the result. Default: `True`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+        padding_mode (str): only "zeros". Default: `"zeros"`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+
+    Shape:
+        input: (N, C, L) or (C, L)
+        output: as that of `ConvTranspose1d`
+
+    Example:
+        >>> layer = flambeau.nn.LazyConvTranspose1d(8, kernel_size=2, stride=2)
+        >>> layer(flambeau.ones(2, 4, 10)).shape
+        torch.Size([2, 8, 20])
+        >>> layer.in_channels
+        4
+    """
 
     cls_to_become = ConvTranspose1d
 
 
 class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
-    """`ConvTranspose2d` whose `in_channels` comes from the first input."""
+    """A `ConvTranspose2d` that takes `in_channels` from its first input.
+
+    Until then its parameters have no shape; after the first call the module is a `ConvTranspose2d`.
+
+    Args:
+        out_channels (int): how many channels the output has.
+        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
+        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
+        padding (int or tuple of ints): how many elements are cut off on both sides of each dimension of the output.
+            Default: `0`.
+        output_padding (int or tuple of ints): how many elements are added at the end of each dimension of the output,
+            to choose among the sizes that `stride` leaves open. Default: `0`.
+        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
+        bias (bool): whether the module learns a bias that it adds to the result. Default: `True`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+        padding_mode (str): only "zeros". Default: `"zeros"`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+
+    Shape:
+        input: (N, C, H, W) or (C, H, W)
+        output: as that of `ConvTranspose2d`
+
+    Example:
+        >>> layer = flambeau.nn.LazyConvTranspose2d(8, kernel_size=2, stride=2)
+        >>> layer(flambeau.ones(2, 4, 10, 10)).shape
+        torch.Size([2, 8, 20, 20])
+        >>> layer.in_channels
+        4
+    """
 
     cls_to_become = ConvTranspose2d
 
 
 class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
-    """`ConvTranspose3d` whose `in_channels` comes from the first input."""
+    """A `ConvTranspose3d` that takes `in_channels` from its first input.
+
+    Until then its parameters have no shape; after the first call the module is a `ConvTranspose3d`.
+
+    Args:
+        out_channels (int): how many channels the output has.
+        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
+        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
+        padding (int or tuple of ints): how many elements are cut off on both sides of each dimension of the output.
+            Default: `0`.
+        output_padding (int or tuple of ints): how many elements are added at the end of each dimension of the output,
+            to choose among the sizes that `stride` leaves open. Default: `0`.
+        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
+        bias (bool): whether the module learns a bias that it adds to the result. Default: `True`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+        padding_mode (str): only "zeros". Default: `"zeros"`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+
+    Shape:
+        input: (N, C, D, H, W) or (C, D, H, W)
+        output: as that of `ConvTranspose3d`
+
+    Example:
+        >>> layer = flambeau.nn.LazyConvTranspose3d(8, kernel_size=2, stride=2)
+        >>> layer(flambeau.ones(2, 4, 6, 6, 6)).shape
+        torch.Size([2, 8, 12, 12, 12])
+        >>> layer.in_channels
+        4
+    """
 
     cls_to_become = ConvTranspose3d

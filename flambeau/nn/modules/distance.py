@@ -12,7 +12,23 @@ __all__ = ["CosineSimilarity", "PairwiseDistance"]
 
 
 class PairwiseDistance(Module):
-    """The p-norm of the differences along the last dimension."""
+    """The p-norm of the differences between vectors, along the last dimension.
+
+    `output = norm(x1 - x2 + eps, p)`
+
+    Args:
+        p (float): the order of the norm. Default: `2.0`.
+        eps (float): a number added to the differences. Default: `1e-06`.
+        keepdim (bool): whether the last dimension stays, with size 1. Default: `False`.
+
+    Shape:
+        x1, x2: (N, D) or (D,)
+        output: (N,) or (); with `keepdim` (N, 1) or (1,)
+
+    Example:
+        >>> flambeau.nn.PairwiseDistance()(flambeau.zeros(1, 2), flambeau.tensor([[3.0, 4.0]]))
+        tensor([5.0000])
+    """
 
     __constants__: ClassVar[list[str]] = ["norm", "eps", "keepdim"]
 
@@ -32,7 +48,23 @@ class PairwiseDistance(Module):
 
 
 class CosineSimilarity(Module):
-    """The cosine of the angle between vectors along `dim`."""
+    """The cosine of the angle between vectors.
+
+    `output = sum(x1 * x2) / (max(norm(x1), eps) * max(norm(x2), eps))`
+
+    Args:
+        dim (int): the dimension along which the vectors lie. Default: `1`.
+        eps (float): the smallest norm that counts, so that no denominator is zero. Default: `1e-08`.
+
+    Shape:
+        x1, x2: shapes that broadcast together
+        output: their broadcast shape without `dim`
+
+    Example:
+        >>> a, b = flambeau.tensor([[3.0, 4.0]]), flambeau.tensor([[4.0, 3.0]])
+        >>> flambeau.nn.CosineSimilarity()(a, b)
+        tensor([0.9600])
+    """
 
     __constants__: ClassVar[list[str]] = ["dim", "eps"]
 

@@ -34,25 +34,110 @@ class _DropoutNd(Module):
 
 
 class Dropout(_DropoutNd):
-    """Zeroes elements with probability `p` and scales the others by 1 / (1 - p)."""
+    """Sets elements to zero at random in training, and scales the others so that the mean stays.
+
+    Each element is zeroed with probability `p` and otherwise multiplied by `1 / (1 - p)`. In evaluation the input is
+    returned.
+
+    Args:
+        p (float): the probability with which an element becomes zero. Default: `0.5`.
+        inplace (bool): whether the module overwrites its input instead of making a new tensor. Default: `False`.
+
+    Shape:
+        input: any shape
+        output: the shape of the input
+
+    Raises:
+        ValueError: `p` is not from 0 to 1.
+
+    Example:
+        >>> layer = flambeau.nn.Dropout(0.5)
+        >>> sorted(set(layer(flambeau.ones(1000)).tolist()))
+        [0.0, 2.0]
+        >>> layer.eval()(flambeau.ones(3))
+        tensor([1., 1., 1.])
+    """
 
     _function = "dropout"
 
 
 class Dropout1d(_DropoutNd):
-    """Zeroes whole channels of signals."""
+    """Sets whole channels of signals to zero at random in training, and scales the others so that the mean stays.
+
+    Each channel of each sample is zeroed with probability `p` and otherwise multiplied by `1 / (1 - p)`. In evaluation
+    the input is returned.
+
+    Args:
+        p (float): the probability with which a channel becomes zero. Default: `0.5`.
+        inplace (bool): whether the module overwrites its input instead of making a new tensor. Default: `False`.
+
+    Shape:
+        input: (N, C, L) or (C, L)
+        output: the shape of the input
+
+    Raises:
+        ValueError: `p` is not from 0 to 1.
+
+    Example:
+        >>> layer = flambeau.nn.Dropout1d(0.5)
+        >>> means = layer(flambeau.ones(1, 500, 3)).flatten(2).mean(2)
+        >>> sorted(set(means.flatten().tolist()))
+        [0.0, 2.0]
+    """
 
     _function = "dropout1d"
 
 
 class Dropout2d(_DropoutNd):
-    """Zeroes whole channels of images."""
+    """Sets whole channels of images to zero at random in training, and scales the others so that the mean stays.
+
+    Each channel of each sample is zeroed with probability `p` and otherwise multiplied by `1 / (1 - p)`. In evaluation
+    the input is returned.
+
+    Args:
+        p (float): the probability with which a channel becomes zero. Default: `0.5`.
+        inplace (bool): whether the module overwrites its input instead of making a new tensor. Default: `False`.
+
+    Shape:
+        input: (N, C, H, W)
+        output: the shape of the input
+
+    Raises:
+        ValueError: `p` is not from 0 to 1.
+
+    Example:
+        >>> layer = flambeau.nn.Dropout2d(0.5)
+        >>> means = layer(flambeau.ones(1, 500, 2, 2)).flatten(2).mean(2)
+        >>> sorted(set(means.flatten().tolist()))
+        [0.0, 2.0]
+    """
 
     _function = "dropout2d"
 
 
 class Dropout3d(_DropoutNd):
-    """Zeroes whole channels of volumes."""
+    """Sets whole channels of volumes to zero at random in training, and scales the others so that the mean stays.
+
+    Each channel of each sample is zeroed with probability `p` and otherwise multiplied by `1 / (1 - p)`. In evaluation
+    the input is returned.
+
+    Args:
+        p (float): the probability with which a channel becomes zero. Default: `0.5`.
+        inplace (bool): whether the module overwrites its input instead of making a new tensor. Default: `False`.
+
+    Shape:
+        input: (N, C, D, H, W) or (C, D, H, W)
+        output: the shape of the input
+
+    Raises:
+        ValueError: `p` is not from 0 to 1.
+
+    Example:
+        >>> layer = flambeau.nn.Dropout3d(0.5)
+        >>> means = layer(flambeau.ones(1, 500, 2, 2, 2)).flatten(2).mean(2)
+        >>> sorted(set(means.flatten().tolist()))
+        [0.0, 2.0]
+    """
 
     _function = "dropout3d"
 
@@ -66,12 +151,54 @@ class _AlphaDropout(_DropoutNd):
 
 
 class AlphaDropout(_AlphaDropout):
-    """Dropout to SELU's lower limit, which keeps mean and variance."""
+    """Sets elements to the lower limit of SELU at random in training, so that mean and variance stay.
+
+    It goes with `SELU`. In evaluation the input is returned.
+
+    Args:
+        p (float): the probability with which an element is dropped. Default: `0.5`.
+        inplace (bool): whether the module overwrites its input instead of making a new tensor. Default: `False`.
+
+    Shape:
+        input: any shape
+        output: the shape of the input
+
+    Raises:
+        ValueError: `p` is not from 0 to 1.
+
+    Example:
+        >>> layer = flambeau.nn.AlphaDropout(0.5)
+        >>> len(set(layer(flambeau.ones(1000)).tolist()))
+        2
+        >>> layer.eval()(flambeau.ones(3))
+        tensor([1., 1., 1.])
+    """
 
     _function = "alpha_dropout"
 
 
 class FeatureAlphaDropout(_AlphaDropout):
-    """Dropout of whole channels to SELU's lower limit, which keeps mean and variance."""
+    """Sets whole channels to the lower limit of SELU at random in training, so that mean and variance stay.
+
+    It goes with `SELU`. In evaluation the input is returned.
+
+    Args:
+        p (float): the probability with which a channel is dropped. Default: `0.5`.
+        inplace (bool): whether the module overwrites its input instead of making a new tensor. Default: `False`.
+
+    Shape:
+        input: (N, C, *) or (C, *)
+        output: the shape of the input
+
+    Raises:
+        ValueError: `p` is not from 0 to 1.
+
+    Example:
+        >>> layer = flambeau.nn.FeatureAlphaDropout(0.5)
+        >>> layer(flambeau.ones(2, 3, 4)).shape
+        torch.Size([2, 3, 4])
+        >>> layer.eval()(flambeau.ones(3))
+        tensor([1., 1., 1.])
+    """
 
     _function = "feature_alpha_dropout"

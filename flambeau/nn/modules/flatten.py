@@ -12,7 +12,20 @@ __all__ = ["Flatten", "Unflatten"]
 
 
 class Flatten(Module):
-    """Makes one dimension of `start_dim` to `end_dim`; by default the batch stays."""
+    """Makes one dimension of several neighbouring ones; by default the batch stays.
+
+    Args:
+        start_dim (int): the first dimension that is flattened. Default: `1`.
+        end_dim (int): the last dimension that is flattened. Default: `-1`.
+
+    Shape:
+        input: any shape
+        output: the shape with the sizes from `start_dim` to `end_dim` replaced by their product
+
+    Example:
+        >>> flambeau.nn.Flatten()(flambeau.ones(32, 1, 5, 5)).shape
+        torch.Size([32, 25])
+    """
 
     __constants__: ClassVar[list[str]] = ["start_dim", "end_dim"]
 
@@ -32,7 +45,21 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """Splits the dimension `dim` into dimensions of `unflattened_size`."""
+    """Splits one dimension into several.
+
+    Args:
+        dim (int or str): the dimension to split, by number or by name.
+        unflattened_size (tuple of ints): the sizes that replace it; one may be -1. For a named dimension, pairs of name
+            and size.
+
+    Shape:
+        input: any shape
+        output: the shape with the size of `dim` replaced by `unflattened_size`
+
+    Example:
+        >>> flambeau.nn.Unflatten(1, (2, 5, 5))(flambeau.ones(32, 50)).shape
+        torch.Size([32, 2, 5, 5])
+    """
 
     __constants__: ClassVar[list[str]] = ["dim", "unflattened_size"]
 

@@ -102,39 +102,204 @@ class _InstanceNorm(_NormBase):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """Normalises each channel of each sample of (N, C, L) or (C, L)."""
+    """Normalises each channel of each sample of (N, C, L) over its positions.
+
+    `output = (input - mean) / sqrt(var + eps) * weight + bias`, with the biased variance; factor and bias with `affine`
+    only.
+
+    Args:
+        num_features (int): how many channels C the input has.
+        eps (float): a number added to the variance before its root is taken, so that no denominator is zero. Default:
+            `1e-05`.
+        momentum (float, optional): the weight of the new batch in the running statistics; None averages over all
+            batches alike. Default: `0.1`.
+        affine (bool): whether the module learns a factor and a bias for each channel. Default: `False`.
+        track_running_stats (bool): whether the module keeps running statistics, which it uses in evaluation; otherwise
+            it always uses those of its input. Default: `False`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+        bias (bool): whether there is a bias, if `affine`. Default: `True`.
+
+    Shape:
+        input: (N, C, L) or (C, L)
+        output: the shape of the input
+
+    Raises:
+        ValueError: the input has another number of dimensions, or in training a single position; raised by the call.
+
+    Example:
+        >>> layer = flambeau.nn.InstanceNorm1d(1)
+        >>> layer(flambeau.tensor([1.0, 3.0]).view(1, 2)).flatten().tolist()
+        [-0.9999949932098389, 0.9999949932098389]
+    """
 
     _unbatched = 2
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """Normalises each channel of each sample of (N, C, H, W) or (C, H, W)."""
+    """Normalises each channel of each sample of (N, C, H, W) over its positions.
+
+    `output = (input - mean) / sqrt(var + eps) * weight + bias`, with the biased variance; factor and bias with `affine`
+    only.
+
+    Args:
+        num_features (int): how many channels C the input has.
+        eps (float): a number added to the variance before its root is taken, so that no denominator is zero. Default:
+            `1e-05`.
+        momentum (float, optional): the weight of the new batch in the running statistics; None averages over all
+            batches alike. Default: `0.1`.
+        affine (bool): whether the module learns a factor and a bias for each channel. Default: `False`.
+        track_running_stats (bool): whether the module keeps running statistics, which it uses in evaluation; otherwise
+            it always uses those of its input. Default: `False`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+        bias (bool): whether there is a bias, if `affine`. Default: `True`.
+
+    Shape:
+        input: (N, C, H, W) or (C, H, W)
+        output: the shape of the input
+
+    Raises:
+        ValueError: the input has another number of dimensions, or in training a single position; raised by the call.
+
+    Example:
+        >>> layer = flambeau.nn.InstanceNorm2d(1)
+        >>> layer(flambeau.tensor([1.0, 3.0]).view(1, 1, 2)).flatten().tolist()
+        [-0.9999949932098389, 0.9999949932098389]
+    """
 
     _unbatched = 3
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """Normalises each channel of each sample of (N, C, D, H, W) or (C, D, H, W)."""
+    """Normalises each channel of each sample of (N, C, D, H, W) over its positions.
+
+    `output = (input - mean) / sqrt(var + eps) * weight + bias`, with the biased variance; factor and bias with `affine`
+    only.
+
+    Args:
+        num_features (int): how many channels C the input has.
+        eps (float): a number added to the variance before its root is taken, so that no denominator is zero. Default:
+            `1e-05`.
+        momentum (float, optional): the weight of the new batch in the running statistics; None averages over all
+            batches alike. Default: `0.1`.
+        affine (bool): whether the module learns a factor and a bias for each channel. Default: `False`.
+        track_running_stats (bool): whether the module keeps running statistics, which it uses in evaluation; otherwise
+            it always uses those of its input. Default: `False`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+        bias (bool): whether there is a bias, if `affine`. Default: `True`.
+
+    Shape:
+        input: (N, C, D, H, W) or (C, D, H, W)
+        output: the shape of the input
+
+    Raises:
+        ValueError: the input has another number of dimensions, or in training a single position; raised by the call.
+
+    Example:
+        >>> layer = flambeau.nn.InstanceNorm3d(1)
+        >>> layer(flambeau.tensor([1.0, 3.0]).view(1, 1, 1, 2)).flatten().tolist()
+        [-0.9999949932098389, 0.9999949932098389]
+    """
 
     _unbatched = 4
 
 
 class LazyInstanceNorm1d(_LazyNormBase, _InstanceNorm):
-    """`InstanceNorm1d` whose `num_features` comes from the first input."""
+    """An `InstanceNorm1d` that takes `num_features` from its first input.
+
+    After the first call the module is an `InstanceNorm1d`.
+
+    Args:
+        eps (float): a number added to the variance before its root is taken, so that no denominator is zero. Default:
+            `1e-05`.
+        momentum (float, optional): the weight of the new batch in the running statistics; None averages over all
+            batches alike. Default: `0.1`.
+        affine (bool): whether the module learns a factor and a bias for each channel. Default: `True`.
+        track_running_stats (bool): whether the module keeps running statistics, which it uses in evaluation; otherwise
+            it always uses those of its input. Default: `True`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+        bias (bool): whether there is a bias, if `affine`. Default: `True`.
+
+    Shape:
+        input: (N, C, L) or (C, L)
+        output: the shape of the input
+
+    Example:
+        >>> layer = flambeau.nn.LazyInstanceNorm1d()
+        >>> layer(flambeau.ones(2, 4, 3)).shape
+        torch.Size([2, 4, 3])
+        >>> layer.num_features
+        4
+    """
 
     cls_to_become = InstanceNorm1d
     _unbatched = 2
 
 
 class LazyInstanceNorm2d(_LazyNormBase, _InstanceNorm):
-    """`InstanceNorm2d` whose `num_features` comes from the first input."""
+    """An `InstanceNorm2d` that takes `num_features` from its first input.
+
+    After the first call the module is an `InstanceNorm2d`.
+
+    Args:
+        eps (float): a number added to the variance before its root is taken, so that no denominator is zero. Default:
+            `1e-05`.
+        momentum (float, optional): the weight of the new batch in the running statistics; None averages over all
+            batches alike. Default: `0.1`.
+        affine (bool): whether the module learns a factor and a bias for each channel. Default: `True`.
+        track_running_stats (bool): whether the module keeps running statistics, which it uses in evaluation; otherwise
+            it always uses those of its input. Default: `True`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+        bias (bool): whether there is a bias, if `affine`. Default: `True`.
+
+    Shape:
+        input: (N, C, H, W) or (C, H, W)
+        output: the shape of the input
+
+    Example:
+        >>> layer = flambeau.nn.LazyInstanceNorm2d()
+        >>> layer(flambeau.ones(2, 4, 3, 3)).shape
+        torch.Size([2, 4, 3, 3])
+        >>> layer.num_features
+        4
+    """
 
     cls_to_become = InstanceNorm2d
     _unbatched = 3
 
 
 class LazyInstanceNorm3d(_LazyNormBase, _InstanceNorm):
-    """`InstanceNorm3d` whose `num_features` comes from the first input."""
+    """An `InstanceNorm3d` that takes `num_features` from its first input.
+
+    After the first call the module is an `InstanceNorm3d`.
+
+    Args:
+        eps (float): a number added to the variance before its root is taken, so that no denominator is zero. Default:
+            `1e-05`.
+        momentum (float, optional): the weight of the new batch in the running statistics; None averages over all
+            batches alike. Default: `0.1`.
+        affine (bool): whether the module learns a factor and a bias for each channel. Default: `True`.
+        track_running_stats (bool): whether the module keeps running statistics, which it uses in evaluation; otherwise
+            it always uses those of its input. Default: `True`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+        bias (bool): whether there is a bias, if `affine`. Default: `True`.
+
+    Shape:
+        input: (N, C, D, H, W) or (C, D, H, W)
+        output: the shape of the input
+
+    Example:
+        >>> layer = flambeau.nn.LazyInstanceNorm3d()
+        >>> layer(flambeau.ones(2, 4, 3, 3, 3)).shape
+        torch.Size([2, 4, 3, 3, 3])
+        >>> layer.num_features
+        4
+    """
 
     cls_to_become = InstanceNorm3d
     _unbatched = 4

@@ -17,7 +17,22 @@ __all__ = ["Bilinear", "Identity", "LazyLinear", "Linear"]
 
 
 class Identity(Module):
-    """Gives its input back; takes any arguments and ignores them."""
+    """Gives its input back; it takes any arguments and ignores them.
+
+    It stands for a layer that is left out.
+
+    Args:
+        *args: ignored.
+        **kwargs: ignored.
+
+    Shape:
+        input: any shape
+        output: the shape of the input
+
+    Example:
+        >>> flambeau.nn.Identity(54, unused=True)(flambeau.tensor([1.0, 2.0]))
+        tensor([1., 2.])
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -27,10 +42,33 @@ class Identity(Module):
 
 
 class Linear(Module):
-    """`input @ weight.T + bias`, over the last dimension of the input.
+    """Multiplies the last dimension of the input by a learned matrix and adds a bias.
 
-    >>> flambeau.nn.Linear(20, 30)(flambeau.ones(128, 20)).shape
-    torch.Size([128, 30])
+    `output = input @ weight.T + bias`
+
+    Both parameters start uniformly distributed within `1 / sqrt(in_features)`.
+
+    Args:
+        in_features (int): the size of the input's last dimension.
+        out_features (int): the size of the output's last dimension.
+        bias (bool): whether the module learns a bias that it adds to the result. Default: `True`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+
+    Shape:
+        input: (*, in_features)
+        output: (*, out_features)
+
+    Attributes:
+        weight (Parameter): (out_features, in_features)
+        bias (Parameter or None): (out_features,)
+
+    Example:
+        >>> layer = flambeau.nn.Linear(20, 30)
+        >>> layer(flambeau.ones(128, 20)).shape
+        torch.Size([128, 30])
+        >>> layer.weight.shape
+        torch.Size([30, 20])
     """
 
     __constants__: ClassVar = ["in_features", "out_features"]
@@ -72,10 +110,31 @@ class NonDynamicallyQuantizableLinear(Linear):
 
 
 class Bilinear(Module):
-    """`input1 @ weight[k] @ input2 + bias[k]` for each output feature k.
+    """A learned bilinear form of two inputs for each output feature.
 
-    >>> flambeau.nn.Bilinear(20, 30, 40)(flambeau.ones(128, 20), flambeau.ones(128, 30)).shape
-    torch.Size([128, 40])
+    `output[k] = input1 @ weight[k] @ input2 + bias[k]`
+
+    Args:
+        in1_features (int): the size of the first input's last dimension; positive.
+        in2_features (int): the size of the second input's last dimension.
+        out_features (int): the size of the output's last dimension.
+        bias (bool): whether the module learns a bias that it adds to the result. Default: `True`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+
+    Shape:
+        input1: (*, in1_features)
+        input2: (*, in2_features)
+        output: (*, out_features)
+
+    Attributes:
+        weight (Parameter): (out_features, in1_features, in2_features)
+        bias (Parameter or None): (out_features,)
+
+    Example:
+        >>> layer = flambeau.nn.Bilinear(20, 30, 40)
+        >>> layer(flambeau.ones(128, 20), flambeau.ones(128, 30)).shape
+        torch.Size([128, 40])
     """
 
     __constants__: ClassVar = ["in1_features", "in2_features", "out_features"]
@@ -127,11 +186,24 @@ class Bilinear(Module):
 class LazyLinear(LazyModuleMixin, Linear):
     """A `Linear` that takes `in_features` from its first input.
 
-    >>> layer = flambeau.nn.LazyLinear(3)
-    >>> layer(flambeau.ones(5, 7)).shape
-    torch.Size([5, 3])
-    >>> layer
-    Linear(in_features=7, out_features=3, bias=True)
+    Until then its parameters have no shape; after the first call the module is a `Linear`.
+
+    Args:
+        out_features (int): the size of the output's last dimension.
+        bias (bool): whether the module learns a bias that it adds to the result. Default: `True`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+
+    Shape:
+        input: (*, in_features)
+        output: (*, out_features)
+
+    Example:
+        >>> layer = flambeau.nn.LazyLinear(3)
+        >>> layer(flambeau.ones(2, 5)).shape
+        torch.Size([2, 3])
+        >>> layer
+        Linear(in_features=5, out_features=3, bias=True)
     """
 
     cls_to_become = Linear

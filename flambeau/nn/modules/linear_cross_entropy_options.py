@@ -16,10 +16,26 @@ _SUMS = (None, float16, bfloat16, float32, float64)
 class LinearCrossEntropyOptions:
     """How `linear_cross_entropy` cuts its batch into chunks, so that there are never logits of the whole batch.
 
-    `batch_chunk_size` rows at a time, or as many as `chunking_method` says: "aspect_ratio:2" makes the logits of a
-    chunk about half as large as the input. Gradients are computed chunk by chunk in the backward pass, which may run
-    any number of times, and sums are always those of float32 or better: `allow_retain_graph`, `acc_policy` and
-    `acc_dtype` ask for no less than that.
+    Gradients are computed chunk by chunk in the backward pass, which may run any number of times, and sums are always
+    those of float32 or better: `allow_retain_graph`, `acc_policy` and `acc_dtype` ask for no less than that.
+
+    Args:
+        allow_retain_graph (bool): whether the backward pass may run again. Default: `False`.
+        batch_chunk_size (int, optional): how many rows a chunk has; None leaves it to `chunking_method`.
+        chunking_method (str, optional): "auto", or "aspect_ratio:2" for logits of a chunk about half as large as the
+            input. Default: `"auto"`.
+        acc_policy (str): how sums are kept: "accurate", "balanced", "compact" or "auto". Default: `"auto"`.
+        acc_dtype (dtype, optional): the dtype of sums; None chooses it.
+
+    Raises:
+        ValueError: an option has a value that is not listed here.
+
+    Example:
+        >>> options = flambeau.nn.LinearCrossEntropyOptions(batch_chunk_size=2)
+        >>> loss = flambeau.nn.LinearCrossEntropyLoss(3, 2, options=options)
+        >>> loss(flambeau.zeros(4, 3), flambeau.tensor([0, 1, 1, 0]))
+        tensor(0.6931,
+               grad_fn=<GeneratedBackwardFor_torch_nn__linear_cross_entropy_batch_chunked_defaultBackward>)
     """
 
     allow_retain_graph: bool = False

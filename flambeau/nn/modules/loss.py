@@ -79,31 +79,118 @@ class _PlainLoss(_Loss):
 
 
 class L1Loss(_PlainLoss):
-    """Absolute difference."""
+    """The absolute difference between input and target.
+
+    `loss = abs(input - target)`
+
+    Args:
+        size_average (bool, optional): deprecated; use `reduction`.
+        reduce (bool, optional): deprecated; use `reduction`.
+        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
+
+    Shape:
+        input, target: any shape, the same for both
+        output: a scalar, or with `reduction="none"` the shape of the input
+
+    Example:
+        >>> flambeau.nn.L1Loss()(flambeau.tensor([1.0, 5.0]), flambeau.tensor([0.0, 2.0]))
+        tensor(2.)
+    """
 
     _function = "l1_loss"
 
 
 class MSELoss(_PlainLoss):
-    """Squared difference."""
+    """The squared difference between input and target.
+
+    `loss = (input - target) ** 2`
+
+    Args:
+        size_average (bool, optional): deprecated; use `reduction`.
+        reduce (bool, optional): deprecated; use `reduction`.
+        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
+
+    Shape:
+        input, target: any shape, the same for both
+        output: a scalar, or with `reduction="none"` the shape of the input
+
+    Example:
+        >>> flambeau.nn.MSELoss()(flambeau.tensor([1.0, 5.0]), flambeau.tensor([0.0, 2.0]))
+        tensor(5.)
+    """
 
     _function = "mse_loss"
 
 
 class SoftMarginLoss(_PlainLoss):
-    """Logistic loss of two classes, -1 and 1."""
+    """The logistic loss of two classes, -1 and 1.
+
+    `loss = log(1 + exp(-target * input))`
+
+    Args:
+        size_average (bool, optional): deprecated; use `reduction`.
+        reduce (bool, optional): deprecated; use `reduction`.
+        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
+
+    Shape:
+        input, target: any shape, the same for both; targets are -1 or 1
+        output: a scalar, or with `reduction="none"` the shape of the input
+
+    Example:
+        >>> flambeau.nn.SoftMarginLoss()(flambeau.tensor([0.0, 2.0]), flambeau.tensor([1.0, 1.0]))
+        tensor(0.4100)
+    """
 
     _function = "soft_margin_loss"
 
 
 class MultiLabelMarginLoss(_PlainLoss):
-    """Hinge loss of several classes at once, the right ones listed first in the target."""
+    """The hinge loss of samples with several right classes, which the target lists.
+
+    For each sample the sum over right classes j and wrong classes i of `max(0, 1 - (input[j] - input[i])) / C`. Targets
+    list the right classes first; -1 ends the list.
+
+    Args:
+        size_average (bool, optional): deprecated; use `reduction`.
+        reduce (bool, optional): deprecated; use `reduction`.
+        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
+
+    Shape:
+        input: (N, C) or (C,)
+        target: int64, the shape of the input
+        output: a scalar, or with `reduction="none"` (N,)
+
+    Example:
+        >>> scores, right = flambeau.tensor([[0.1, 0.2, 0.4, 0.8]]), flambeau.tensor([[3, 0, -1, 1]])
+        >>> flambeau.nn.MultiLabelMarginLoss()(scores, right)
+        tensor(0.8500)
+    """
 
     _function = "multilabel_margin_loss"
 
 
 class NLLLoss(_WeightedLoss):
-    """Negative log-likelihood of classes; the input holds log-probabilities."""
+    """The negative log-likelihood of the right class; the input holds log-probabilities.
+
+    `loss = -weight[target] * input[target]`; the mean is divided by the sum of the weights of the targets.
+
+    Args:
+        weight (Tensor, optional): (C,), what each class counts for; None means 1.
+        size_average (bool, optional): deprecated; use `reduction`.
+        ignore_index (int): targets with this value count neither in the loss nor in its mean. Default: `-100`.
+        reduce (bool, optional): deprecated; use `reduction`.
+        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
+
+    Shape:
+        input: (N, C), (C,) or (N, C, *), log-probabilities such as those of `LogSoftmax`
+        target: int64, (N,), () or (N, *), each from 0 to C - 1
+        output: a scalar, or with `reduction="none"` the shape of the target
+
+    Example:
+        >>> log_probabilities = flambeau.tensor([[0.5, 0.5], [0.25, 0.75]]).log()
+        >>> flambeau.nn.NLLLoss()(log_probabilities, flambeau.tensor([0, 0]))
+        tensor(1.0397)
+    """
 
     __constants__: ClassVar[list[str]] = ["ignore_index", "reduction"]
 
@@ -128,7 +215,28 @@ class NLLLoss(_WeightedLoss):
 
 
 class NLLLoss2d(NLLLoss):
-    """The old name of `NLLLoss` for images."""
+    """The old name of `NLLLoss` for images; deprecated.
+
+    Args:
+        weight (Tensor, optional): (C,), what each class counts for; None means 1.
+        size_average (bool, optional): deprecated; use `reduction`.
+        ignore_index (int): targets with this value count neither in the loss nor in its mean. Default: `-100`.
+        reduce (bool, optional): deprecated; use `reduction`.
+        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
+
+    Shape:
+        input: (N, C, H, W), log-probabilities
+        target: int64, (N, H, W)
+        output: a scalar, or with `reduction="none"` the shape of the target
+
+    Example:
+        >>> import warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     loss = flambeau.nn.NLLLoss2d()
+        >>> loss(flambeau.zeros(1, 2, 1, 1), flambeau.zeros(1, 1, 1, dtype=flambeau.int64))
+        tensor(0.)
+    """
 
     def __init__(
         self,
@@ -145,7 +253,27 @@ class NLLLoss2d(NLLLoss):
 
 
 class PoissonNLLLoss(_Loss):
-    """Negative log-likelihood of counts; the input is the mean of a Poisson distribution or its logarithm."""
+    """The negative log-likelihood of counts under Poisson distributions.
+
+    `loss = exp(input) - target * input`, or with `log_input=False` `input - target * log(input + eps)`.
+
+    Args:
+        log_input (bool): whether the input is the logarithm of the distribution's mean. Default: `True`.
+        full (bool): whether to add Stirling's approximation of `log(target!)` for targets above 1. Default: `False`.
+        size_average (bool, optional): deprecated; use `reduction`.
+        eps (float): a number added to the input before its logarithm is taken, with `log_input=False`. Default:
+            `1e-08`.
+        reduce (bool, optional): deprecated; use `reduction`.
+        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
+
+    Shape:
+        input, target: any shape, the same for both
+        output: a scalar, or with `reduction="none"` the shape of the input
+
+    Example:
+        >>> flambeau.nn.PoissonNLLLoss()(flambeau.zeros(2), flambeau.tensor([1.0, 3.0]))
+        tensor(1.)
+    """
 
     __constants__: ClassVar[list[str]] = ["log_input", "full", "eps", "reduction"]
 
@@ -175,7 +303,25 @@ class PoissonNLLLoss(_Loss):
 
 
 class GaussianNLLLoss(_Loss):
-    """Negative log-likelihood of numbers; the input holds means, `var` variances."""
+    """The negative log-likelihood of numbers under normal distributions.
+
+    `loss = 0.5 * (log(max(var, eps)) + (input - target) ** 2 / max(var, eps))`. Calls take `(input, target, var)`.
+
+    Args:
+        full (bool): whether to add the constant `0.5 * log(2 * pi)`. Default: `False`.
+        eps (float): the smallest variance that counts. Default: `1e-06`.
+        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
+
+    Shape:
+        input, target: any shape, the same for both: the means and the numbers
+        var: the variances, of the input's shape, or with a last dimension of size 1, or a float
+        output: a scalar, or with `reduction="none"` the shape of the input
+
+    Example:
+        >>> loss = flambeau.nn.GaussianNLLLoss()
+        >>> loss(flambeau.tensor([0.0, 1.0]), flambeau.tensor([2.0, 1.0]), flambeau.ones(2))
+        tensor(1.)
+    """
 
     __constants__: ClassVar[list[str]] = ["full", "eps", "reduction"]
 
@@ -193,7 +339,28 @@ class GaussianNLLLoss(_Loss):
 
 
 class KLDivLoss(_Loss):
-    """Divergence of the target's distribution from the input's, which is given by log-probabilities."""
+    """The Kullback-Leibler divergence of the target's distribution from the input's.
+
+    `loss = target * (log(target) - input)`: the input holds log-probabilities, the target probabilities.
+    `reduction="batchmean"` divides the sum by the size of the batch, which is the mathematical definition; `"mean"`
+    divides by the number of elements.
+
+    Args:
+        size_average (bool, optional): deprecated; use `reduction`.
+        reduce (bool, optional): deprecated; use `reduction`.
+        reduction (str): what becomes of the single losses: "batchmean", "mean", "sum", or "none" to keep them. Default:
+            `"mean"`.
+        log_target (bool): whether the target holds log-probabilities too. Default: `False`.
+
+    Shape:
+        input, target: any shape, the same for both
+        output: a scalar, or with `reduction="none"` the shape of the input
+
+    Example:
+        >>> loss = flambeau.nn.KLDivLoss(reduction="batchmean")
+        >>> loss(flambeau.tensor([[0.5, 0.5]]).log(), flambeau.tensor([[1.0, 0.0]]))
+        tensor(0.6931)
+    """
 
     __constants__: ClassVar[list[str]] = ["reduction"]
 
@@ -211,7 +378,25 @@ class KLDivLoss(_Loss):
 
 
 class BCELoss(_WeightedLoss):
-    """Cross entropy of probabilities of yes."""
+    """The cross entropy of probabilities of yes; the target says how far it is yes.
+
+    `loss = -weight * (target * log(input) + (1 - target) * log(1 - input))`, with logarithms kept above -100. For
+    logits `BCEWithLogitsLoss` is more exact.
+
+    Args:
+        weight (Tensor, optional): factors of the losses, of a shape that broadcasts with the input's.
+        size_average (bool, optional): deprecated; use `reduction`.
+        reduce (bool, optional): deprecated; use `reduction`.
+        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
+
+    Shape:
+        input, target: any shape, the same for both; numbers from 0 to 1
+        output: a scalar, or with `reduction="none"` the shape of the input
+
+    Example:
+        >>> flambeau.nn.BCELoss()(flambeau.tensor([0.5, 0.5]), flambeau.tensor([1.0, 0.0]))
+        tensor(0.6931)
+    """
 
     __constants__: ClassVar[list[str]] = ["reduction"]
 
@@ -221,7 +406,26 @@ class BCELoss(_WeightedLoss):
 
 
 class BCEWithLogitsLoss(_Loss):
-    """Cross entropy of logits of yes."""
+    """The cross entropy of logits of yes: a sigmoid and `BCELoss` in one, exact for large logits too.
+
+    `loss = -weight * (pos_weight * target * log(sigmoid(input)) + (1 - target) * log(1 - sigmoid(input)))`
+
+    Args:
+        weight (Tensor, optional): factors of the losses, of a shape that broadcasts with the input's.
+        size_average (bool, optional): deprecated; use `reduction`.
+        reduce (bool, optional): deprecated; use `reduction`.
+        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
+        pos_weight (Tensor, optional): what a yes counts for, of a shape that broadcasts with the target's; None means
+            1.
+
+    Shape:
+        input, target: any shape, the same for both; targets from 0 to 1
+        output: a scalar, or with `reduction="none"` the shape of the input
+
+    Example:
+        >>> flambeau.nn.BCEWithLogitsLoss()(flambeau.tensor([0.0, 100.0]), flambeau.tensor([1.0, 1.0]))
+        tensor(0.3466)
+    """
 
     weight: Tensor | None
     pos_weight: Tensor | None
@@ -246,7 +450,24 @@ class BCEWithLogitsLoss(_Loss):
 
 
 class HingeEmbeddingLoss(_Loss):
-    """Distances of similar pairs (target 1), and by how much unlike ones (-1) are nearer than `margin`."""
+    """The loss of distances: similar pairs should be near, unlike ones further apart than a margin.
+
+    `loss = input if target == 1 else max(0, margin - input)`
+
+    Args:
+        margin (float): how far apart unlike pairs should be. Default: `1.0`.
+        size_average (bool, optional): deprecated; use `reduction`.
+        reduce (bool, optional): deprecated; use `reduction`.
+        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
+
+    Shape:
+        input, target: any shape, the same for both; targets are 1 for similar pairs and -1 for unlike ones
+        output: a scalar, or with `reduction="none"` the shape of the input
+
+    Example:
+        >>> flambeau.nn.HingeEmbeddingLoss()(flambeau.tensor([0.5, 0.5]), flambeau.tensor([1.0, -1.0]))
+        tensor(0.5000)
+    """
 
     __constants__: ClassVar[list[str]] = ["margin", "reduction"]
 
@@ -264,7 +485,27 @@ class HingeEmbeddingLoss(_Loss):
 
 
 class SmoothL1Loss(_Loss):
-    """Absolute difference, quadratic below `beta`."""
+    """The absolute difference, rounded off to a parabola near zero.
+
+    `loss = 0.5 * d ** 2 / beta if d < beta else d - 0.5 * beta`, with `d = abs(input - target)`
+
+    Args:
+        size_average (bool, optional): deprecated; use `reduction`.
+        reduce (bool, optional): deprecated; use `reduction`.
+        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
+        beta (float): where the parabola ends; 0 gives `L1Loss`. Default: `1.0`.
+
+    Shape:
+        input, target: any shape, the same for both
+        output: a scalar, or with `reduction="none"` the shape of the input
+
+    Raises:
+        RuntimeError: `beta` is negative; raised by the call.
+
+    Example:
+        >>> flambeau.nn.SmoothL1Loss(reduction="none")(flambeau.tensor([0.5, 5.0]), flambeau.zeros(2))
+        tensor([0.1250, 4.5000])
+    """
 
     __constants__: ClassVar[list[str]] = ["reduction"]
 
@@ -282,7 +523,25 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """Half the squared difference, linear above `delta`."""
+    """Half the squared difference near zero, a straight line beyond.
+
+    `loss = 0.5 * d ** 2 if d < delta else delta * (d - 0.5 * delta)`, with `d = abs(input - target)`
+
+    Args:
+        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
+        delta (float): where the line begins; positive. Default: `1.0`.
+
+    Shape:
+        input, target: any shape, the same for both
+        output: a scalar, or with `reduction="none"` the shape of the input
+
+    Raises:
+        RuntimeError: `delta` is not positive; raised by the call.
+
+    Example:
+        >>> flambeau.nn.HuberLoss(reduction="none")(flambeau.tensor([0.5, 5.0]), flambeau.zeros(2))
+        tensor([0.1250, 4.5000])
+    """
 
     __constants__: ClassVar[list[str]] = ["reduction", "delta"]
 
@@ -300,7 +559,33 @@ class HuberLoss(_Loss):
 
 
 class CrossEntropyLoss(_WeightedLoss):
-    """Cross entropy of the logits of classes; the target holds classes or probabilities."""
+    """The cross entropy of the logits of classes: a softmax, a logarithm and `NLLLoss` in one.
+
+    `loss = -weight[target] * log(softmax(input)[target])`; the mean is divided by the sum of the weights of the
+    targets. A target of floats holds a probability for each class:
+    `loss = -sum(weight * target * log(softmax(input)))`.
+
+    Args:
+        weight (Tensor, optional): (C,), what each class counts for; None means 1.
+        size_average (bool, optional): deprecated; use `reduction`.
+        ignore_index (int): targets with this value count neither in the loss nor in its mean. Default: `-100`.
+        reduce (bool, optional): deprecated; use `reduction`.
+        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
+        label_smoothing (float): the share of the target that is spread evenly over all classes, between 0 and 1.
+            Default: `0.0`.
+
+    Shape:
+        input: (N, C), (C,) or (N, C, *), logits
+        target: int64, (N,), () or (N, *), each from 0 to C - 1; or probabilities in the shape of the input
+        output: a scalar, or with `reduction="none"` the shape of a target of classes
+
+    Example:
+        >>> loss = flambeau.nn.CrossEntropyLoss()
+        >>> loss(flambeau.tensor([[0.0, 0.0], [5.0, 0.0]]), flambeau.tensor([1, 0]))
+        tensor(0.3499)
+        >>> loss(flambeau.zeros(1, 2), flambeau.tensor([[0.3, 0.7]]))
+        tensor(0.6931)
+    """
 
     __constants__: ClassVar[list[str]] = ["ignore_index", "reduction", "label_smoothing"]
 
@@ -333,7 +618,42 @@ class CrossEntropyLoss(_WeightedLoss):
 
 
 class LinearCrossEntropyLoss(_WeightedLoss):
-    """A linear layer to logits and their cross entropy, in one."""
+    """A linear layer to logits and their cross entropy in one, which need not hold the logits of the whole batch.
+
+    `loss = CrossEntropyLoss()(input @ linear.weight.T + linear.bias, target)`
+
+    Args:
+        in_features (int): the size of the input's last dimension.
+        num_classes (int): how many classes there are.
+        out_features (tuple of ints): the sizes of further dimensions of the logits, for several predictions per sample.
+            Default: `()`.
+        bias (bool): whether the linear layer has a bias. Default: `False`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
+        weight (Tensor, optional): (C,), what each class counts for; None means 1.
+        ignore_index (int, optional): targets with this value do not count; None means that all count.
+        label_smoothing (float): the share of the target that is spread evenly over all classes, between 0 and 1.
+            Default: `0.0`.
+        options (LinearCrossEntropyOptions, optional): how the batch is cut into chunks.
+
+    Shape:
+        input: (N, in_features) or (in_features,)
+        target: int64, (N, *out_features), each from 0 to num_classes - 1; or probabilities (N, num_classes,
+            *out_features)
+        output: a scalar, or with `reduction="none"` the shape of a target of classes
+
+    Raises:
+        RuntimeError: `weight` has another shape than (num_classes,), or `label_smoothing` is not from 0 to 1.
+
+    Attributes:
+        linear (Linear): the layer that makes logits
+
+    Example:
+        >>> loss = flambeau.nn.LinearCrossEntropyLoss(3, 2)
+        >>> loss(flambeau.zeros(4, 3), flambeau.tensor([0, 1, 1, 0]))
+        tensor(0.6931, grad_fn=<NllLossBackward0>)
+    """
 
     __constants__: ClassVar[list[str]] = ["num_classes", "out_features", "reduction", "ignore_index", "label_smoothing"]
 
@@ -395,7 +715,26 @@ class LinearCrossEntropyLoss(_WeightedLoss):
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss):
-    """Logistic loss of several classes at once, each yes or no."""
+    """The logistic loss of samples for which each class is yes or no.
+
+    For each sample the mean over the classes of
+    `-weight * (target * log(sigmoid(input)) + (1 - target) * log(sigmoid(-input)))`.
+
+    Args:
+        weight (Tensor, optional): (C,), what each class counts for; None means 1.
+        size_average (bool, optional): deprecated; use `reduction`.
+        reduce (bool, optional): deprecated; use `reduction`.
+        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
+
+    Shape:
+        input: (N, C) or (C,), logits
+        target: the shape of the input, 0 or 1
+        output: a scalar, or with `reduction="none"` (N,)
+
+    Example:
+        >>> flambeau.nn.MultiLabelSoftMarginLoss()(flambeau.zeros(1, 3), flambeau.tensor([[1.0, 0.0, 1.0]]))
+        tensor(0.6931)
+    """
 
     __constants__: ClassVar[list[str]] = ["reduction"]
 
@@ -405,7 +744,26 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
 
 
 class CosineEmbeddingLoss(_Loss):
-    """One minus the cosine of similar pairs (target 1), and by how much that of unlike ones (-1) exceeds `margin`."""
+    """The loss of angles: similar pairs should point the same way, unlike ones should not.
+
+    `loss = 1 - cos(input1, input2) if target == 1 else max(0, cos(input1, input2) - margin)`
+
+    Args:
+        margin (float): the cosine up to which unlike pairs cost nothing, from -1 to 1. Default: `0.0`.
+        size_average (bool, optional): deprecated; use `reduction`.
+        reduce (bool, optional): deprecated; use `reduction`.
+        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
+
+    Shape:
+        input1, input2: (N, D) or (D,)
+        target: (N,) or (), 1 for similar pairs and -1 for unlike ones
+        output: a scalar, or with `reduction="none"` the shape of the target
+
+    Example:
+        >>> a, b = flambeau.tensor([[1.0, 0.0]]), flambeau.tensor([[0.0, 2.0]])
+        >>> flambeau.nn.CosineEmbeddingLoss()(a, b, flambeau.tensor([1.0]))
+        tensor(1.)
+    """
 
     __constants__: ClassVar[list[str]] = ["margin", "reduction"]
 
@@ -423,7 +781,25 @@ class CosineEmbeddingLoss(_Loss):
 
 
 class MarginRankingLoss(_Loss):
-    """By how much two scores miss the order that the target asks for: 1, the first is larger; -1, the second."""
+    """The loss of two scores in the wrong order.
+
+    `loss = max(0, -target * (input1 - input2) + margin)`
+
+    Args:
+        margin (float): by how much the scores should differ. Default: `0.0`.
+        size_average (bool, optional): deprecated; use `reduction`.
+        reduce (bool, optional): deprecated; use `reduction`.
+        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
+
+    Shape:
+        input1, input2, target: (N,) or (); a target of 1 wants the first score larger, -1 the second
+        output: a scalar, or with `reduction="none"` the shape of the inputs
+
+    Example:
+        >>> first, second = flambeau.tensor([3.0, 1.0]), flambeau.tensor([1.0, 2.0])
+        >>> flambeau.nn.MarginRankingLoss()(first, second, flambeau.tensor([1.0, 1.0]))
+        tensor(0.5000)
+    """
 
     __constants__: ClassVar[list[str]] = ["margin", "reduction"]
 
@@ -441,7 +817,31 @@ class MarginRankingLoss(_Loss):
 
 
 class MultiMarginLoss(_WeightedLoss):
-    """Hinge loss of classes: by how much others come nearer than `margin` to the right one."""
+    """The hinge loss of classes: the right one should lead every other by a margin.
+
+    For each sample with right class y the sum over the other classes i of
+    `weight[y] * max(0, margin - input[y] + input[i]) ** p / C`.
+
+    Args:
+        p (int): the exponent, 1 or 2. Default: `1`.
+        margin (float): by how much the right class should lead. Default: `1.0`.
+        weight (Tensor, optional): (C,), what each class counts for; None means 1.
+        size_average (bool, optional): deprecated; use `reduction`.
+        reduce (bool, optional): deprecated; use `reduction`.
+        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
+
+    Shape:
+        input: (N, C) or (C,)
+        target: int64, (N,) or ()
+        output: a scalar, or with `reduction="none"` the shape of the target
+
+    Raises:
+        ValueError: `p` is neither 1 nor 2, or `weight` is not a vector.
+
+    Example:
+        >>> flambeau.nn.MultiMarginLoss()(flambeau.tensor([[0.25, 0.75]]), flambeau.tensor([1]))
+        tensor(0.2500)
+    """
 
     __constants__: ClassVar[list[str]] = ["p", "margin", "reduction"]
 
@@ -478,7 +878,30 @@ def _check_margin(loss: Module, margin: float) -> None:
 
 
 class TripletMarginLoss(_Loss):
-    """By how much the anchor is not nearer, by `margin`, to the positive example than to the negative one."""
+    """The loss of triplets: an anchor should be nearer to the positive example than to the negative one.
+
+    `loss = max(0, d(anchor, positive) - d(anchor, negative) + margin)`, with `d` the p-norm of the difference. Calls
+    take `(anchor, positive, negative)`.
+
+    Args:
+        margin (float): by how much nearer; positive. Default: `1.0`.
+        p (float): the order of the norm. Default: `2.0`.
+        eps (float): a number added to the differences. Default: `1e-06`.
+        swap (bool): whether the distance between positive and negative counts, where it is smaller than that to the
+            anchor. Default: `False`.
+        size_average (bool, optional): deprecated; use `reduction`.
+        reduce (bool, optional): deprecated; use `reduction`.
+        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
+
+    Shape:
+        anchor, positive, negative: (N, D) or (D,)
+        output: a scalar, or with `reduction="none"` (N,) or ()
+
+    Example:
+        >>> loss = flambeau.nn.TripletMarginLoss()
+        >>> loss(flambeau.zeros(1, 2), flambeau.tensor([[3.0, 4.0]]), flambeau.tensor([[0.0, 2.0]]))
+        tensor(4.0000)
+    """
 
     __constants__: ClassVar[list[str]] = ["margin", "p", "eps", "swap", "reduction"]
 
@@ -519,7 +942,27 @@ class TripletMarginLoss(_Loss):
 
 
 class TripletMarginWithDistanceLoss(_Loss):
-    """`TripletMarginLoss` with any distance."""
+    """`TripletMarginLoss` with any distance.
+
+    `loss = max(0, d(anchor, positive) - d(anchor, negative) + margin)`. Calls take `(anchor, positive, negative)`.
+
+    Args:
+        distance_function (callable, optional): a function of two tensors that returns their distances; None means
+            `PairwiseDistance`.
+        margin (float): by how much nearer; positive. Default: `1.0`.
+        swap (bool): whether the distance between positive and negative counts, where it is smaller than that to the
+            anchor. Default: `False`.
+        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
+
+    Shape:
+        anchor, positive, negative: any shape that the distance takes
+        output: a scalar, or with `reduction="none"` the shape of the distances
+
+    Example:
+        >>> loss = flambeau.nn.TripletMarginWithDistanceLoss(distance_function=lambda a, b: (a - b).abs().sum(-1))
+        >>> loss(flambeau.zeros(1, 2), flambeau.tensor([[3.0, 4.0]]), flambeau.tensor([[0.0, 2.0]]))
+        tensor(6.)
+    """
 
     __constants__: ClassVar[list[str]] = ["margin", "swap", "reduction"]
 
@@ -554,7 +997,28 @@ class TripletMarginWithDistanceLoss(_Loss):
 
 
 class CTCLoss(_Loss):
-    """Negative log-likelihood of label sequences over all their alignments with the frames."""
+    """The negative log-likelihood of label sequences over all their alignments with longer sequences of frames.
+
+    Calls take `(log_probs, targets, input_lengths, target_lengths)`. "mean" divides each loss by the length of its
+    target before it averages over the batch.
+
+    Args:
+        blank (int): the class that stands for no label. Default: `0`.
+        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
+        zero_infinity (bool): whether infinite losses, of targets that do not fit into their frames, and their gradients
+            become 0. Default: `False`.
+
+    Shape:
+        log_probs: (T, N, C) or (T, C), log-probabilities of each class in each frame
+        targets: int, (N, S) with padding, or all targets one after the other
+        input_lengths, target_lengths: (N,) or (), tensors or tuples
+        output: a scalar, or with `reduction="none"` (N,)
+
+    Example:
+        >>> log_probs = flambeau.tensor([[[0.5, 0.5]], [[0.5, 0.5]]]).log()
+        >>> flambeau.nn.CTCLoss()(log_probs, flambeau.tensor([[1]]), (2,), (1,))
+        tensor(0.2877)
+    """
 
     __constants__: ClassVar[list[str]] = ["blank", "reduction"]
 

@@ -89,17 +89,27 @@ class Module(Hooks, StateDict, Conversions):
     """The base class of all layers and models.
 
     Subclasses call `super().__init__()`, assign parameters, buffers and other modules to attributes, which registers
-    them, and define `forward`. Calling the module runs `forward` and the hooks.
+    them, and define `forward`. Calling the module runs `forward` and the hooks. `parameters()` walks over all
+    parameters, `state_dict()` and `load_state_dict()` save and restore them, `to()` moves them, `train()` and `eval()`
+    switch the mode.
 
-    >>> class Scale(flambeau.nn.Module):
-    ...     def __init__(self, factor):
-    ...         super().__init__()
-    ...         self.factor = flambeau.nn.Parameter(flambeau.tensor(factor))
-    ...
-    ...     def forward(self, input):
-    ...         return input * self.factor
-    >>> Scale(3.0)(flambeau.ones(2))
-    tensor([3., 3.], grad_fn=<MulBackward0>)
+    Args:
+        args: none are taken, unless `call_super_init` is set: then they go to the next class in line.
+        kwargs: as `args`.
+
+    Attributes:
+        training (bool): whether the module is in training mode, which `Dropout` and `BatchNorm` look at
+
+    Example:
+        >>> class Scale(flambeau.nn.Module):
+        ...     def __init__(self, factor):
+        ...         super().__init__()
+        ...         self.factor = flambeau.nn.Parameter(flambeau.tensor(factor))
+        ...
+        ...     def forward(self, input):
+        ...         return input * self.factor
+        >>> Scale(3.0)(flambeau.ones(2))
+        tensor([3., 3.], grad_fn=<MulBackward0>)
     """
 
     T_destination = TypeVar("T_destination", bound=dict[str, Any])

@@ -15,17 +15,43 @@ from .module import Module
 
 
 class MultiheadAttention(Module):
-    """Attention of `num_heads` heads, each on its part of the projected queries, keys and values.
+    """Attention of several heads, each on its part of the projected queries, keys and values.
 
-    Queries are (length, batch, embed_dim), or (batch, length, embed_dim) with `batch_first`, or (length, embed_dim).
-    Keys have `kdim` features and values `vdim`, where these are given. The result is a pair: what was attended to, and
-    the weights with which, or None.
+    `head_i = softmax(Q_i @ K_i.T / sqrt(embed_dim / num_heads)) @ V_i`; the heads are joined and projected once more.
+    Calls take `(query, key, value)` and, by name, `key_padding_mask`, `need_weights`, `attn_mask`,
+    `average_attn_weights` and `is_causal`. `True` in a Boolean mask forbids attention; a float mask is added to the
+    scores.
 
-    >>> attention = flambeau.nn.MultiheadAttention(8, 2, batch_first=True)
-    >>> x = flambeau.ones(3, 5, 8)
-    >>> output, weights = attention(x, x, x)
-    >>> output.shape, weights.shape
-    (torch.Size([3, 5, 8]), torch.Size([3, 5, 5]))
+    Args:
+        embed_dim (int): how many features the queries and the output have.
+        num_heads (int): how many heads share the features; it divides `embed_dim`.
+        dropout (float): the probability with which an attention weight becomes zero in training. Default: `0.0`.
+        bias (bool): whether the projections have biases. Default: `True`.
+        add_bias_kv (bool): whether a learned key and value are added to every sequence. Default: `False`.
+        add_zero_attn (bool): whether a key and a value of zeros are added to every sequence. Default: `False`.
+        kdim (int, optional): how many features the keys have; None means `embed_dim`.
+        vdim (int, optional): how many features the values have; None means `embed_dim`.
+        batch_first (bool): whether the batch is the first dimension of sequences; otherwise it is the second. Default:
+            `False`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+
+    Shape:
+        query: (L, N, embed_dim), or (N, L, embed_dim) with `batch_first`, or (L, embed_dim)
+        key, value: (S, N, kdim) and (S, N, vdim), or with the batch first, or without it
+        output: a pair: the attended values, of the query's shape, and the weights, (N, L, S), or None with
+            `need_weights=False`
+
+    Raises:
+        ValueError: `embed_dim` or `num_heads` is not positive.
+        AssertionError: `num_heads` does not divide `embed_dim`.
+
+    Example:
+        >>> attention = flambeau.nn.MultiheadAttention(8, 2, batch_first=True)
+        >>> sequence = flambeau.ones(3, 5, 8)
+        >>> output, weights = attention(sequence, sequence, sequence)
+        >>> output.shape, weights.shape
+        (torch.Size([3, 5, 8]), torch.Size([3, 5, 5]))
     """
 
     __constants__: ClassVar = ["batch_first"]

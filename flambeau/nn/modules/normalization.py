@@ -54,7 +54,25 @@ class _ChannelWindowNorm(Module):
 
 
 class LocalResponseNorm(_ChannelWindowNorm):
-    """Divides by a power of the mean square of `size` neighbouring channels."""
+    """Divides each element by a power of the mean square of neighbouring channels.
+
+    `output = input / (k + alpha / size * sum(squares of size neighbouring channels)) ** beta`
+
+    Args:
+        size (int): how many neighbouring channels count.
+        alpha (float): the factor of the mean square. Default: `0.0001`.
+        beta (float): the exponent. Default: `0.75`.
+        k (float): what is added to the mean square. Default: `1.0`.
+
+    Shape:
+        input: (N, C, *)
+        output: the shape of the input
+
+    Example:
+        >>> layer = flambeau.nn.LocalResponseNorm(2, alpha=2.0, beta=1.0)
+        >>> layer(flambeau.ones(1, 3, 1)).flatten().tolist()
+        [0.5, 0.3333333432674408, 0.3333333432674408]
+    """
 
     __constants__: ClassVar[list[str]] = ["size", "alpha", "beta", "k"]
 
@@ -64,9 +82,24 @@ class LocalResponseNorm(_ChannelWindowNorm):
 
 
 class CrossMapLRN2d(_ChannelWindowNorm):
-    """`LocalResponseNorm` of images whose window lies symmetrically around a channel, one less wide for even sizes.
+    """`LocalResponseNorm` of images with a window that lies symmetrically around each channel.
 
-    As in PyTorch, the first channel counts in every window.
+    For even sizes the window is one channel less wide. New programs use `LocalResponseNorm`.
+
+    Args:
+        size (int): how many neighbouring channels count.
+        alpha (float): the factor of the mean square. Default: `0.0001`.
+        beta (float): the exponent. Default: `0.75`.
+        k (float): what is added to the mean square. Default: `1`.
+
+    Shape:
+        input: (N, C, H, W)
+        output: the shape of the input
+
+    Example:
+        >>> layer = flambeau.nn.CrossMapLRN2d(3, alpha=3.0, beta=1.0)
+        >>> layer(flambeau.ones(1, 3, 1, 1)).flatten().tolist()
+        [0.3333333432674408, 0.25, 0.25]
     """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
@@ -88,7 +121,31 @@ def _shape_of(normalized_shape: Any) -> tuple[int, ...]:
 
 
 class LayerNorm(_ScaleAndShift):
-    """Normalises over the last dimensions, whose sizes are `normalized_shape`."""
+    """Normalises each sample over its last dimensions.
+
+    `output = (input - mean) / sqrt(var + eps) * weight + bias`, with mean and biased variance over the last dimensions.
+
+    Args:
+        normalized_shape (int or sequence of ints): the sizes of the last dimensions, over which to normalise.
+        eps (float): a number added to the variance before its root is taken, so that no denominator is zero. Default:
+            `1e-05`.
+        elementwise_affine (bool): whether the module learns a factor and a bias for each element. Default: `True`.
+        bias (bool): whether there is a bias, if `elementwise_affine`. Default: `True`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+
+    Shape:
+        input: (*, *normalized_shape)
+        output: the shape of the input
+
+    Attributes:
+        weight, bias (Parameter or None): of shape `normalized_shape`
+
+    Example:
+        >>> layer = flambeau.nn.LayerNorm(2)
+        >>> layer(flambeau.tensor([[1.0, 3.0], [10.0, 50.0]])).round(decimals=3).tolist()
+        [[-1.0, 1.0], [-1.0, 1.0]]
+    """
 
     __constants__: ClassVar[list[str]] = ["normalized_shape", "eps", "elementwise_affine"]
 
@@ -124,7 +181,36 @@ class LayerNorm(_ScaleAndShift):
 
 
 class GroupNorm(_ScaleAndShift):
-    """Normalises each of `num_groups` groups of channels."""
+    """Normalises each sample within groups of channels.
+
+    `output = (input - mean) / sqrt(var + eps) * weight + bias`, with mean and biased variance over the channels of a
+    group and all positions.
+
+    Args:
+        num_groups (int): into how many groups the channels are divided.
+        num_channels (int): how many channels there are; a multiple of `num_groups`.
+        eps (float): a number added to the variance before its root is taken, so that no denominator is zero. Default:
+            `1e-05`.
+        affine (bool): whether the module learns a factor and a bias for each channel. Default: `True`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+        bias (bool): whether there is a bias, if `affine`. Default: `True`.
+
+    Shape:
+        input: (N, C, *)
+        output: the shape of the input
+
+    Raises:
+        ValueError: `num_groups` does not divide `num_channels`.
+
+    Attributes:
+        weight, bias (Parameter or None): (C,)
+
+    Example:
+        >>> layer = flambeau.nn.GroupNorm(2, 4)
+        >>> layer(flambeau.tensor([[1.0, 3.0, 10.0, 50.0]])).round(decimals=3).tolist()
+        [[-1.0, 1.0, -1.0, 1.0]]
+    """
 
     __constants__: ClassVar[list[str]] = ["num_groups", "num_channels", "eps", "affine"]
 
@@ -165,7 +251,28 @@ class GroupNorm(_ScaleAndShift):
 
 
 class RMSNorm(_ScaleAndShift):
-    """Divides by the root mean square over the last dimensions, whose sizes are `normalized_shape`."""
+    """Divides each sample by its root mean square over the last dimensions.
+
+    `output = input / sqrt(mean(input ** 2) + eps) * weight`
+
+    Args:
+        normalized_shape (int or sequence of ints): the sizes of the last dimensions, over which to normalise.
+        eps (float, optional): a number added to the mean square; None means the smallest step of the input's dtype.
+        elementwise_affine (bool): whether the module learns a factor for each element. Default: `True`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+
+    Shape:
+        input: (*, *normalized_shape)
+        output: the shape of the input
+
+    Attributes:
+        weight (Parameter or None): of shape `normalized_shape`
+
+    Example:
+        >>> flambeau.nn.RMSNorm(2)(flambeau.tensor([[1.0, 7.0]])).tolist()
+        [[0.20000000298023224, 1.399999976158142]]
+    """
 
     __constants__: ClassVar[list[str]] = ["normalized_shape", "eps", "elementwise_affine"]
 

@@ -63,19 +63,66 @@ class _CircularPadNd(_Pad):
 
 
 class CircularPad1d(_CircularPadNd):
-    """Continues a signal from its other end."""
+    """Continues a signal beyond each end with what lies at the other.
+
+    Args:
+        padding (int or tuple of ints): how many elements to add at each side: one number for all, or (left, right).
+
+    Shape:
+        input: (N, C, L) or (C, L)
+        output: the input's shape with the padding added to the last dimension
+
+    Example:
+        >>> x = flambeau.arange(4.0).view(1, 4)
+        >>> flambeau.nn.CircularPad1d((2, 1))(x)
+        tensor([[2., 3., 0., 1., 2., 3., 0.]])
+    """
 
     _dims = 1
 
 
 class CircularPad2d(_CircularPadNd):
-    """Continues an image from its other side."""
+    """Continues an image beyond each side with what lies at the other.
+
+    Args:
+        padding (int or tuple of ints): how many elements to add at each side: one number for all, or (left, right, top,
+            bottom).
+
+    Shape:
+        input: (N, C, H, W) or (C, H, W)
+        output: the input's shape with the padding added to the last two dimensions
+
+    Example:
+        >>> x = flambeau.arange(4.0).view(1, 2, 2)
+        >>> flambeau.nn.CircularPad2d((1, 0, 1, 0))(x)
+        tensor([[[3., 2., 3.],
+                 [1., 0., 1.],
+                 [3., 2., 3.]]])
+    """
 
     _dims = 2
 
 
 class CircularPad3d(_CircularPadNd):
-    """Continues a volume from its other side."""
+    """Continues a volume beyond each side with what lies at the other.
+
+    Args:
+        padding (int or tuple of ints): how many elements to add at each side: one number for all, or (left, right, top,
+            bottom, front, back).
+
+    Shape:
+        input: (N, C, D, H, W) or (C, D, H, W)
+        output: the input's shape with the padding added to the last three dimensions
+
+    Example:
+        >>> x = flambeau.arange(8.0).view(1, 2, 2, 2)
+        >>> flambeau.nn.CircularPad3d((1, 0, 0, 0, 0, 0))(x)
+        tensor([[[[1., 0., 1.],
+                  [3., 2., 3.]],
+        <BLANKLINE>
+                 [[5., 4., 5.],
+                  [7., 6., 7.]]]])
+    """
 
     _dims = 3
 
@@ -98,19 +145,65 @@ class _ConstantPadNd(_Pad):
 
 
 class ConstantPad1d(_ConstantPadNd):
-    """Puts `value` around a signal."""
+    """Surrounds a signal with one value.
+
+    Args:
+        padding (int or tuple of ints): how many elements to add at each side: one number for all, or (left, right);
+            negative numbers cut off.
+        value (float): the value of the new elements.
+
+    Shape:
+        input: (*, L)
+        output: the input's shape with the padding added to the last dimension
+
+    Example:
+        >>> x = flambeau.ones(1, 2)
+        >>> flambeau.nn.ConstantPad1d((2, 1), 7.0)(x)
+        tensor([[7., 7., 1., 1., 7.]])
+    """
 
     _dims = 1
 
 
 class ConstantPad2d(_ConstantPadNd):
-    """Puts `value` around an image."""
+    """Surrounds an image with one value.
+
+    Args:
+        padding (int or tuple of ints): how many elements to add at each side: one number for all, or (left, right, top,
+            bottom); negative numbers cut off.
+        value (float): the value of the new elements.
+
+    Shape:
+        input: (*, H, W)
+        output: the input's shape with the padding added to the last two dimensions
+
+    Example:
+        >>> x = flambeau.ones(1, 1, 2)
+        >>> flambeau.nn.ConstantPad2d((1, 0, 1, 0), 7.0)(x)
+        tensor([[[7., 7., 7.],
+                 [7., 1., 1.]]])
+    """
 
     _dims = 2
 
 
 class ConstantPad3d(_ConstantPadNd):
-    """Puts `value` around a volume."""
+    """Surrounds a volume with one value.
+
+    Args:
+        padding (int or tuple of ints): how many elements to add at each side: one number for all, or (left, right, top,
+            bottom, front, back); negative numbers cut off.
+        value (float): the value of the new elements.
+
+    Shape:
+        input: (*, D, H, W)
+        output: the input's shape with the padding added to the last three dimensions
+
+    Example:
+        >>> x = flambeau.ones(1, 1, 1, 2)
+        >>> flambeau.nn.ConstantPad3d((1, 0, 0, 0, 0, 0), 7.0)(x)
+        tensor([[[[7., 1., 1.]]]])
+    """
 
     _dims = 3
 
@@ -120,19 +213,67 @@ class _ReflectionPadNd(_Pad):
 
 
 class ReflectionPad1d(_ReflectionPadNd):
-    """Mirrors a signal at its ends, which are not repeated."""
+    """Mirrors a signal at its ends, which are not repeated themselves.
+
+    Args:
+        padding (int or tuple of ints): how many elements to add at each side: one number for all, or (left, right);
+            less than the input's size.
+
+    Shape:
+        input: (N, C, L) or (C, L)
+        output: the input's shape with the padding added to the last dimension
+
+    Example:
+        >>> x = flambeau.arange(4.0).view(1, 4)
+        >>> flambeau.nn.ReflectionPad1d((2, 1))(x)
+        tensor([[2., 1., 0., 1., 2., 3., 2.]])
+    """
 
     _dims = 1
 
 
 class ReflectionPad2d(_ReflectionPadNd):
-    """Mirrors an image at its sides, which are not repeated."""
+    """Mirrors an image at its sides, which are not repeated themselves.
+
+    Args:
+        padding (int or tuple of ints): how many elements to add at each side: one number for all, or (left, right, top,
+            bottom); less than the input's size.
+
+    Shape:
+        input: (N, C, H, W) or (C, H, W)
+        output: the input's shape with the padding added to the last two dimensions
+
+    Example:
+        >>> x = flambeau.arange(4.0).view(1, 2, 2)
+        >>> flambeau.nn.ReflectionPad2d((1, 0, 1, 0))(x)
+        tensor([[[3., 2., 3.],
+                 [1., 0., 1.],
+                 [3., 2., 3.]]])
+    """
 
     _dims = 2
 
 
 class ReflectionPad3d(_ReflectionPadNd):
-    """Mirrors a volume at its sides, which are not repeated."""
+    """Mirrors a volume at its sides, which are not repeated themselves.
+
+    Args:
+        padding (int or tuple of ints): how many elements to add at each side: one number for all, or (left, right, top,
+            bottom, front, back); less than the input's size.
+
+    Shape:
+        input: (N, C, D, H, W) or (C, D, H, W)
+        output: the input's shape with the padding added to the last three dimensions
+
+    Example:
+        >>> x = flambeau.arange(8.0).view(1, 2, 2, 2)
+        >>> flambeau.nn.ReflectionPad3d((1, 0, 0, 0, 0, 0))(x)
+        tensor([[[[1., 0., 1.],
+                  [3., 2., 3.]],
+        <BLANKLINE>
+                 [[5., 4., 5.],
+                  [7., 6., 7.]]]])
+    """
 
     _dims = 3
 
@@ -142,19 +283,66 @@ class _ReplicationPadNd(_Pad):
 
 
 class ReplicationPad1d(_ReplicationPadNd):
-    """Repeats the ends of a signal."""
+    """Repeats the outermost elements of a signal.
+
+    Args:
+        padding (int or tuple of ints): how many elements to add at each side: one number for all, or (left, right).
+
+    Shape:
+        input: (N, C, L) or (C, L)
+        output: the input's shape with the padding added to the last dimension
+
+    Example:
+        >>> x = flambeau.arange(4.0).view(1, 4)
+        >>> flambeau.nn.ReplicationPad1d((2, 1))(x)
+        tensor([[0., 0., 0., 1., 2., 3., 3.]])
+    """
 
     _dims = 1
 
 
 class ReplicationPad2d(_ReplicationPadNd):
-    """Repeats the sides of an image."""
+    """Repeats the outermost elements of an image.
+
+    Args:
+        padding (int or tuple of ints): how many elements to add at each side: one number for all, or (left, right, top,
+            bottom).
+
+    Shape:
+        input: (N, C, H, W) or (C, H, W)
+        output: the input's shape with the padding added to the last two dimensions
+
+    Example:
+        >>> x = flambeau.arange(4.0).view(1, 2, 2)
+        >>> flambeau.nn.ReplicationPad2d((1, 0, 1, 0))(x)
+        tensor([[[0., 0., 1.],
+                 [0., 0., 1.],
+                 [2., 2., 3.]]])
+    """
 
     _dims = 2
 
 
 class ReplicationPad3d(_ReplicationPadNd):
-    """Repeats the sides of a volume."""
+    """Repeats the outermost elements of a volume.
+
+    Args:
+        padding (int or tuple of ints): how many elements to add at each side: one number for all, or (left, right, top,
+            bottom, front, back).
+
+    Shape:
+        input: (N, C, D, H, W) or (C, D, H, W)
+        output: the input's shape with the padding added to the last three dimensions
+
+    Example:
+        >>> x = flambeau.arange(8.0).view(1, 2, 2, 2)
+        >>> flambeau.nn.ReplicationPad3d((1, 0, 0, 0, 0, 0))(x)
+        tensor([[[[0., 0., 1.],
+                  [2., 2., 3.]],
+        <BLANKLINE>
+                 [[4., 4., 5.],
+                  [6., 6., 7.]]]])
+    """
 
     _dims = 3
 
@@ -168,12 +356,55 @@ class _ZeroPad(_ConstantPadNd):
 
 
 class ZeroPad1d(_ZeroPad, ConstantPad1d):
-    """Puts zeros around a signal."""
+    """Surrounds a signal with zeros.
+
+    Args:
+        padding (int or tuple of ints): how many zeros to add at each side: one number for all, or (left, right);
+            negative numbers cut off.
+
+    Shape:
+        input: (*, L)
+        output: the input's shape with the padding added to the last dimension
+
+    Example:
+        >>> x = flambeau.ones(1, 2)
+        >>> flambeau.nn.ZeroPad1d((2, 1))(x)
+        tensor([[0., 0., 1., 1., 0.]])
+    """
 
 
 class ZeroPad2d(_ZeroPad, ConstantPad2d):
-    """Puts zeros around an image."""
+    """Surrounds an image with zeros.
+
+    Args:
+        padding (int or tuple of ints): how many zeros to add at each side: one number for all, or (left, right, top,
+            bottom); negative numbers cut off.
+
+    Shape:
+        input: (*, H, W)
+        output: the input's shape with the padding added to the last two dimensions
+
+    Example:
+        >>> x = flambeau.ones(1, 1, 2)
+        >>> flambeau.nn.ZeroPad2d((1, 0, 1, 0))(x)
+        tensor([[[0., 0., 0.],
+                 [0., 1., 1.]]])
+    """
 
 
 class ZeroPad3d(_ZeroPad, ConstantPad3d):
-    """Puts zeros around a volume."""
+    """Surrounds a volume with zeros.
+
+    Args:
+        padding (int or tuple of ints): how many zeros to add at each side: one number for all, or (left, right, top,
+            bottom, front, back); negative numbers cut off.
+
+    Shape:
+        input: (*, D, H, W)
+        output: the input's shape with the padding added to the last three dimensions
+
+    Example:
+        >>> x = flambeau.ones(1, 1, 1, 2)
+        >>> flambeau.nn.ZeroPad3d((1, 0, 0, 0, 0, 0))(x)
+        tensor([[[[0., 1., 1.]]]])
+    """

@@ -12,7 +12,20 @@ __all__ = ["PixelShuffle", "PixelUnshuffle"]
 
 
 class PixelShuffle(Module):
-    """(..., C r², H, W) to (..., C, H r, W r) with r the `upscale_factor`."""
+    """Turns channels into pixels: images become larger and have fewer channels.
+
+    Args:
+        upscale_factor (int): r, by how much height and width grow.
+
+    Shape:
+        input: (*, C * r ** 2, H, W)
+        output: (*, C, H * r, W * r)
+
+    Example:
+        >>> flambeau.nn.PixelShuffle(2)(flambeau.arange(4.0).view(4, 1, 1))
+        tensor([[[0., 1.],
+                 [2., 3.]]])
+    """
 
     __constants__: ClassVar[list[str]] = ["upscale_factor"]
 
@@ -31,7 +44,19 @@ class PixelShuffle(Module):
 
 
 class PixelUnshuffle(Module):
-    """(..., C, H r, W r) to (..., C r², H, W) with r the `downscale_factor`."""
+    """Turns pixels into channels: images become smaller and have more channels.
+
+    Args:
+        downscale_factor (int): r, by how much height and width shrink.
+
+    Shape:
+        input: (*, C, H * r, W * r)
+        output: (*, C * r ** 2, H, W)
+
+    Example:
+        >>> flambeau.nn.PixelUnshuffle(2)(flambeau.ones(1, 4, 6)).shape
+        torch.Size([4, 2, 3])
+    """
 
     __constants__: ClassVar[list[str]] = ["downscale_factor"]
 

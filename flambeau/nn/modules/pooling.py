@@ -72,19 +72,95 @@ class _MaxPoolNd(Module):
 
 
 class MaxPool1d(_MaxPoolNd):
-    """Largest value of each window of a signal."""
+    """The largest element of each window of a signal.
+
+    Along a dimension of size L the output has `(L + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1`
+    elements.
+
+    Args:
+        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
+        stride (int or tuple of ints, optional): the step of the window; None means `kernel_size`.
+        padding (int or tuple of ints): how many elements of minus infinity are added on both sides; at most half of
+            `kernel_size`. Default: `0`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+        return_indices (bool): whether to return the positions of the maxima too, as `MaxUnpool` needs them. Default:
+            `False`.
+        ceil_mode (bool): whether windows that reach beyond the end count, so that output sizes are rounded up. Default:
+            `False`.
+
+    Shape:
+        input: (N, C, L) or (C, L)
+        output: (N, C, L'), without N if the input has none; with `return_indices` a pair of the maxima and their
+            positions
+
+    Example:
+        >>> x = flambeau.arange(6.0).view(1, 1, 6)
+        >>> flambeau.nn.MaxPool1d(2)(x)
+        tensor([[[1., 3., 5.]]])
+    """
 
     _function = "max_pool1d"
 
 
 class MaxPool2d(_MaxPoolNd):
-    """Largest value of each window of an image."""
+    """The largest element of each window of an image.
+
+    Along a dimension of size L the output has `(L + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1`
+    elements.
+
+    Args:
+        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
+        stride (int or tuple of ints, optional): the step of the window; None means `kernel_size`.
+        padding (int or tuple of ints): how many elements of minus infinity are added on both sides; at most half of
+            `kernel_size`. Default: `0`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+        return_indices (bool): whether to return the positions of the maxima too, as `MaxUnpool` needs them. Default:
+            `False`.
+        ceil_mode (bool): whether windows that reach beyond the end count, so that output sizes are rounded up. Default:
+            `False`.
+
+    Shape:
+        input: (N, C, H, W) or (C, H, W)
+        output: (N, C, H', W'), without N if the input has none; with `return_indices` a pair of the maxima and their
+            positions
+
+    Example:
+        >>> x = flambeau.arange(16.0).view(1, 1, 4, 4)
+        >>> flambeau.nn.MaxPool2d(2)(x)
+        tensor([[[[ 5.,  7.],
+                  [13., 15.]]]])
+    """
 
     _function = "max_pool2d"
 
 
 class MaxPool3d(_MaxPoolNd):
-    """Largest value of each window of a volume."""
+    """The largest element of each window of a volume.
+
+    Along a dimension of size L the output has `(L + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1`
+    elements.
+
+    Args:
+        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
+        stride (int or tuple of ints, optional): the step of the window; None means `kernel_size`.
+        padding (int or tuple of ints): how many elements of minus infinity are added on both sides; at most half of
+            `kernel_size`. Default: `0`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+        return_indices (bool): whether to return the positions of the maxima too, as `MaxUnpool` needs them. Default:
+            `False`.
+        ceil_mode (bool): whether windows that reach beyond the end count, so that output sizes are rounded up. Default:
+            `False`.
+
+    Shape:
+        input: (N, C, D, H, W) or (C, D, H, W)
+        output: (N, C, D', H', W'), without N if the input has none; with `return_indices` a pair of the maxima and
+            their positions
+
+    Example:
+        >>> x = flambeau.arange(8.0).view(1, 1, 2, 2, 2)
+        >>> flambeau.nn.MaxPool3d(2)(x)
+        tensor([[[[[7.]]]]])
+    """
 
     _function = "max_pool3d"
 
@@ -111,21 +187,78 @@ class _MaxUnpoolNd(Module):
 
 
 class MaxUnpool1d(_MaxUnpoolNd):
-    """Puts the maxima of `MaxPool1d` back where they came from, zeros elsewhere."""
+    """Puts the maxima of `MaxPool1d` back where they came from, and zeros elsewhere.
+
+    Calls take the maxima, their positions as `MaxPool1d(..., return_indices=True)` returns them, and optionally
+    `output_size`, which is needed where several input sizes give the same pooled size.
+
+    Args:
+        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
+        stride (int or tuple of ints, optional): the step of the pooling window; None means `kernel_size`.
+        padding (int or tuple of ints): how many elements the pooling added on both sides. Default: `0`.
+
+    Shape:
+        input: (N, C, L) or (C, L), and the positions in the same shape
+        output: the shape before pooling
+
+    Example:
+        >>> x = flambeau.arange(4.0).view(1, 1, 4)
+        >>> maxima, positions = flambeau.nn.MaxPool1d(2, return_indices=True)(x)
+        >>> flambeau.nn.MaxUnpool1d(2)(maxima, positions).flatten()
+        tensor([0., 1., 0., 3.])
+    """
 
     _dims = 1
     _function = "max_unpool1d"
 
 
 class MaxUnpool2d(_MaxUnpoolNd):
-    """Puts the maxima of `MaxPool2d` back where they came from, zeros elsewhere."""
+    """Puts the maxima of `MaxPool2d` back where they came from, and zeros elsewhere.
+
+    Calls take the maxima, their positions as `MaxPool2d(..., return_indices=True)` returns them, and optionally
+    `output_size`, which is needed where several input sizes give the same pooled size.
+
+    Args:
+        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
+        stride (int or tuple of ints, optional): the step of the pooling window; None means `kernel_size`.
+        padding (int or tuple of ints): how many elements the pooling added on both sides. Default: `0`.
+
+    Shape:
+        input: (N, C, H, W) or (C, H, W), and the positions in the same shape
+        output: the shape before pooling
+
+    Example:
+        >>> x = flambeau.arange(4.0).view(1, 1, 2, 2)
+        >>> maxima, positions = flambeau.nn.MaxPool2d(2, return_indices=True)(x)
+        >>> flambeau.nn.MaxUnpool2d(2)(maxima, positions).flatten()
+        tensor([0., 0., 0., 3.])
+    """
 
     _dims = 2
     _function = "max_unpool2d"
 
 
 class MaxUnpool3d(_MaxUnpoolNd):
-    """Puts the maxima of `MaxPool3d` back where they came from, zeros elsewhere."""
+    """Puts the maxima of `MaxPool3d` back where they came from, and zeros elsewhere.
+
+    Calls take the maxima, their positions as `MaxPool3d(..., return_indices=True)` returns them, and optionally
+    `output_size`, which is needed where several input sizes give the same pooled size.
+
+    Args:
+        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
+        stride (int or tuple of ints, optional): the step of the pooling window; None means `kernel_size`.
+        padding (int or tuple of ints): how many elements the pooling added on both sides. Default: `0`.
+
+    Shape:
+        input: (N, C, D, H, W) or (C, D, H, W), and the positions in the same shape
+        output: the shape before pooling
+
+    Example:
+        >>> x = flambeau.arange(8.0).view(1, 1, 2, 2, 2)
+        >>> maxima, positions = flambeau.nn.MaxPool3d(2, return_indices=True)(x)
+        >>> flambeau.nn.MaxUnpool3d(2)(maxima, positions).flatten()
+        tensor([0., 0., 0., 0., 0., 0., 0., 7.])
+    """
 
     _dims = 3
     _function = "max_unpool3d"
@@ -145,7 +278,27 @@ class _AvgPoolNd(Module):
 
 
 class AvgPool1d(_AvgPoolNd):
-    """Mean of each window of a signal."""
+    """The mean of each window of a signal.
+
+    Along a dimension of size L the output has `(L + 2 * padding - kernel_size) // stride + 1` elements.
+
+    Args:
+        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
+        stride (int or tuple of ints, optional): the step of the window; None means `kernel_size`.
+        padding (int or tuple of ints): how many zeros are added on both sides; at most half of `kernel_size`. Default:
+            `0`.
+        ceil_mode (bool): whether windows that reach beyond the end count, so that output sizes are rounded up. Default:
+            `False`.
+        count_include_pad (bool): whether the zeros of the padding count in the mean. Default: `True`.
+
+    Shape:
+        input: (N, C, L) or (C, L)
+        output: (N, C, L'), without N if the input has none
+
+    Example:
+        >>> flambeau.nn.AvgPool1d(2)(flambeau.tensor([[1.0, 3.0, 5.0, 9.0]]))
+        tensor([[2., 7.]])
+    """
 
     def __init__(
         self,
@@ -212,13 +365,58 @@ class _AvgPoolWithDivisor(_AvgPoolNd):
 
 
 class AvgPool2d(_AvgPoolWithDivisor):
-    """Mean of each window of an image."""
+    """The mean of each window of an image.
+
+    Along a dimension of size L the output has `(L + 2 * padding - kernel_size) // stride + 1` elements.
+
+    Args:
+        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
+        stride (int or tuple of ints, optional): the step of the window; None means `kernel_size`.
+        padding (int or tuple of ints): how many zeros are added on both sides; at most half of `kernel_size`. Default:
+            `0`.
+        ceil_mode (bool): whether windows that reach beyond the end count, so that output sizes are rounded up. Default:
+            `False`.
+        count_include_pad (bool): whether the zeros of the padding count in the mean. Default: `True`.
+        divisor_override (int, optional): what sums are divided by; None means the number of elements.
+
+    Shape:
+        input: (N, C, H, W) or (C, H, W)
+        output: (N, C, H', W'), without N if the input has none
+
+    Example:
+        >>> x = flambeau.arange(16.0).view(1, 4, 4)
+        >>> flambeau.nn.AvgPool2d(2)(x)
+        tensor([[[ 2.5000,  4.5000],
+                 [10.5000, 12.5000]]])
+    """
 
     _function = "avg_pool2d"
 
 
 class AvgPool3d(_AvgPoolWithDivisor):
-    """Mean of each window of a volume."""
+    """The mean of each window of a volume.
+
+    Along a dimension of size L the output has `(L + 2 * padding - kernel_size) // stride + 1` elements.
+
+    Args:
+        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
+        stride (int or tuple of ints, optional): the step of the window; None means `kernel_size`.
+        padding (int or tuple of ints): how many zeros are added on both sides; at most half of `kernel_size`. Default:
+            `0`.
+        ceil_mode (bool): whether windows that reach beyond the end count, so that output sizes are rounded up. Default:
+            `False`.
+        count_include_pad (bool): whether the zeros of the padding count in the mean. Default: `True`.
+        divisor_override (int, optional): what sums are divided by; None means the number of elements.
+
+    Shape:
+        input: (N, C, D, H, W) or (C, D, H, W)
+        output: (N, C, D', H', W'), without N if the input has none
+
+    Example:
+        >>> x = flambeau.arange(8.0).view(1, 2, 2, 2)
+        >>> flambeau.nn.AvgPool3d(2)(x)
+        tensor([[[[3.5000]]]])
+    """
 
     _function = "avg_pool3d"
 
@@ -273,14 +471,64 @@ class _FractionalMaxPoolNd(Module):
 
 
 class FractionalMaxPool2d(_FractionalMaxPoolNd):
-    """Largest values of windows of an image, at random places, as many as are asked for."""
+    """The largest elements of windows at random places of an image, as many as are asked for.
+
+    The places are drawn anew at each call, so that sizes can shrink by factors that are no whole numbers. Either
+    `output_size` or `output_ratio` is given.
+
+    Args:
+        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
+        output_size (int or tuple of ints, optional): the size of the output.
+        output_ratio (float or tuple of floats, optional): the size of the output as a share of the input's, between 0
+            and 1.
+        return_indices (bool): whether to return the positions of the maxima too, as `MaxUnpool` needs them. Default:
+            `False`.
+
+    Shape:
+        input: (N, C, H, W) or (C, H, W)
+        output: (N, C, H', W'), without N if the input has none; with `return_indices` a pair of the maxima and their
+            positions
+
+    Raises:
+        ValueError: neither or both of `output_size` and `output_ratio` are given, or a ratio is not between 0 and 1.
+
+    Example:
+        >>> layer = flambeau.nn.FractionalMaxPool2d(2, output_ratio=0.7)
+        >>> layer(flambeau.ones(1, 3, 10, 10)).shape
+        torch.Size([1, 3, 7, 7])
+    """
 
     _dims = 2
     _function = "fractional_max_pool2d"
 
 
 class FractionalMaxPool3d(_FractionalMaxPoolNd):
-    """Largest values of windows of a volume, at random places, as many as are asked for."""
+    """The largest elements of windows at random places of a volume, as many as are asked for.
+
+    The places are drawn anew at each call, so that sizes can shrink by factors that are no whole numbers. Either
+    `output_size` or `output_ratio` is given.
+
+    Args:
+        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
+        output_size (int or tuple of ints, optional): the size of the output.
+        output_ratio (float or tuple of floats, optional): the size of the output as a share of the input's, between 0
+            and 1.
+        return_indices (bool): whether to return the positions of the maxima too, as `MaxUnpool` needs them. Default:
+            `False`.
+
+    Shape:
+        input: (N, C, D, H, W) or (C, D, H, W)
+        output: (N, C, D', H', W'), without N if the input has none; with `return_indices` a pair of the maxima and
+            their positions
+
+    Raises:
+        ValueError: neither or both of `output_size` and `output_ratio` are given, or a ratio is not between 0 and 1.
+
+    Example:
+        >>> layer = flambeau.nn.FractionalMaxPool3d(2, output_ratio=0.7)
+        >>> layer(flambeau.ones(1, 3, 10, 10, 10)).shape
+        torch.Size([1, 3, 7, 7, 7])
+    """
 
     _dims = 3
     _function = "fractional_max_pool3d"
@@ -319,19 +567,76 @@ class _LPPoolNd(Module):
 
 
 class LPPool1d(_LPPoolNd):
-    """p-norm, without the mean, of each window of a signal."""
+    """The p-norm of each window of a signal.
+
+    `output = sum(x ** norm_type for x in window) ** (1 / norm_type)`; 1 gives the sum, infinity the maximum.
+
+    Args:
+        norm_type (float): the order of the norm, not zero.
+        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
+        stride (int or tuple of ints, optional): the step of the window; None means `kernel_size`.
+        ceil_mode (bool): whether windows that reach beyond the end count, so that output sizes are rounded up. Default:
+            `False`.
+
+    Shape:
+        input: (N, C, L) or (C, L)
+        output: (N, C, L'), without N if the input has none
+
+    Example:
+        >>> x = flambeau.tensor([[3.0, 4.0, 6.0, 8.0]])
+        >>> flambeau.nn.LPPool1d(2, kernel_size=2)(x)
+        tensor([[ 5., 10.]])
+    """
 
     _function = "lp_pool1d"
 
 
 class LPPool2d(_LPPoolNd):
-    """p-norm, without the mean, of each window of an image."""
+    """The p-norm of each window of an image.
+
+    `output = sum(x ** norm_type for x in window) ** (1 / norm_type)`; 1 gives the sum, infinity the maximum.
+
+    Args:
+        norm_type (float): the order of the norm, not zero.
+        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
+        stride (int or tuple of ints, optional): the step of the window; None means `kernel_size`.
+        ceil_mode (bool): whether windows that reach beyond the end count, so that output sizes are rounded up. Default:
+            `False`.
+
+    Shape:
+        input: (N, C, H, W) or (C, H, W)
+        output: (N, C, H', W'), without N if the input has none
+
+    Example:
+        >>> x = flambeau.ones(1, 2, 4)
+        >>> flambeau.nn.LPPool2d(2, kernel_size=2)(x)
+        tensor([[[2., 2.]]])
+    """
 
     _function = "lp_pool2d"
 
 
 class LPPool3d(_LPPoolNd):
-    """p-norm, without the mean, of each window of a volume."""
+    """The p-norm of each window of a volume.
+
+    `output = sum(x ** norm_type for x in window) ** (1 / norm_type)`; 1 gives the sum, infinity the maximum.
+
+    Args:
+        norm_type (float): the order of the norm, not zero.
+        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
+        stride (int or tuple of ints, optional): the step of the window; None means `kernel_size`.
+        ceil_mode (bool): whether windows that reach beyond the end count, so that output sizes are rounded up. Default:
+            `False`.
+
+    Shape:
+        input: (N, C, D, H, W) or (C, D, H, W)
+        output: (N, C, D', H', W'), without N if the input has none
+
+    Example:
+        >>> x = flambeau.ones(1, 2, 2, 4)
+        >>> flambeau.nn.LPPool3d(2, kernel_size=2)(x)
+        tensor([[[[2.8284, 2.8284]]]])
+    """
 
     _function = "lp_pool3d"
 
@@ -354,19 +659,69 @@ class _AdaptiveMaxPoolNd(Module):
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
-    """Largest values of `output_size` windows that cover a signal."""
+    """Largest elements of as many windows as are asked for, which together cover a signal of any size.
+
+    Args:
+        output_size (int or tuple of ints): the size of the output; an int.
+        return_indices (bool): whether to return the positions of the maxima too, as `MaxUnpool` needs them. Default:
+            `False`.
+
+    Shape:
+        input: (N, C, L) or (C, L)
+        output: (N, C, output_size), without N if the input has none; with `return_indices` a pair of the maxima and
+            their positions
+
+    Example:
+        >>> x = flambeau.arange(6.0).view(1, 6)
+        >>> flambeau.nn.AdaptiveMaxPool1d(3)(x)
+        tensor([[1., 3., 5.]])
+    """
 
     _function = "adaptive_max_pool1d"
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
-    """Largest values of `output_size` windows that cover an image."""
+    """Largest elements of as many windows as are asked for, which together cover an image of any size.
+
+    Args:
+        output_size (int or tuple of ints): the size of the output; a number for each dimension, or one for all; None
+            keeps that dimension's size.
+        return_indices (bool): whether to return the positions of the maxima too, as `MaxUnpool` needs them. Default:
+            `False`.
+
+    Shape:
+        input: (N, C, H, W) or (C, H, W)
+        output: (N, C, *output_size), without N if the input has none; with `return_indices` a pair of the maxima and
+            their positions
+
+    Example:
+        >>> x = flambeau.arange(16.0).view(1, 4, 4)
+        >>> flambeau.nn.AdaptiveMaxPool2d((1, 2))(x)
+        tensor([[[13., 15.]]])
+    """
 
     _function = "adaptive_max_pool2d"
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
-    """Largest values of `output_size` windows that cover a volume."""
+    """Largest elements of as many windows as are asked for, which together cover a volume of any size.
+
+    Args:
+        output_size (int or tuple of ints): the size of the output; a number for each dimension, or one for all; None
+            keeps that dimension's size.
+        return_indices (bool): whether to return the positions of the maxima too, as `MaxUnpool` needs them. Default:
+            `False`.
+
+    Shape:
+        input: (N, C, D, H, W) or (C, D, H, W)
+        output: (N, C, *output_size), without N if the input has none; with `return_indices` a pair of the maxima and
+            their positions
+
+    Example:
+        >>> x = flambeau.arange(8.0).view(1, 2, 2, 2)
+        >>> flambeau.nn.AdaptiveMaxPool3d(1)(x)
+        tensor([[[[7.]]]])
+    """
 
     _function = "adaptive_max_pool3d"
 
@@ -389,18 +744,59 @@ class _AdaptiveAvgPoolNd(Module):
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
-    """Means of `output_size` windows that cover a signal."""
+    """Means of as many windows as are asked for, which together cover a signal of any size.
+
+    Args:
+        output_size (int or tuple of ints): the size of the output; an int.
+
+    Shape:
+        input: (N, C, L) or (C, L)
+        output: (N, C, output_size), without N if the input has none
+
+    Example:
+        >>> x = flambeau.arange(6.0).view(1, 6)
+        >>> flambeau.nn.AdaptiveAvgPool1d(3)(x)
+        tensor([[0.5000, 2.5000, 4.5000]])
+    """
 
     _function = "adaptive_avg_pool1d"
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
-    """Means of `output_size` windows that cover an image."""
+    """Means of as many windows as are asked for, which together cover an image of any size.
+
+    Args:
+        output_size (int or tuple of ints): the size of the output; a number for each dimension, or one for all; None
+            keeps that dimension's size.
+
+    Shape:
+        input: (N, C, H, W) or (C, H, W)
+        output: (N, C, *output_size), without N if the input has none
+
+    Example:
+        >>> x = flambeau.arange(16.0).view(1, 4, 4)
+        >>> flambeau.nn.AdaptiveAvgPool2d((1, 2))(x)
+        tensor([[[6.5000, 8.5000]]])
+    """
 
     _function = "adaptive_avg_pool2d"
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
-    """Means of `output_size` windows that cover a volume."""
+    """Means of as many windows as are asked for, which together cover a volume of any size.
+
+    Args:
+        output_size (int or tuple of ints): the size of the output; a number for each dimension, or one for all; None
+            keeps that dimension's size.
+
+    Shape:
+        input: (N, C, D, H, W) or (C, D, H, W)
+        output: (N, C, *output_size), without N if the input has none
+
+    Example:
+        >>> x = flambeau.arange(8.0).view(1, 2, 2, 2)
+        >>> flambeau.nn.AdaptiveAvgPool3d(1)(x)
+        tensor([[[[3.5000]]]])
+    """
 
     _function = "adaptive_avg_pool3d"

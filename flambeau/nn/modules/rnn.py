@@ -23,10 +23,33 @@ Shape = tuple[int, int, int]
 
 
 class RNNBase(Module):
-    """What `RNN`, `LSTM` and `GRU` share: parameters of all layers and directions, initial states, packed input.
+    """What `RNN`, `LSTM` and `GRU` share: the parameters of all layers and directions, initial states, packed input.
 
     The parameters of layer k are `weight_ih_lk`, `weight_hh_lk`, `bias_ih_lk`, `bias_hh_lk`, with projections
     `weight_hr_lk`; those of the direction from end to beginning have `_reverse` after that.
+
+    Args:
+        mode (str): "RNN_TANH", "RNN_RELU", "LSTM" or "GRU".
+        input_size (int): how many features each step of the input has.
+        hidden_size (int): how many features the state has.
+        num_layers (int): how many layers there are. Default: `1`.
+        bias (bool): whether there are biases. Default: `True`.
+        batch_first (bool): whether the batch is the first dimension of sequences; otherwise it is the second. Default:
+            `False`.
+        dropout (float): the probability with which elements between layers become zero in training. Default: `0.0`.
+        bidirectional (bool): whether a second network reads from the end to the beginning. Default: `False`.
+        proj_size (int): the size to which an LSTM's states are projected; 0 leaves them as they are. Default: `0`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+
+    Raises:
+        ValueError: `mode` is unknown, a size is not positive, or `dropout` is not from 0 to 1.
+
+    Example:
+        >>> isinstance(flambeau.nn.GRU(3, 4), flambeau.nn.RNNBase)
+        True
+        >>> [name for name, _ in flambeau.nn.GRU(3, 4).named_parameters()]
+        ['weight_ih_l0', 'weight_hh_l0', 'bias_ih_l0', 'bias_hh_l0']
     """
 
     __constants__: ClassVar = [
@@ -302,14 +325,42 @@ def _refuse_projection(options: dict[str, Any]) -> None:
 
 
 class RNN(RNNBase):
-    """`h = tanh(x @ weight_ih.T + bias_ih + h @ weight_hh.T + bias_hh)` for each step, in one or more layers.
+    """A recurrent network with one nonlinearity a step, in one or more layers.
 
-    `nonlinearity` may be "relu" instead. Input and output are (length, batch, width), or (batch, length, width) with
-    `batch_first`, or (length, width); or packed sequences.
+    `h_t = tanh(x_t @ weight_ih.T + bias_ih + h_{t-1} @ weight_hh.T + bias_hh)`; each further layer reads the states of
+    the one before. Calls take `(input, h_0)`; without `h_0` the first state is zero. The input may be a
+    `PackedSequence`; then the output is one, too.
 
-    >>> output, last = flambeau.nn.RNN(10, 20, 2)(flambeau.ones(5, 3, 10))
-    >>> output.shape, last.shape
-    (torch.Size([5, 3, 20]), torch.Size([2, 3, 20]))
+    Args:
+        *args: the arguments below, by position.
+        **kwargs: the arguments below, by name.
+        input_size (int): how many features each step of the input has.
+        hidden_size (int): how many features the state has.
+        num_layers (int): how many layers there are. Default: `1`.
+        nonlinearity (str): "tanh" or "relu". Default: `"tanh"`.
+        bias (bool): whether there are the biases `bias_ih` and `bias_hh`. Default: `True`.
+        batch_first (bool): whether the batch is the first dimension of sequences. Default: `False`.
+        dropout (float): the probability with which elements between layers become zero in training. Default: `0.0`.
+        bidirectional (bool): whether a second network reads from the end to the beginning. Default: `False`.
+        device (device, optional): where the parameters lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters; None means the default dtype.
+
+    Shape:
+        input: (L, N, input_size), or (N, L, input_size) with `batch_first`, or (L, input_size)
+        h_0: (layers, N, hidden_size), with layers = num_layers, doubled if `bidirectional`
+        output: a pair: the states of the last layer at each step, (L, N, hidden_size), and h_n, the last states of all
+            layers
+
+    Raises:
+        ValueError: `nonlinearity` is unknown, a size is not positive, or `dropout` is not from 0 to 1.
+
+    Attributes:
+        weight_ih_lk, weight_hh_lk, bias_ih_lk, bias_hh_lk (Parameter): of layer k; with `_reverse` of the way back
+
+    Example:
+        >>> output, last = flambeau.nn.RNN(10, 20, 2)(flambeau.ones(5, 3, 10))
+        >>> output.shape, last.shape
+        (torch.Size([5, 3, 20]), torch.Size([2, 3, 20]))
     """
 
     nonlinearity: str
@@ -354,13 +405,39 @@ class RNN(RNNBase):
 
 
 class LSTM(RNNBase):
-    """Long short-term memory: cells that gates write, forget and show, in one or more layers.
+    """Long short-term memory: a recurrent network whose cells are written, forgotten and shown by gates.
 
-    Input and output as in `RNN`; the state is a pair, of states and cells. `proj_size` projects the states.
+    `i, f, o = sigmoid(...)` and `g = tanh(...)` are four linear functions of the input and the state; then
+    `c = f * c + i * g` and `h = o * tanh(c)`. Each further layer reads the states of the one before. Calls take
+    `(input, (h_0, c_0))`; without them both are zero. The input may be a `PackedSequence`; then the output is one, too.
 
-    >>> output, (last, cell) = flambeau.nn.LSTM(10, 20, 2)(flambeau.ones(5, 3, 10))
-    >>> output.shape, last.shape, cell.shape
-    (torch.Size([5, 3, 20]), torch.Size([2, 3, 20]), torch.Size([2, 3, 20]))
+    Args:
+        *args: the arguments below, by position.
+        **kwargs: the arguments below, by name.
+        input_size (int): how many features each step of the input has.
+        hidden_size (int): how many features the state has.
+        num_layers (int): how many layers there are. Default: `1`.
+        bias (bool): whether there are the biases `bias_ih` and `bias_hh`. Default: `True`.
+        batch_first (bool): whether the batch is the first dimension of sequences. Default: `False`.
+        dropout (float): the probability with which elements between layers become zero in training. Default: `0.0`.
+        bidirectional (bool): whether a second network reads from the end to the beginning. Default: `False`.
+        proj_size (int): the states are projected to this size; 0 leaves them as they are. Default: `0`.
+        device (device, optional): where the parameters lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters; None means the default dtype.
+
+    Shape:
+        input: (L, N, input_size), or (N, L, input_size) with `batch_first`, or (L, input_size)
+        h_0: (layers, N, hidden_size), or of size `proj_size`, with layers = num_layers, doubled if `bidirectional`
+        c_0: (layers, N, hidden_size)
+        output: a pair: the states of the last layer at each step, (L, N, hidden_size), and the pair (h_n, c_n)
+
+    Raises:
+        ValueError: a size is not positive, `dropout` is not from 0 to 1, or `proj_size` is not below `hidden_size`.
+
+    Example:
+        >>> output, (last, cell) = flambeau.nn.LSTM(10, 20, 2)(flambeau.ones(5, 3, 10))
+        >>> output.shape, last.shape, cell.shape
+        (torch.Size([5, 3, 20]), torch.Size([2, 3, 20]), torch.Size([2, 3, 20]))
     """
 
     @overload
@@ -423,11 +500,39 @@ class LSTM(RNNBase):
 
 
 class GRU(RNNBase):
-    """Gated recurrent units: states of which gates keep a part, in one or more layers. Input and output as in `RNN`.
+    """Gated recurrent units: a recurrent network whose gates keep a part of the state, in one or more layers.
 
-    >>> output, last = flambeau.nn.GRU(10, 20, bidirectional=True)(flambeau.ones(5, 3, 10))
-    >>> output.shape, last.shape
-    (torch.Size([5, 3, 40]), torch.Size([2, 3, 20]))
+    `r, z = sigmoid(...)` are linear functions of the input and the state; with
+    `n = tanh(W_in @ x + b_in + r * (W_hn @ h + b_hn))` the next state is `(1 - z) * n + z * h`. Each further layer
+    reads the states of the one before. Calls take `(input, h_0)`; without `h_0` the first state is zero. The input may
+    be a `PackedSequence`; then the output is one, too.
+
+    Args:
+        *args: the arguments below, by position.
+        **kwargs: the arguments below, by name.
+        input_size (int): how many features each step of the input has.
+        hidden_size (int): how many features the state has.
+        num_layers (int): how many layers there are. Default: `1`.
+        bias (bool): whether there are the biases `bias_ih` and `bias_hh`. Default: `True`.
+        batch_first (bool): whether the batch is the first dimension of sequences. Default: `False`.
+        dropout (float): the probability with which elements between layers become zero in training. Default: `0.0`.
+        bidirectional (bool): whether a second network reads from the end to the beginning. Default: `False`.
+        device (device, optional): where the parameters lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters; None means the default dtype.
+
+    Shape:
+        input: (L, N, input_size), or (N, L, input_size) with `batch_first`, or (L, input_size)
+        h_0: (layers, N, hidden_size), with layers = num_layers, doubled if `bidirectional`
+        output: a pair: the states of the last layer at each step, (L, N, hidden_size), and h_n, the last states of all
+            layers
+
+    Raises:
+        ValueError: a size is not positive, or `dropout` is not from 0 to 1.
+
+    Example:
+        >>> output, last = flambeau.nn.GRU(10, 20, 2)(flambeau.ones(5, 3, 10))
+        >>> output.shape, last.shape
+        (torch.Size([5, 3, 20]), torch.Size([2, 3, 20]))
     """
 
     @overload
@@ -465,7 +570,25 @@ class GRU(RNNBase):
 
 
 class RNNCellBase(Module):
-    """What the cells share: the parameters of one step."""
+    """What `RNNCell`, `LSTMCell` and `GRUCell` share: the parameters of one step.
+
+    Args:
+        input_size (int): how many features each step of the input has.
+        hidden_size (int): how many features the state has.
+        bias (bool): whether there are the biases `bias_ih` and `bias_hh`.
+        num_chunks (int): how many linear functions the step needs: 1, 4 or 3.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+
+    Attributes:
+        weight_ih (Parameter): (num_chunks * hidden_size, input_size)
+        weight_hh (Parameter): (num_chunks * hidden_size, hidden_size)
+        bias_ih, bias_hh (Parameter or None): (num_chunks * hidden_size,)
+
+    Example:
+        >>> flambeau.nn.RNNCellBase(3, 4, bias=True, num_chunks=4).weight_ih.shape
+        torch.Size([16, 3])
+    """
 
     __constants__: ClassVar = ["input_size", "hidden_size", "bias"]
     input_size: int
@@ -528,10 +651,28 @@ class RNNCellBase(Module):
 
 
 class RNNCell(RNNCellBase):
-    """One step of `RNN`: input (batch, width) or (width,), and the state before.
+    """One step of `RNN`.
 
-    >>> flambeau.nn.RNNCell(10, 20)(flambeau.ones(3, 10)).shape
-    torch.Size([3, 20])
+    `h' = tanh(input @ weight_ih.T + bias_ih + h @ weight_hh.T + bias_hh)`. Calls take `(input, h)`; without `h` the
+    state is zero.
+
+    Args:
+        input_size (int): how many features each step of the input has.
+        hidden_size (int): how many features the state has.
+        bias (bool): whether there are the biases `bias_ih` and `bias_hh`. Default: `True`.
+        nonlinearity (str): "tanh" or "relu". Default: `"tanh"`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+
+    Shape:
+        input: (N, input_size) or (input_size,)
+        output: the next state, (N, hidden_size) or (hidden_size,)
+
+    Example:
+        >>> cell = flambeau.nn.RNNCell(10, 20)
+        >>> state = cell(flambeau.ones(3, 10))
+        >>> cell(flambeau.ones(3, 10), state).shape
+        torch.Size([3, 20])
     """
 
     __constants__: ClassVar = ["input_size", "hidden_size", "bias", "nonlinearity"]
@@ -558,11 +699,26 @@ class RNNCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """One step of `LSTM`: input (batch, width) or (width,), and the pair of state and cell before.
+    """One step of `LSTM`.
 
-    >>> state, cell = flambeau.nn.LSTMCell(10, 20)(flambeau.ones(3, 10))
-    >>> state.shape, cell.shape
-    (torch.Size([3, 20]), torch.Size([3, 20]))
+    Calls take `(input, (h, c))`; without the pair both are zero.
+
+    Args:
+        input_size (int): how many features each step of the input has.
+        hidden_size (int): how many features the state has.
+        bias (bool): whether there are the biases `bias_ih` and `bias_hh`. Default: `True`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+
+    Shape:
+        input: (N, input_size) or (input_size,)
+        output: the pair of the next state and cell, each (N, hidden_size) or (hidden_size,)
+
+    Example:
+        >>> cell = flambeau.nn.LSTMCell(10, 20)
+        >>> state, memory = cell(flambeau.ones(3, 10))
+        >>> state.shape, memory.shape
+        (torch.Size([3, 20]), torch.Size([3, 20]))
     """
 
     def __init__(
@@ -581,10 +737,26 @@ class LSTMCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    """One step of `GRU`: input (batch, width) or (width,), and the state before.
+    """One step of `GRU`.
 
-    >>> flambeau.nn.GRUCell(10, 20)(flambeau.ones(3, 10)).shape
-    torch.Size([3, 20])
+    Calls take `(input, h)`; without `h` the state is zero.
+
+    Args:
+        input_size (int): how many features each step of the input has.
+        hidden_size (int): how many features the state has.
+        bias (bool): whether there are the biases `bias_ih` and `bias_hh`. Default: `True`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+
+    Shape:
+        input: (N, input_size) or (input_size,)
+        output: the next state, (N, hidden_size) or (hidden_size,)
+
+    Example:
+        >>> cell = flambeau.nn.GRUCell(10, 20)
+        >>> state = cell(flambeau.ones(3, 10))
+        >>> cell(flambeau.ones(3, 10), state).shape
+        torch.Size([3, 20])
     """
 
     def __init__(

@@ -70,7 +70,38 @@ def _check_pretrained(embeddings: Tensor) -> tuple[int, int]:
 
 
 class Embedding(_Table):
-    """A vector for each number from 0 to `num_embeddings` - 1."""
+    """A table of learned vectors, looked up by number.
+
+    `output = weight[input]`. `Embedding.from_pretrained(vectors)` makes one from given vectors.
+
+    Args:
+        num_embeddings (int): how many vectors there are.
+        embedding_dim (int): how many numbers a vector has.
+        padding_idx (int, optional): the number whose vector starts as zeros and gets no gradient.
+        max_norm (float, optional): vectors with a larger norm are scaled down to it when they are looked up.
+        norm_type (float): the order of that norm. Default: `2.0`.
+        scale_grad_by_freq (bool): whether a vector's gradient is divided by how often it was looked up in the batch.
+            Default: `False`.
+        sparse (bool): whether the gradient of the table is a sparse tensor. Default: `False`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+
+    Shape:
+        input: integers from 0 to num_embeddings - 1, any shape
+        output: (*, embedding_dim)
+
+    Attributes:
+        weight (Parameter): (num_embeddings, embedding_dim), drawn from a standard normal distribution
+
+    Example:
+        >>> layer = flambeau.nn.Embedding.from_pretrained(flambeau.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        >>> layer(flambeau.tensor([1, 0, 1]))
+        tensor([[3., 4.],
+                [1., 2.],
+                [3., 4.]])
+        >>> flambeau.nn.Embedding(10, 3)(flambeau.tensor([[1, 2], [4, 5]])).shape
+        torch.Size([2, 2, 3])
+    """
 
     __constants__: ClassVar[list[str]] = [
         "num_embeddings",
@@ -151,7 +182,36 @@ class Embedding(_Table):
 
 
 class EmbeddingBag(_Table):
-    """The sum, mean or maximum of the vectors of each bag of numbers."""
+    """The sum, mean or maximum of the vectors of each bag of numbers, without the single vectors in between.
+
+    Calls take `(input, offsets=None, per_sample_weights=None)`.
+
+    Args:
+        num_embeddings (int): how many vectors there are.
+        embedding_dim (int): how many numbers a vector has.
+        max_norm (float, optional): vectors with a larger norm are scaled down to it when they are looked up.
+        norm_type (float): the order of that norm. Default: `2.0`.
+        scale_grad_by_freq (bool): whether a vector's gradient is divided by how often it was looked up in the batch.
+            Default: `False`.
+        mode (str): what a bag gives: "sum", "mean" or "max". Default: `"mean"`.
+        sparse (bool): whether the gradient of the table is a sparse tensor. Default: `False`.
+        include_last_offset (bool): whether the last offset is the end of the last bag. Default: `False`.
+        padding_idx (int, optional): a number that counts in no bag and gets no gradient.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+
+    Shape:
+        input: integers, (B, n) for B bags of n numbers, or (N,) with `offsets`
+        offsets: (B,), where each bag begins
+        per_sample_weights: floats in the shape of the input, factors of the vectors; with `mode="sum"` only
+        output: (B, embedding_dim)
+
+    Example:
+        >>> layer = flambeau.nn.EmbeddingBag.from_pretrained(flambeau.tensor([[1.0, 2.0], [3.0, 4.0]]), mode="sum")
+        >>> layer(flambeau.tensor([0, 1, 1]), flambeau.tensor([0, 2]))
+        tensor([[4., 6.],
+                [3., 4.]])
+    """
 
     __constants__: ClassVar[list[str]] = [
         "num_embeddings",

@@ -74,11 +74,38 @@ def _function_of(activation: Activation) -> Callable[[Tensor], Tensor]:
 class Transformer(Module):
     """An encoder that reads `src`, and a decoder that reads `tgt` and what the encoder made of `src`.
 
-    Both are (length, batch, d_model), or (batch, length, d_model) with `batch_first`, or (length, d_model).
+    Calls take `(src, tgt)` and, by name, masks: `src_mask`, `tgt_mask`, `memory_mask`, `src_key_padding_mask`,
+    `tgt_key_padding_mask`, `memory_key_padding_mask`, `src_is_causal`, `tgt_is_causal` and `memory_is_causal`. True in
+    a Boolean mask forbids attention.
 
-    >>> model = flambeau.nn.Transformer(16, 2, 1, 1, 32, batch_first=True)
-    >>> model(flambeau.ones(3, 5, 16), flambeau.ones(3, 4, 16)).shape
-    torch.Size([3, 4, 16])
+    Args:
+        d_model (int): how many features each position has. Default: `512`.
+        nhead (int): how many heads the attention has; it divides `d_model`. Default: `8`.
+        num_encoder_layers (int): how many layers the encoder has. Default: `6`.
+        num_decoder_layers (int): how many layers the decoder has. Default: `6`.
+        dim_feedforward (int): the width between the two linear layers of each layer. Default: `2048`.
+        dropout (float): the probability with which an element becomes zero in training. Default: `0.1`.
+        activation (str or callable): the nonlinearity between the linear layers: "relu", "gelu" or a function. Default:
+            `relu`.
+        custom_encoder (Module, optional): an encoder in place of the built-in one.
+        custom_decoder (Module, optional): a decoder in place of the built-in one.
+        layer_norm_eps (float): a number added to the variances in the norms. Default: `1e-05`.
+        batch_first (bool): whether the batch is the first dimension of sequences; otherwise it is the second. Default:
+            `False`.
+        norm_first (bool): whether norms come before attention and linear layers, not after. Default: `False`.
+        bias (bool): whether linear layers and norms have biases. Default: `True`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+
+    Shape:
+        src: (S, N, d_model), or (N, S, d_model) with `batch_first`, or (S, d_model)
+        tgt: (T, N, d_model), or with the batch first, or without it
+        output: the shape of `tgt`
+
+    Example:
+        >>> model = flambeau.nn.Transformer(16, 2, 1, 1, 32, batch_first=True)
+        >>> model(flambeau.ones(3, 5, 16), flambeau.ones(3, 4, 16)).shape
+        torch.Size([3, 4, 16])
     """
 
     def __init__(
@@ -190,10 +217,26 @@ def _without_padding(layer: Any) -> str:
 
 
 class TransformerEncoder(Module):
-    """`num_layers` copies of `encoder_layer`, one after the other, and `norm` at the end.
+    """Copies of an encoder layer, one after the other, and a norm at the end.
 
-    `enable_nested_tensor`: in evaluation, without gradients, the outputs at padded places are zeros (before `norm`).
-    `mask_check`: only where all padding is at the end.
+    Calls take `src` and, by name, `mask`, `src_key_padding_mask` and `is_causal`.
+
+    Args:
+        encoder_layer (Module): the layer that is copied, such as a `TransformerEncoderLayer`.
+        num_layers (int): how many copies there are.
+        norm (Module, optional): what comes last.
+        enable_nested_tensor (bool): whether padded positions become zeros before the norm, in evaluation without
+            gradients. Default: `True`.
+        mask_check (bool): whether that happens only for padding at the ends of sequences. Default: `True`.
+
+    Shape:
+        src: as the layer's
+        output: the shape of `src`
+
+    Example:
+        >>> layer = flambeau.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
+        >>> flambeau.nn.TransformerEncoder(layer, num_layers=2)(flambeau.ones(3, 5, 16)).shape
+        torch.Size([3, 5, 16])
     """
 
     __constants__: ClassVar = ["norm"]
@@ -257,11 +300,33 @@ class TransformerEncoder(Module):
 class TransformerEncoderLayer(Module):
     """Self-attention and a network of two linear layers, each with dropout, a residual connection and a norm.
 
-    `norm_first`: the norm comes before the attention and the network, not after.
+    `x = norm1(src + attention(src))`, then `norm2(x + linear2(activation(linear1(x))))`; with `norm_first` the norms
+    come before the attention and the network. Calls take `src` and, by name, `src_mask`, `src_key_padding_mask` and
+    `is_causal`.
 
-    >>> layer = flambeau.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
-    >>> layer(flambeau.ones(3, 5, 16)).shape
-    torch.Size([3, 5, 16])
+    Args:
+        d_model (int): how many features each position has.
+        nhead (int): how many heads the attention has; it divides `d_model`.
+        dim_feedforward (int): the width between the two linear layers. Default: `2048`.
+        dropout (float): the probability with which an element becomes zero in training. Default: `0.1`.
+        activation (str or callable): the nonlinearity between the linear layers: "relu", "gelu" or a function. Default:
+            `relu`.
+        layer_norm_eps (float): a number added to the variances in the norms. Default: `1e-05`.
+        batch_first (bool): whether the batch is the first dimension of sequences; otherwise it is the second. Default:
+            `False`.
+        norm_first (bool): whether norms come before attention and linear layers, not after. Default: `False`.
+        bias (bool): whether linear layers and norms have biases. Default: `True`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+
+    Shape:
+        src: (S, N, d_model), or (N, S, d_model) with `batch_first`, or (S, d_model)
+        output: the shape of `src`
+
+    Example:
+        >>> layer = flambeau.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
+        >>> layer(flambeau.ones(3, 5, 16)).shape
+        torch.Size([3, 5, 16])
     """
 
     __constants__: ClassVar = ["norm_first"]
@@ -344,7 +409,26 @@ class TransformerEncoderLayer(Module):
 
 
 class TransformerDecoder(Module):
-    """`num_layers` copies of `decoder_layer`, one after the other, and `norm` at the end."""
+    """Copies of a decoder layer, one after the other, and a norm at the end.
+
+    Calls take `(tgt, memory)` and, by name, `tgt_mask`, `memory_mask`, `tgt_key_padding_mask`,
+    `memory_key_padding_mask`, `tgt_is_causal` and `memory_is_causal`.
+
+    Args:
+        decoder_layer (Module): the layer that is copied, such as a `TransformerDecoderLayer`.
+        num_layers (int): how many copies there are.
+        norm (Module, optional): what comes last.
+
+    Shape:
+        tgt, memory: as the layer's
+        output: the shape of `tgt`
+
+    Example:
+        >>> layer = flambeau.nn.TransformerDecoderLayer(16, 2, 32, batch_first=True)
+        >>> decoder = flambeau.nn.TransformerDecoder(layer, num_layers=2)
+        >>> decoder(flambeau.ones(3, 4, 16), flambeau.ones(3, 5, 16)).shape
+        torch.Size([3, 4, 16])
+    """
 
     __constants__: ClassVar = ["norm"]
 
@@ -385,11 +469,36 @@ class TransformerDecoder(Module):
 
 
 class TransformerDecoderLayer(Module):
-    """As `TransformerEncoderLayer`, with attention to the encoder's output between its two parts.
+    """Self-attention, attention to the encoder's output, and a network of two linear layers.
 
-    >>> layer = flambeau.nn.TransformerDecoderLayer(16, 2, 32)
-    >>> layer(flambeau.ones(4, 3, 16), flambeau.ones(5, 3, 16)).shape
-    torch.Size([4, 3, 16])
+    Each part has dropout, a residual connection and a norm. Calls take `(tgt, memory)`, where `memory` is the encoder's
+    output, and, by name, `tgt_mask`, `memory_mask`, `tgt_key_padding_mask`, `memory_key_padding_mask`, `tgt_is_causal`
+    and `memory_is_causal`.
+
+    Args:
+        d_model (int): how many features each position has.
+        nhead (int): how many heads the attention has; it divides `d_model`.
+        dim_feedforward (int): the width between the two linear layers. Default: `2048`.
+        dropout (float): the probability with which an element becomes zero in training. Default: `0.1`.
+        activation (str or callable): the nonlinearity between the linear layers: "relu", "gelu" or a function. Default:
+            `relu`.
+        layer_norm_eps (float): a number added to the variances in the norms. Default: `1e-05`.
+        batch_first (bool): whether the batch is the first dimension of sequences; otherwise it is the second. Default:
+            `False`.
+        norm_first (bool): whether norms come before attention and linear layers, not after. Default: `False`.
+        bias (bool): whether linear layers and norms have biases. Default: `True`.
+        device (device, optional): where the parameters and buffers lie; None means the default device.
+        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
+
+    Shape:
+        tgt: (T, N, d_model), or (N, T, d_model) with `batch_first`, or (T, d_model)
+        memory: (S, N, d_model), or with the batch first, or without it
+        output: the shape of `tgt`
+
+    Example:
+        >>> layer = flambeau.nn.TransformerDecoderLayer(16, 2, 32, batch_first=True)
+        >>> layer(flambeau.ones(3, 4, 16), flambeau.ones(3, 5, 16)).shape
+        torch.Size([3, 4, 16])
     """
 
     __constants__: ClassVar = ["norm_first"]

@@ -12,7 +12,29 @@ __all__ = ["Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"]
 
 
 class Upsample(Module):
-    """Resizes to `size`, or by `scale_factor`, interpolating by `mode`."""
+    """Resizes signals, images or volumes by interpolation.
+
+    Either `size` or `scale_factor` is given.
+
+    Args:
+        size (int or tuple of ints, optional): the sizes of the result.
+        scale_factor (float or tuple of floats, optional): by how much the sizes grow.
+        mode (str): "nearest", "linear" (signals), "bilinear" or "bicubic" (images), or "trilinear" (volumes). Default:
+            `"nearest"`.
+        align_corners (bool, optional): whether corner elements keep their place, for modes that interpolate; None means
+            False.
+        recompute_scale_factor (bool, optional): whether the factor is computed anew from the rounded sizes.
+
+    Shape:
+        input: (N, C, L), (N, C, H, W) or (N, C, D, H, W)
+        output: N, C and the new sizes
+
+    Example:
+        >>> flambeau.nn.Upsample(scale_factor=2)(flambeau.tensor([[[1.0, 2.0]]]))
+        tensor([[[1., 1., 2., 2.]]])
+        >>> flambeau.nn.Upsample(size=3, mode="linear", align_corners=True)(flambeau.tensor([[[1.0, 2.0]]]))
+        tensor([[[1.0000, 1.5000, 2.0000]]])
+    """
 
     __constants__: ClassVar[list[str]] = [
         "size",
@@ -65,7 +87,23 @@ class Upsample(Module):
 
 
 class UpsamplingNearest2d(Upsample):
-    """Resizes images by repeating pixels."""
+    """Resizes images by repeating pixels.
+
+    It is `Upsample(mode="nearest")`. Either `size` or `scale_factor` is given.
+
+    Args:
+        size (int or tuple of ints, optional): the sizes of the result.
+        scale_factor (float or tuple of floats, optional): by how much the sizes grow.
+
+    Shape:
+        input: (N, C, H, W)
+        output: (N, C, H', W')
+
+    Example:
+        >>> flambeau.nn.UpsamplingNearest2d(scale_factor=2)(flambeau.tensor([[[[1.0, 2.0]]]]))
+        tensor([[[[1., 1., 2., 2.],
+                  [1., 1., 2., 2.]]]])
+    """
 
     def __init__(
         self, size: int | tuple[int, int] | None = None, scale_factor: float | tuple[float, float] | None = None
@@ -74,7 +112,22 @@ class UpsamplingNearest2d(Upsample):
 
 
 class UpsamplingBilinear2d(Upsample):
-    """Resizes images linearly in both directions, corners kept in place."""
+    """Resizes images linearly in both directions, with corners kept in place.
+
+    It is `Upsample(mode="bilinear", align_corners=True)`. Either `size` or `scale_factor` is given.
+
+    Args:
+        size (int or tuple of ints, optional): the sizes of the result.
+        scale_factor (float or tuple of floats, optional): by how much the sizes grow.
+
+    Shape:
+        input: (N, C, H, W)
+        output: (N, C, H', W')
+
+    Example:
+        >>> flambeau.nn.UpsamplingBilinear2d(size=(1, 3))(flambeau.tensor([[[[1.0, 2.0]]]]))
+        tensor([[[[1.0000, 1.5000, 2.0000]]]])
+    """
 
     def __init__(
         self, size: int | tuple[int, int] | None = None, scale_factor: float | tuple[float, float] | None = None

@@ -20,12 +20,26 @@ T = TypeVar("T", bound=Module)
 
 
 class DataParallel(Module, Generic[T]):
-    """Runs `module` on several devices at once: the batch is cut along `dim`, the results are joined again.
+    """Runs a module on several devices at once: each computes a part of the batch, and the results are joined.
 
-    In each forward pass the module, which must be on the first of `device_ids`, is copied to the others; gradients
-    are summed into it. All devices are taken unless `device_ids` says which, and results go to `output_device`, the
-    first one unless given. On a machine with only a CPU the module is just called. What a replica keeps on itself
-    during a pass is lost with it, except in the buffers of the first one, which are the module's own.
+    In each forward pass the module, which must be on the first of `device_ids`, is copied to the others; gradients are
+    summed into it. On a machine with only a CPU the module is just called. What a replica keeps on itself during a pass
+    is lost with it, except in the buffers of the first one, which are the module's own.
+
+    Args:
+        module (Module): the module to run.
+        device_ids (sequence of devices, optional): the devices to use; None means all.
+        output_device (device, optional): where results go; None means the first of `device_ids`.
+        dim (int): the dimension of the batch. Default: `0`.
+
+    Shape:
+        input: what the module takes
+        output: what the module returns for the whole batch
+
+    Example:
+        >>> model = flambeau.nn.DataParallel(flambeau.nn.Linear(2, 3))
+        >>> model.module
+        Linear(in_features=2, out_features=3, bias=True)
     """
 
     device_ids: list[int]

@@ -619,7 +619,7 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
                 else:
                     _write(entry, array, array, operand)
             except ValueError:
-                raise _inplace_shape_error(op, target, other) from None
+                raise _inplace_error(op, target, other) from None
             note_change(target._counter)
             return target
     if target._requires_grad or target._view is not None or target._counter is None:
@@ -651,12 +651,18 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
     try:
         _write(entry, array, *operands)
     except ValueError:
-        raise _inplace_shape_error(op, target, other) from None
+        raise _inplace_error(op, target, other) from None
     end_change(target, node)
     return target
 
 
-def _inplace_shape_error(op: Elementwise, target: Tensor, other: Tensor) -> Exception:
+def _inplace_error(op: Elementwise, target: Tensor, other: Tensor) -> Exception:
+    """What NumPy's ValueError means, which is all that the quick way to write in place hears."""
+    if not target._array.flags.writeable:
+        return ValueError(
+            f"{op.title}_(): the tensor is read-only: it lies over memory that may not be written, such as bytes or a "
+            "read-only NumPy array. clone() gives one with memory of its own"
+        )
     try:
         shape = joint_shape(target._array.shape, other._array.shape)
     except ValueError:

@@ -134,6 +134,9 @@ def test_better_than_pytorch() -> None:
     tensor = flambeau.from_dlpack(array)
     with pytest.raises((RuntimeError, ValueError), match="read-only"):  # PyTorch writes to it
         tensor[0] = 1
+    for change in (lambda: tensor.add_(1), lambda: tensor.mul_(tensor.clone()), lambda: tensor.exp_()):
+        with pytest.raises(ValueError, match="read-only"):
+            change()
     assert array[0] == 0
     with pytest.raises(BufferError, match=r"\(2, 0\)"):
         flambeau.ones(1).__dlpack__(dl_device=(2, 0))

@@ -1,0 +1,1 @@
+"""A lesson; see `flambeau/_learn/__init__.py`."""

@@ -25,7 +25,7 @@ from .size import SIZES, Size, contiguous_strides
 from .slots import SLOTS
 from .storage import UntypedStorage, address_of, offset_of, storage_of
 from .text.errors import INFERENCE_VERSION
-from .version import Counter
+from .version import Counter, DataCounter, hand_out, share_memory
 
 Parts = tuple[Any, Kind, Any]
 
@@ -204,6 +204,7 @@ class Tensor(TensorMethods):
         if self._array.size == 0 or self._kind.dataless:
             return 0
         beside_the_ops()
+        hand_out(self._counter)
         return address_of(self._array)
 
     def storage_offset(self) -> int:
@@ -215,6 +216,7 @@ class Tensor(TensorMethods):
     def untyped_storage(self) -> UntypedStorage:
         """The memory under this tensor and its views."""
         beside_the_ops()
+        hand_out(self._counter)
         return storage_of(self._array, self._kind.device)
 
     @property
@@ -360,7 +362,8 @@ class Tensor(TensorMethods):
     @property
     def data(self) -> Tensor:
         """The same memory outside the graph, with a version counter of its own."""
-        plain = Tensor._from_parts((self._array, self._kind, None if self._counter is None else [0, None]))
+        counter = None if self._counter is None else DataCounter(self._counter)
+        plain = Tensor._from_parts((self._array, self._kind, counter))
         if type(self) in PLAIN_TYPES:
             return plain
         from .subclasses import overriding, retype
@@ -383,6 +386,7 @@ class Tensor(TensorMethods):
             )
         self._array = value._array
         self._kind = value._kind
+        share_memory(self._counter, value._counter)
 
     @property
     def grad(self) -> Tensor | None:

@@ -15,7 +15,7 @@ from ._program import Call, Value, values_in
 from ._watch import Uncompilable
 
 if TYPE_CHECKING:
-    from ._compiled import Recording
+    from ._write import Recording
 
 
 class Answer:

@@ -28,11 +28,12 @@ from .._core.slots import SLOTS
 from .._core.tensor import Tensor
 from .._dispatch.op import Op
 from ._archive import pack
-from ._compiled import Compiled, Recording
+from ._compiled import Compiled
 from ._emit import Source
 from ._errors import Unsupported
 from ._program import Call, Item, Value
 from ._reads import Written
+from ._write import Recording
 from .passes.dead import without_dead
 from .plan.segment import Segment
 

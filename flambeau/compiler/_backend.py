@@ -10,13 +10,14 @@ from typing import Any
 
 from .._core.slots import SLOTS
 from .._core.tensor import Tensor
-from ._compiled import Compiled, Recording, write_checks
+from ._compiled import Compiled
 from ._emit import Source
 from ._entry import run_inside
 from ._program import Call
 from ._pure import is_pure
 from ._split import Definition
 from ._watch import Uncompilable
+from ._write import Recording, write_checks
 
 Backend = Callable[..., Callable[..., Any]]
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from .._core.process.caller import describe_place
 from ._attempt import Attempt
-from ._compiled import Compiled, Recording, Refused, places_of, write, write_checks
+from ._compiled import Compiled, Refused
 from ._difference import Difference, same
 from ._emit import Source
 from ._errors import WrongProgram
@@ -24,6 +24,7 @@ from ._reads import differs
 from ._split import Definition
 from ._stages import Stage, stages_of
 from ._witness import Array, Witness, copies, drawing_again, outcome_of
+from ._write import Recording, places_of, write, write_checks
 from .plan.segment import Segment
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import flambeau as torch
 from flambeau._backends.tiers import FAMILIES, generated, library
-from flambeau.compiler import _compiled
+from flambeau.compiler import _write
 from flambeau.compiler._compiled import Compiled
 from flambeau.compiler._program import Call
 
@@ -26,14 +26,14 @@ def bits(tree: Any) -> Any:
 def ops_of(function: Function, monkeypatch: pytest.MonkeyPatch, *args: Any) -> list[str]:
     """The ops of the program of a function, which gives what the function gives, call after call."""
     found: list[list[str]] = []
-    improved = _compiled.improved
+    improved = _write.improved
 
     def seen(*items: Any) -> Any:
         kept = improved(*items)
         found.append([each.op.name for each in kept if isinstance(each, Call)])
         return kept
 
-    monkeypatch.setattr(_compiled, "improved", seen)
+    monkeypatch.setattr(_write, "improved", seen)
     made = Compiled(function)
     for _ in range(5):
         assert bits(made(*args)) == bits(function(*args))

@@ -20,6 +20,7 @@ from ..._core.process.caller import warn_of_complex_half
 from ..._core.process.defaults import device_for, fake_place
 from ..._core.storage import fix_size, owner_of
 from ..._core.tensor import DIRECT_TYPES, Tensor
+from ..._core.version import hand_out
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.public.overrides import run_override
 from ..._dispatch.public.protocol import explain, is_overriding
@@ -244,6 +245,7 @@ def numpy(input: Tensor, *, force: bool = False) -> Any:
         )
     array = source._array
     fix_size(owner_of(array))
+    hand_out(source._counter)
     return array.view()
 
 

@@ -20,6 +20,7 @@ from ..._core.kind import kind_of
 from ..._core.process.defaults import device_for
 from ..._core.storage import fix_size, owner_of
 from ..._core.tensor import Tensor
+from ..._core.version import hand_out
 from ..._dispatch.public.registry import export, export_method
 from ..create.constants import made
 
@@ -123,6 +124,7 @@ def _packed(tensor: Tensor, max_version: tuple[int, int] | None, copy: bool | No
     if of_device is not None and copy:
         tensor = tensor.clone()
     array = tensor._array
+    hand_out(tensor._counter)
     own = _OWN_CODES.get(tensor.dtype.name)
     if own is not None:
         array = array.view(f"u{array.itemsize}")

@@ -17,6 +17,7 @@ from ..._core.slots import SLOTS
 from ..._core.storage import UntypedStorage, needed_bytes, owner_of, storage_of, window
 from ..._core.tensor import Tensor, new_counter
 from ..._core.typed_storage import TypedStorage
+from ..._core.version import share_memory
 from ..._dispatch.changes.history import end_change
 from ..._dispatch.changes.inplace import check_writable
 from ..._dispatch.public.registry import export_method, public
@@ -72,6 +73,7 @@ def set_(input: Tensor, source: Any = None, storage_offset: int = 0, size: Any =
             )
         if size is None:
             input._array = source._array
+            share_memory(input._counter, source._counter)
             end_change(input)
             return input
         source = storage_of(source._array, source._kind.device)

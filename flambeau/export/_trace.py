@@ -138,8 +138,9 @@ class _Export:
         self.first_input = inputs[0] if inputs else None
         for each in sorted(dims, key=lambda each: each.size[1:] != (1, 0)):  # plain ones first
             lowering.axes.setdefault(each.name, AxisPlace(inputs[each.leaf], each.dim, *each.size[1:]))
-        lowering.lower()
-        return lowering, samples.runs[0].outputs
+        outputs = samples.runs[0].outputs
+        lowering.lower([each for each in tree_flatten(outputs)[0] if isinstance(each, Tensor)])
+        return lowering, outputs
 
     # ----- inputs of the graph ----------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from typing import Any
 from .._core.device import contiguous_format, device
 from .._core.process.defaults import get_default_device
 from .._core.tensor import Tensor
-from .._dispatch.public.operator_forms import OperatorForm, forms_of_functional, forms_of_torch
+from .._dispatch.public.operator_forms import OperatorForm, forms_of_functional, forms_of_linalg, forms_of_torch
 from .._dispatch.public.overloads import overload_named
 from .._dispatch.public.overrides import FunctionMode
 from .._dispatch.public.registry import function_named
@@ -80,6 +80,46 @@ def _contiguous(input: Tensor, memory_format: Any = contiguous_format) -> Operat
     return _aten("contiguous", "default", input, **options)
 
 
+def _histogram(
+    input: Tensor, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False, out: Any = None
+) -> OperatorCall | None:
+    if out is not None:
+        return None
+    options = {"range": range, "weight": weight, "density": density or None}
+    named = {name: value for name, value in options.items() if value is not None}
+    return _aten("histogram", "bins_tensor" if isinstance(bins, Tensor) else "bin_ct", input, bins, **named)
+
+
+def _kinds(*values: Any, number: str) -> str:
+    """The overload for tensors in some places: `Tensor_Scalar`."""
+    return "_".join(["Tensor" if isinstance(each, Tensor) else number for each in values])
+
+
+def _normal(mean: Any, std: Any = 1.0, size: Any = None, *, out: Any = None, **options: Any) -> OperatorCall | None:
+    if size is not None or out is not None:
+        return None
+    spread = (std,) if isinstance(std, Tensor) or std != 1 else ()
+    return _aten("normal", _kinds(mean, std, number="float"), mean, *spread)
+
+
+def _spaced(name: str) -> Callable[..., OperatorCall | None]:
+    def call(start: Any, end: Any, steps: int, *base: Any, **options: Any) -> OperatorCall | None:
+        given = {name: value for name, value in options.items() if value is not None and value is not False}
+        if not given.keys() <= {"dtype", "device"}:
+            return None
+        given["device"] = device(given.get("device") or get_default_device())
+        overload = _kinds(start, end, number="Scalar").replace("Scalar_Scalar", "default")
+        return _aten(name, overload, start, end, steps, *base, **given)
+
+    return call
+
+
+def _tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> OperatorCall | None:
+    if not isinstance(indices_or_sections, Tensor):
+        return None
+    return _aten("tensor_split", "tensor_indices_or_sections", input, indices_or_sections, *([dim] if dim else []))
+
+
 def _spread(name: str) -> Callable[..., OperatorCall | None]:
     def call(
         input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None,
@@ -139,13 +179,17 @@ def _forms() -> dict[Any, Callable[..., OperatorCall | None]]:
         function_named("", "arange"): _arange,
         function_named("", "reshape"): _reshape,
         function_named("", "einsum"): _einsum,
+        function_named("", "histogram"): _histogram,
+        function_named("", "normal"): _normal,
+        function_named("", "tensor_split"): _tensor_split,
         function_named("", "where"): _where,
         function_named("nn.functional", "interpolate"): _interpolate,
         Tensor.contiguous: _contiguous,
         **{function_named("", name): _spread(name) for name in ("std", "var")},
+        **{function_named("", name): _spaced(name) for name in ("linspace", "logspace")},
         **{function_named("", name): _recurrent(name) for name in _RECURRENT},
     }
-    for form in (*forms_of_functional().values(), *forms_of_torch().values()):
+    for form in (*forms_of_functional().values(), *forms_of_torch().values(), *forms_of_linalg().values()):
         forms[form.function] = _Whole(form)
     return forms
 

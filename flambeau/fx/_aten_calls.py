@@ -63,7 +63,7 @@ def _attention(query: Any, key: Any, value: Any, p: float, causal: bool, mask: A
 
 def _filled(name: str, overload: str = "default") -> Callable[..., OperatorCall]:
     def call(self: Any, generator: Generator | None, *numbers: Any) -> OperatorCall:
-        return _aten(name, self, *numbers, overload=overload)  # a graph draws from the generator of all
+        return _aten(name, self, *numbers, overload=overload)
 
     return call
 
@@ -99,10 +99,15 @@ _FORMS: dict[str, Callable[..., OperatorCall]] = {
 
 
 def as_operator(op: Op | WholeCall, args: Sequence[Any]) -> OperatorCall:
-    """The operator that an op is, with its arguments; one of this package's own where PyTorch has none."""
+    """The operator that an op is, with its arguments; one of this package's own where PyTorch has none.
+
+    A graph draws random numbers from the generator of all.
+    """
     if isinstance(op, WholeCall):
         return op.operator_call(args)
     form = _FORMS.get(op.name)
     if form is not None:
         return form(*args)
-    return OperatorCall(*operator_call(op, args))
+    func, positional, kwargs = operator_call(op, args)
+    drawn = {name: value for name, value in kwargs.items() if not isinstance(value, Generator)}
+    return OperatorCall(func, positional, drawn)

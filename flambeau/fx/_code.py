@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import inspect
+import keyword
 import os
 import pprint
 import re
@@ -62,7 +63,8 @@ class Style(NamedTuple):
 def attribute_text(base: str, target: str) -> str:
     """`base` with the attributes that `target` names one after the other."""
     for each in target.split("."):
-        base = f"{base}.{each}" if each.isidentifier() else f'getattr({base}, "{each}")'
+        plain = each.isidentifier() and not keyword.iskeyword(each)
+        base = f"{base}.{each}" if plain else f'getattr({base}, "{each}")'
     return base
 
 
@@ -95,7 +97,8 @@ class _Writer:
     def add_global(self, hint: str, obj: Any) -> str:
         """The name by which the code reaches an object outside of the graph."""
         if is_from_torch(obj) and obj is not device:
-            return qualified_name(obj)
+            base, _, path = qualified_name(obj).partition(".")
+            return attribute_text(base, path) if path else base
         name = self.namespace.create_name(hint, obj)
         assert self.globals.setdefault(name, obj) is obj or self.globals[name] == obj, f"{name} is two things"
         return name

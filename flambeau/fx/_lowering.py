@@ -7,7 +7,7 @@ become arithmetic on the sizes of inputs.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,6 +63,8 @@ class Lowering:
         """Whether integers by equal steps are a range, where a trace cannot tell how they were made."""
         self._sizes: dict[Any, Node] = {}
         self._tainted: set[int] = set()
+        self._numbers: dict[int, int] = {}
+        """The numbers of tensors, by their identities, as the call being lowered knows them."""
         self._used = {each.number for call in traces[0].calls for each in _refs(call.args)}
         self._fakes = FakeTensorMode()
 
@@ -77,8 +79,9 @@ class Lowering:
         if depends:
             self._tainted.add(number)
 
-    def lower(self) -> None:
-        """Make nodes of all calls."""
+    def lower(self, outputs: Iterable[Tensor]) -> None:
+        """Make nodes of all calls, and of what the program returns."""
+        self._used.update(map(self.traces[0].number_of, outputs))
         lengths = {len(trace.calls) for trace in self.traces}
         if len(lengths) > 1:
             raise RuntimeError("the program does different things at different sizes of its dynamic dimensions")
@@ -122,8 +125,7 @@ class Lowering:
             return
         near = [size for number in refs for size in self._shape(number)]
         args = [self._merged([call.args[i], *(o.args[i] for o in others)], near) for i in range(len(call.args))]
-        known = self.traces[0].tensors
-        tensors = _replaced(tuple(args), lambda ref: known[ref.number])
+        tensors = _replaced(tuple(args), self._tensor)
         func, positional, kwargs, only_first = as_operator(call.op, tensors)
         if only_first and any(each.number in self._used for each in _refs(call.results[1:])):
             # The operator keeps to itself what a later op wants: the statistics of a batch.
@@ -158,11 +160,14 @@ class Lowering:
             raise RuntimeError(f"data from Python has another shape at other sizes{calls[0].where()}")
         if not arrays[0].ndim:
             return self._made(overload_named("aten", "scalar_tensor", "default"), (arrays[0].item(),), {"dtype": dtype})
-        data = from_numpy(arrays[0]).to(dtype)
+        copied = self._copy(from_numpy(arrays[0]).to(dtype))
+        return self._made(overload_named("aten", "detach_", "default"), (copied,), {})
+
+    def _copy(self, data: Tensor) -> Node:
+        """A copy of data from Python, which a later call may change."""
         made = self.constant(data)
         made.meta["val"] = self._fakes.from_tensor(data)
-        copied = self._made(overload_named("aten", "lift_fresh_copy", "default"), (made,), {})
-        return self._made(overload_named("aten", "detach_", "default"), (copied,), {})
+        return self._made(overload_named("aten", "lift_fresh_copy", "default"), (made,), {})
 
     def _made(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Node:
         """A node that has the name of its operator, whatever the overload."""
@@ -222,10 +227,19 @@ class Lowering:
             self._describe(number, node)
         return self.nodes[number]
 
+    def _tensor(self, ref: Ref) -> Tensor:
+        """A tensor of the trace, which from now on stands for this number: `transpose_` gives it another later."""
+        tensor = self.traces[0].tensors[ref.number]
+        self._numbers[id(tensor)] = ref.number
+        return tensor
+
     def _argument(self, value: Any) -> Any:
         def convert(each: Any) -> Any:
             if isinstance(each, Tensor):
-                return self.node_of(self.traces[0].number_of(each))
+                number = self._numbers.get(id(each))
+                return self.node_of(self.traces[0].number_of(each) if number is None else number)
+            if isinstance(each, np.ndarray):  # positions that were a list
+                return self._copy(from_numpy(each))
             if isinstance(each, Kind):
                 raise NotImplementedError(f"an op takes {each!r}, which no graph can hold")
             return self._size(each) if isinstance(each, Size) else each
@@ -240,7 +254,7 @@ class Lowering:
                 self._tainted.add(results.number)
         elif isinstance(results, list):
             for position, each in enumerate(results):
-                if isinstance(each, Ref):
+                if isinstance(each, (Ref, list)):
                     self._name_results(self.graph.call_function(operator.getitem, (node, position)), each, depends)
 
     def _describe(self, number: int, node: Node) -> None:

@@ -121,16 +121,12 @@ def export(
     return program if dynamo else None
 
 
-_SILENT = ("first_failure",)
-"""Reads that only check whether an op succeeded."""
-
-
 def _warn_of_constants(trace: Trace) -> None:
     """Say, in the name of each line of the model's that looks at elements, that they are constants from there on."""
     from ..jit import TracerWarning
 
-    for op, place in dict.fromkeys(trace.looked_at):
-        if place is not None and op.name not in _SILENT:
+    for place in dict.fromkeys(place for _, place in trace.looked_at):
+        if place is not None:
             file, line, _ = line_of(place)
             warnings.warn_explicit(
                 "Converting a tensor to a Python value might cause the trace to be incorrect: what Python does with it "

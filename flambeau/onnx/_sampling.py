@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._core.arrays.lazy_signs import content
 from .._core.backend import to_host
 from .._core.tensor import Tensor
 from ..random import get_rng_state, set_rng_state
@@ -127,8 +128,11 @@ def _resized(leaves: Sequence[Any], axes: Mapping[str, Sequence[Place]], sizes: 
         if not isinstance(each, Tensor):
             made.append(each)
             continue
-        array = np.array(to_host(each._array))
-        for dim, size in wanted.get(number, {}).items():
+        if number not in wanted:
+            made.append(each.detach().clone())
+            continue
+        array = to_host(content(each))
+        for dim, size in wanted[number].items():
             array = np.take(array, np.arange(size) % array.shape[dim], axis=dim)
         made.append(tensor_over(np.ascontiguousarray(array)))
     return made

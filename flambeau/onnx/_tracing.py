@@ -72,6 +72,8 @@ class Trace(Interpreter):
         self._varying: set[int] = set()
         """The numbers of the inputs, and of what was computed from them."""
         self._numbers: dict[int, int] = {}
+        self._arrays: list[Any] = []
+        """What has numbers, kept alive: no other array gets its address."""
         self._before: dict[int, tuple[Tensor, Any]] = {}
 
     def run(self, op: Op, args: Sequence[Any]) -> Any:
@@ -156,13 +158,14 @@ class Trace(Interpreter):
         if isinstance(results, Tensor):
             found = self._numbers.get(id(results._array))
             return Ref(self._new(results) if found is None else found)
-        if type(results) in (list, tuple):
+        if isinstance(results, (list, tuple)):  # named ones too
             return [self._made(each) for each in results]
         return results
 
     def _new(self, tensor: Tensor) -> int:
         number = self._numbers[id(tensor._array)] = len(self.tensors)
-        self.tensors.append(tensor)  # kept alive: no other array gets its address
+        self._arrays.append(tensor._array)
+        self.tensors.append(tensor)
         self.shapes.append(tuple(tensor._array.shape))
         return number
 

@@ -10,7 +10,6 @@ from .._core.dtype import bool_
 from .._core.names.absent import refusal
 from .._core.reduction import REDUCTIONS
 from .._core.tensor import Tensor
-from .._ops.linalg.checks import LinAlgError as _LinAlgError
 
 
 def _to_copy(
@@ -266,9 +265,9 @@ def _linalg_eigh(A: Tensor, UPLO: str = "L", compute_v: bool = True) -> Any:
 
 def _linalg_check_errors(info: Tensor, api_name: str, is_matrix: bool) -> None:
     """An error if a factorisation reports one."""
-    if bool(info.any()):
-        number = int(info.flatten()[info.flatten().nonzero()[0, 0]])
-        raise _LinAlgError(f"{api_name}: The factorization could not be completed: the leading minor {number} fails")
+    from .._ops.linalg.checks import check_codes
+
+    check_codes(info, api_name)
 
 
 def _to_sparse(self: Tensor, *args: Any, layout: Any = None, blocksize: Any = None, dense_dim: Any = None) -> Tensor:

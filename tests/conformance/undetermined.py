@@ -5,6 +5,7 @@
   the projection onto it.
 - Which of several equal elements is reported is open: an index is replaced by the element that it points to. Where
   the indices are a permutation, they are also compared as a set.
+- Where a code says that a matrix has no inverse or factor, what stands in its place is open.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ _VECTORS: dict[str, dict[int, int]] = {
 _DIM_ARGUMENT = {"sort": 0, "argsort": 0, "topk": 1, "kthvalue": 1, "median": 0, "nanmedian": 0, "mode": 0}
 """Operator that reports indices -> which of its arguments after the input is `dim`."""
 
+_WITH_CODES = ("linalg.inv_ex", "linalg.solve_ex", "linalg.cholesky_ex")
+
 
 def settled(name: str, results: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The results in comparable form, or as they are where nothing is open."""
@@ -40,6 +43,9 @@ def settled(name: str, results: Any, args: tuple[Any, ...], kwargs: dict[str, An
         return fixed
     if name in _DIM_ARGUMENT and not kwargs.get("stable"):
         return _pointed_at(name, results, args, kwargs)
+    if name in _WITH_CODES and results[-1].device.type != "meta":
+        result, codes = results
+        return result.masked_fill((codes != 0).reshape(codes.shape + (1,) * (result.ndim - codes.ndim)), 0), codes
     return results
 
 

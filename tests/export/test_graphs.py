@@ -113,3 +113,86 @@ def test_decomposed_programs_have_neither_composed_calls_nor_attributes(exported
     assert not {"aten.linear.default", "aten.conv2d.default", "aten.dropout.default"} & set(targets)
     assert {"aten.addmm.default", "aten.convolution.default"} <= set(targets)
     assert not [node for node in program.graph.nodes if node.op == "get_attr"]
+
+
+_CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "inv": (lambda T, x: T.linalg.inv(x), (3, 3)),
+    "inverse": (lambda T, x: x.inverse(), (3, 3)),
+    "inv_ex": (lambda T, x: T.linalg.inv_ex(x, check_errors=True), (3, 3)),
+    "det": (lambda T, x: T.linalg.det(x), (3, 3)),
+    "cond": (lambda T, x: T.linalg.cond(x), (3, 3)),
+    "solve": (lambda T, x: T.linalg.solve(x, x, left=False), (3, 3)),
+    "solve_ex": (lambda T, x: T.linalg.solve_ex(x, x), (3, 3)),
+    "cholesky": (lambda T, x: T.linalg.cholesky(x.mm(x.transpose(0, 1)), upper=True), (3, 3)),
+    "cholesky_ex": (lambda T, x: T.linalg.cholesky_ex(x), (3, 3)),
+    "lu_factor": (lambda T, x: T.linalg.lu_factor(x), (3, 3)),
+    "lu_factor_ex": (lambda T, x: T.linalg.lu_factor_ex(x, pivot=True), (3, 3)),
+    "ldl_factor": (lambda T, x: T.linalg.ldl_factor(x), (3, 3)),
+    "ldl_factor_ex": (lambda T, x: T.linalg.ldl_factor_ex(x), (3, 3)),
+    "tensorinv": (lambda T, x: T.linalg.tensorinv(x, ind=1), (6, 2, 3)),
+    "tensorsolve": (lambda T, x: T.linalg.tensorsolve(x, x[0]), (3, 3)),
+    "histogram": (lambda T, x: T.histogram(x, 3), (5,)),
+    "histogram of edges": (lambda T, x: T.histogram(x, T.linspace(0, 1, 4), density=True), (5,)),
+    "normal": (lambda T, x: T.normal(x, x.exp()), (3,)),
+    "normal of widths": (lambda T, x: T.normal(1.0, x.exp()), (3,)),
+    "normal around": (lambda T, x: T.normal(x), (3,)),
+    "linspace": (lambda T, x: T.linspace(x, 3, 5), ()),
+    "logspace": (lambda T, x: T.logspace(1, x, 5), ()),
+    "positions": (lambda T, x: x[[0, 2]], (3, 3)),
+    "softmax": (lambda T, x: T.softmax(x, 0, dtype=T.float64), (3,)),
+    "histogramdd": (lambda T, x: T.histogramdd(x, [2, 2])[0], (5, 2)),
+    "rrelu": (lambda T, x: T.nn.functional.rrelu(x, training=True), (3,)),
+    "bernoulli": (lambda T, x: T.bernoulli(x.sigmoid()), (3,)),
+    "multinomial": (lambda T, x: T.multinomial(x.sigmoid(), 2), (3,)),
+    "zeros_like": (lambda T, x: T.zeros_like(x), ()),
+    "native_group_norm": (lambda T, x: T.native_group_norm(x, None, None, 2, 4, 3, 2, 1e-5), (2, 4, 3)),
+}
+
+
+def _module(T: Any, call: Callable[..., Any]) -> Any:
+    class Module(T.nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, x: Any) -> Any:
+            return call(T, x)
+
+    return Module()
+
+
+def _input(T: Any, shape: tuple[int, ...]) -> Any:
+    T.manual_seed(0)
+    return T.rand(shape) + (T.eye(3) if shape == (3, 3) else 0)
+
+
+def _tensors(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, tuple) else [value]
+
+
+@pytest.mark.parametrize("name", _CALLS)
+@pytest.mark.skipif(pytorch is None, reason="there is no PyTorch to compare with")
+def test_calls_that_are_one_operator(name: str) -> None:
+    call, shape = _CALLS[name]
+    x = _input(flambeau, shape)
+    program = flambeau.export.export(_module(flambeau, call), (x,))
+    theirs = pytorch.export.export(_module(pytorch, call), (_input(pytorch, shape),))
+    if name not in ("zeros_like", "native_group_norm"):  # these have other names in PyTorch's graph
+        assert _targets(program) == _targets(theirs)
+    flambeau.manual_seed(3)
+    expected = _tensors(call(flambeau, x))
+    flambeau.manual_seed(3)
+    assert [each.tolist() for each in _tensors(program.module()(x))] == [each.tolist() for each in expected]
+
+
+def test_an_exported_program_finds_singular_matrices() -> None:
+    program = flambeau.export.export(_module(flambeau, _CALLS["inv"][0]), (flambeau.eye(3),))
+    with pytest.raises(RuntimeError, match="singular"):
+        program.module()(flambeau.zeros(3, 3))
+
+
+def test_tensors_that_change_their_shape_in_place() -> None:
+    def call(T: Any, x: Any) -> Any:
+        y = x + 1
+        y.transpose_(0, 1)
+        return y.unsqueeze_(0) * 2
+
+    x = flambeau.arange(6.0).reshape(2, 3)
+    program = flambeau.export.export(_module(flambeau, call), (x,))
+    assert flambeau.equal(program.module()(x), call(flambeau, x))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from . import around, files, statements, tensors, training
-from .program import Judge, Program, judge
+from .program import Judge, Program, alone, judge
 from .statement_writer import write_program
 
 
@@ -15,12 +15,14 @@ class Kind(NamedTuple):
 
     write: Callable[[int], Program]
     judge: Judge = judge
+    alone: Callable[[Program], None] = alone
+    """Runs a program under Flambeau."""
 
 
 KINDS = {
     "training": Kind(training.write),
     "tensors": Kind(tensors.write),
     "around": Kind(around.write),
-    "files": Kind(files.write, files.judge),
-    "statements": Kind(write_program, statements.judge),
+    "files": Kind(files.write, files.judge, files.alone),
+    "statements": Kind(write_program, statements.judge, statements.alone),
 }

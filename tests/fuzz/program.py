@@ -153,6 +153,12 @@ def judge(program: Program) -> Failure | None:
     return None if found is None else Failure("plain and compiled", *found)
 
 
+def alone(program: Program) -> None:
+    """Run a program under Flambeau, as it is and compiled, whatever comes of it."""
+    run(program, flambeau, _plain)
+    run(program, flambeau, flambeau.compile)
+
+
 def _out_of_place(program: Program, plain: Run) -> tuple[str, str] | None:
     """Where Flambeau differs from what PyTorch does if no layer works in place."""
     expected = run(tuple(line.replace("inplace=True", "inplace=False") for line in program), pytorch, _plain)

@@ -182,3 +182,13 @@ def judge(program: Program) -> Failure | None:
             place = program[found.step] if found.step < len(program) else "the end"
             return Failure("PyTorch and Flambeau", " ".join(topic), f"after {place!r}, {detail}")
     return None
+
+
+def alone(program: Program) -> None:
+    """Run a program under Flambeau, and look at what it made."""
+    names = namespace(flambeau)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for statement in program:
+            perform(statement, names)
+            _state(names)

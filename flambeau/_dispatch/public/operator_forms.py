@@ -43,6 +43,7 @@ _OF_FUNCTIONAL = (
     "celu.default(input, alpha=1.0)",
     "elu.default(input, alpha=1.0)",
     "leaky_relu.default(input, negative_slope=0.01)",
+    "rrelu.default(input, lower=0.125, upper=0.3333333333333333, training=False)",
     "hardtanh.default(input, min_val=-1.0, max_val=1.0)",
     "softplus.default(input, beta=1.0, threshold=20.0)",
     "softshrink.default(input, lambd=0.5)",
@@ -95,6 +96,25 @@ _OF_TORCH = (
     "softmax.int(input, dim, dtype=None)",
     "log_softmax.int(input, dim, dtype=None)",
     "chunk.default(input, chunks, dim=0)",
+    "cholesky.default(input, upper=False)",
+    "inverse.default(input)",
+    "histogramdd.default(input, bins, range=None, weight=None, density=False)",
+)
+_OF_LINALG = (
+    "inv -> linalg_inv.default(A)",
+    "det -> linalg_det.default(A)",
+    "solve -> linalg_solve.default(A, B, *, left=True)",
+    "inv_ex -> linalg_inv_ex.default(A, *, check_errors=False)",
+    "solve_ex -> linalg_solve_ex.default(A, B, *, left=True, check_errors=False)",
+    "cholesky -> linalg_cholesky.default(input, *, upper=False)",
+    "cholesky_ex -> linalg_cholesky_ex.default(input, *, upper=False, check_errors=False)",
+    "lu_factor -> linalg_lu_factor.default(A, *, pivot=True)",
+    "lu_factor_ex -> linalg_lu_factor_ex.default(A, *, pivot=True, check_errors=False)",
+    "ldl_factor -> linalg_ldl_factor.default(input, *, hermitian=False)",
+    "ldl_factor_ex -> linalg_ldl_factor_ex.default(input, *, hermitian=False, check_errors=False)",
+    "tensorinv -> linalg_tensorinv.default(input, ind=2)",
+    "tensorsolve -> linalg_tensorsolve.default(input, other, dims=None)",
+    "cond -> linalg_cond.default(input, p=None)",
 )
 """`function -> operator.overload(arguments)`; the function has the operator's name where none is said.
 
@@ -214,3 +234,9 @@ def forms_of_functional() -> dict[str, OperatorForm]:
 def forms_of_torch() -> dict[str, OperatorForm]:
     """The forms of functions of the package itself."""
     return _read("", _OF_TORCH)
+
+
+@functools.cache
+def forms_of_linalg() -> dict[str, OperatorForm]:
+    """The forms of `linalg`'s functions: what checks whether they succeeded reads elements, and is inside of them."""
+    return _read("linalg", _OF_LINALG)

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from ..._core.arrays.quick import joint_shape
-from ..._core.backend import read
+from ..._core.backend import read, to_host
 from ..._core.dtype import FLOAT, LEGACY_NAMES, complex64, complex128, float32, float64
 from ..._core.tensor import Tensor
-from ..._dispatch.host_read import check, host_read
+from ..._dispatch.host_read import check
 from ..._dispatch.op import Array
 from ..._dispatch.public.registry import export
 
@@ -79,20 +79,38 @@ def check_same_dtype(name: str, A: Tensor, B: Tensor) -> None:
         )
 
 
-def first_failure(info: Tensor) -> tuple[str, int] | None:
-    """Of the first matrix that failed: its place in the batch, in the words of an error message, and its code."""
-    while info.stands_for_many:
-        info = info.value
-    found: tuple[str, int] | None = None if info._kind.dataless else _first_failure(info)
-    return found
+_FAILURES = {
+    "inv": (
+        "The diagonal element {0} is zero, the inversion could not be completed because the input matrix is singular."
+    ),
+    "solve": "The solver failed because the input matrix is singular.",
+    "cholesky": (
+        "The factorization could not be completed because the input is not positive-definite (the leading minor of "
+        "order {0} is not positive-definite)."
+    ),
+    "lu_factor": (
+        "U[{0},{0}] is zero and using it on lu_solve would result in a division by zero. If you still want to perform "
+        "the factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"
+    ),
+    "ldl_factor": (
+        "D[{0},{0}] is exactly zero: solving with these factors would divide by zero. linalg.ldl_factor_ex gives them "
+        "without this check."
+    ),
+    "": "Unknown error code: {0}.",
+}
+"""What a code that is not zero says, by the part of a function's name that tells what it computes."""
 
 
-@host_read("first_failure")
-def _first_failure(info: Array) -> tuple[str, int] | None:
-    if not info.any():
-        return None
-    position = int(np.flatnonzero(info)[0])
-    return (f"(Batch element {position}): " if info.ndim else ""), int(info.flat[position])
+@check("check_codes")
+def check_codes(info: Array, caller: str) -> None:
+    """Refuse to go on where a matrix of a batch failed: its code is not zero."""
+    if not read(info.any()):
+        return
+    position = int(np.flatnonzero(to_host(info))[0])
+    place = f"(Batch element {position}): " if info.ndim else ""
+    part = next(part for part in _FAILURES if part in caller)
+    error = LinAlgError if part in ("inv", "solve", "cholesky") else RuntimeError
+    raise error(f"{caller}: {place}{_FAILURES[part].format(int(read(info.reshape(-1)[position])))}")
 
 
 def row_major(array: Any) -> Any:

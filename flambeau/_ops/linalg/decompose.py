@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from ..._backends import lapack
 from ..._core.arrays.lazy_signs import content, every_element
 from ..._core.backend import as_array, beside, read
-from ..._core.dtype import LEGACY_NAMES
+from ..._core.dtype import LEGACY_NAMES, int64
 from ..._core.modes import THREAD
 from ..._core.process.caller import warn_of_old_name
 from ..._core.tensor import Tensor
@@ -440,7 +441,7 @@ def pinv(input: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any
     check_matrix("linalg.pinv", input)
     check_floating("linalg.pinv", input)
     _refuse_half("linalg.pinv", "expected a tensor of float, double, cfloat or cdouble types", input)
-    if hermitian:
+    if hermitian and input._array.size:
         check_square("linalg.pinv", input)
     relative = rtol if rcond is None else rcond
     return _pinv(input, _tolerance(atol), _tolerance(relative), hermitian)
@@ -563,6 +564,8 @@ def matrix_rank(
     check_matrix("torch.linalg.matrix_rank", input, "input")
     check_floating("linalg.matrix_rank", input)
     _refuse_half("linalg.matrix_rank", _ONLY_PRECISE, input)
+    if not input._array.size:  # of any shape
+        return input.new_zeros(input._array.shape[:-2], dtype=int64)
     if hermitian:
         check_square("linalg.matrix_rank", input)
     detached: Any = input.detach()
@@ -580,13 +583,20 @@ def _rank(self: Array, atol: Any, rtol: Any, longer: int) -> Array:
     return as_array((self > bound).sum(-1)).astype(np.int64, copy=False)
 
 
+_CONDITION_NORMS = (None, 1, -1, 2, -2, math.inf, -math.inf, "fro", "nuc")
+
+
 @public("linalg.cond", function=False, method=False, out=write_out)
 def cond(input: Tensor, p: Any = None) -> Tensor:
     """The condition number: the norm of A times the norm of its inverse."""
     check_matrix("linalg.cond", input)
+    if p not in _CONDITION_NORMS:
+        raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
+    if not input._array.size:
+        if isinstance(p, str):
+            check_square(f"linalg.cond(ord={p})", input)
+        return input.new_zeros(input._array.shape[:-2], dtype=input.real.dtype)
     if p is None or (not isinstance(p, str) and abs(p) == 2):
-        if input._array.size == 0:
-            raise RuntimeError("linalg.cond: The input tensor A must not be empty")
         values = svdvals(input)
         largest, smallest = values[..., :1], values[..., -1:]
         return (smallest / largest if p == -2 else largest / smallest).squeeze(-1)

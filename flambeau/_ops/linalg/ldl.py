@@ -16,7 +16,7 @@ from ..._dispatch.gradients.undifferentiable import no_derivative
 from ..._dispatch.on_host import on_host
 from ..._dispatch.public.registry import public
 from ..._dispatch.public.return_types import named, return_type
-from .checks import batch_shape, check_floating, check_pivots, check_square, column_major, first_failure
+from .checks import batch_shape, check_codes, check_floating, check_pivots, check_square, column_major
 from .systems import solve_triangle
 
 LDL_FACTOR = return_type("linalg_ldl_factor", ("LD", "pivots"))
@@ -126,12 +126,8 @@ def _factored(name: str, A: Tensor, hermitian: bool, check_errors: bool) -> Any:
     check_square("torch.linalg.ldl_factor_ex", A)
     check_floating("torch.linalg.ldl_factor_ex", A, "ldl_factor_kernel_cpu")
     packed, pivots, info = _ldl_factor_ex(A, hermitian)
-    failure = first_failure(info) if check_errors else None
-    if failure is not None:
-        raise RuntimeError(
-            f"torch.linalg.{name}: {failure[0]}D[{failure[1]},{failure[1]}] is exactly zero: solving with these "
-            "factors would divide by zero. linalg.ldl_factor_ex gives them without this check."
-        )
+    if check_errors:
+        check_codes(info, f"torch.linalg.{name}")
     return packed, pivots, info
 
 

@@ -22,6 +22,7 @@ from ..pointwise.binary import conj
 from ..shape.join import cat
 from ..shape.view import wrap_dim
 from .checks import (
+    check_codes,
     check_floating,
     check_kernel,
     check_matrix,
@@ -29,7 +30,6 @@ from .checks import (
     check_same_dtype,
     check_square,
     column_major,
-    first_failure,
     row_major,
 )
 from .matmul import hermitian
@@ -191,16 +191,6 @@ def _lu_factor_ex(A: Array, pivot: bool) -> Any:
     return column_major(packed), pivots, as_array(info).astype(np.int32, copy=False)
 
 
-def _raise_unfactored(name: str, info: Tensor) -> None:
-    failure = first_failure(info)
-    if failure is not None:
-        raise RuntimeError(
-            f"{name}: {failure[0]}U[{failure[1]},{failure[1]}] is zero and using it on lu_solve would result in a "
-            "division by zero. If you still want to perform the factorization, consider calling linalg.lu(A, pivot) or "
-            "linalg.lu_factor_ex(A, pivot)"
-        )
-
-
 @public("linalg.lu_factor_ex", function=False, method=False, out=True)
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> Any:
     """L and U in one matrix, the row swaps, and codes that are not zero where U has a zero on its diagonal."""
@@ -208,7 +198,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
     check_kernel("lu_cpu", A)
     packed, pivots, info = _lu_factor_ex(A, pivot)
     if check_errors:
-        _raise_unfactored("torch.linalg.lu_factor_ex", info)
+        check_codes(info, "torch.linalg.lu_factor_ex")
     return named(LU_FACTOR_EX, (packed, pivots, info))
 
 
@@ -216,7 +206,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
 def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
     """L and U in one matrix, and the row swaps."""
     packed, pivots, info = lu_factor_ex(A, pivot=pivot)
-    _raise_unfactored("torch.linalg.lu_factor", info)
+    check_codes(info, "torch.linalg.lu_factor")
     return named(LU_FACTOR, (packed, pivots))
 
 

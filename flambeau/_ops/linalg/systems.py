@@ -21,8 +21,8 @@ from ..._dispatch.public.registry import public
 from ..._dispatch.public.return_types import named, return_type
 from ..pointwise.binary import conj
 from .checks import (
-    LinAlgError,
     batch_shape,
+    check_codes,
     check_floating,
     check_kernel,
     check_matrix,
@@ -30,7 +30,6 @@ from .checks import (
     check_same_dtype,
     check_square,
     column_major,
-    first_failure,
     row_major,
 )  # fmt: skip
 from .matmul import hermitian
@@ -195,15 +194,6 @@ def _inv_ex(self: Array) -> Any:
         return column_major(inverse), info
 
 
-def _raise_singular(name: str, info: Tensor) -> None:
-    failure = first_failure(info)
-    if failure is not None:
-        raise LinAlgError(
-            f"{name}: {failure[0]}The diagonal element {failure[1]} is zero, the inversion could not be completed "
-            "because the input matrix is singular."
-        )
-
-
 @public("linalg.inv_ex", function=False, method=False, out=True)
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
     """The inverse of square matrices, and codes that are not zero where there is none."""
@@ -211,7 +201,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
     check_precise("linalg.inv", A)
     inverse, info = _inv_ex(A)
     if check_errors:
-        _raise_singular("linalg.inv_ex", info)
+        check_codes(info, "linalg.inv_ex")
     return named(INV_EX, (inverse, info))
 
 
@@ -221,7 +211,7 @@ def inv(A: Tensor) -> Tensor:
     check_square("linalg.inv", A)
     check_precise("linalg.inv", A)
     inverse, info = _inv_ex(A)
-    _raise_singular("linalg.inv", info)
+    check_codes(info, "linalg.inv")
     return inverse
 
 
@@ -360,19 +350,13 @@ def _incompatible(name: str, A: Tensor, sizes: Any, left: bool) -> RuntimeError:
     )
 
 
-def _raise_unsolved(name: str, info: Tensor) -> None:
-    failure = first_failure(info)
-    if failure is not None:
-        raise LinAlgError(f"{name}: {failure[0]}The solver failed because the input matrix is singular.")
-
-
 @public("linalg.solve_ex", function=False, method=False, out=True)
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> Any:
     """The solution of A X = B, and codes that are not zero where there is none."""
     _check_solve("linalg.solve", A, B, left)
     result, info = _solved(A, B, left)
     if check_errors:
-        _raise_unsolved("torch.linalg.solve_ex", info)
+        check_codes(info, "torch.linalg.solve_ex")
     return named(SOLVE_EX, (result, info))
 
 
@@ -381,7 +365,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """The solution of A X = B; with `left=False` of X A = B."""
     _check_solve("linalg.solve", A, B, left)
     result, info = _solved(A, B, left)
-    _raise_unsolved("torch.linalg.solve", info)
+    check_codes(info, "torch.linalg.solve")
     return result
 
 
@@ -538,16 +522,7 @@ def _cholesky_ex(self: Array, upper: bool) -> Any:
 
 @primitive("CholeskyBackward0", self=lambda grad, result, upper: _cholesky_gradient(grad, result, upper))
 def _cholesky(self: Array, upper: bool) -> Array:
-    return _factors(self, upper)[0]
-
-
-def _raise_indefinite(name: str, info: Tensor) -> None:
-    failure = first_failure(info)
-    if failure is not None:
-        raise LinAlgError(
-            f"{name}: {failure[0]}The factorization could not be completed because the input is not positive-definite "
-            f"(the leading minor of order {failure[1]} is not positive-definite)."
-        )
+    return _factors(self, upper)[0] if self.size else row_major(self)
 
 
 def _checked_cholesky(name: str, A: Tensor, upper: bool, check_errors: bool = True) -> tuple[Tensor, Tensor]:
@@ -555,7 +530,7 @@ def _checked_cholesky(name: str, A: Tensor, upper: bool, check_errors: bool = Tr
     check_floating("linalg.cholesky", A, "cholesky_cpu")
     L, info = _cholesky_ex(A, upper)
     if check_errors:
-        _raise_indefinite(name, info)
+        check_codes(info, name)
     return L, info
 
 
@@ -575,10 +550,12 @@ def linalg_cholesky(input: Tensor, *, upper: bool = False) -> Tensor:
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """The Cholesky factor of a positive-definite matrix, or of each one in a batch."""
     warn_of_old_name("cholesky", "linalg.cholesky")
+    if not input._array.size:  # of any shape
+        return _cholesky(input, upper)
     check_square("cholesky", input)
     check_kernel("cholesky_cpu", input)
     if not input._kind.dataless:
-        _raise_indefinite("cholesky", _cholesky_ex(input.detach(), upper)[1])
+        check_codes(_cholesky_ex(input.detach(), upper)[1], "cholesky")
     return _cholesky(input, upper)
 
 

@@ -158,6 +158,8 @@ def torch_embedding(
     if weight._array.ndim != 2:
         raise RuntimeError(f"'weight' must be 2-D, but it has shape {list(weight._array.shape)}")
     _check_indices("embedding", indices)
+    if not weight._array.shape[0] and indices._array.size:
+        raise RuntimeError("index_select(): self indexing axis dim should be positive: weight has no rows")
     _check_rows(indices, weight._array.shape[0])
     return _embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse)
 

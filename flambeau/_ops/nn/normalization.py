@@ -12,6 +12,7 @@ from ..._core.geometry.layout import in_format_of
 from ..._core.modes import THREAD
 from ..._core.node import OpNode
 from ..._core.tensor import Tensor
+from ..._dispatch.changes.inplace import check_no_overlap
 from ..._dispatch.composite import derivative
 from ..._dispatch.dispatch import Array, Primitive, primitive
 from ..._dispatch.public.protocol import check_kind, write_out
@@ -347,7 +348,6 @@ def torch_batch_norm(
 ) -> Tensor:
     """`nn.functional.batch_norm` with its parameters in another order."""
     if not input._array.size:
-        _check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
         return _of_nothing(input, weight, bias)
     return _normalised(_native, input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
@@ -408,6 +408,7 @@ def torch_instance_norm(
     if use_input_stats and batch and not input._kind.dataless:
         for running, moved in ((running_mean, means), (running_var, variances)):
             if running is not None and moved is not None:
+                check_no_overlap(running)
                 _average_running(running, moved, batch)
     return result.view(input._array.shape)
 

@@ -138,6 +138,11 @@ def _check_segments(data: Tensor, name: str, segments: Tensor, axis: int) -> Non
 
 
 def _check_lengths(data: Tensor, lengths: Tensor, axis: int) -> None:
+    if not lengths._array.size:
+        raise RuntimeError(
+            "min(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
+            "'dim' argument: segment_reduce() was given no lengths"
+        )
     if lengths._kind.dataless:
         return
     if read(np.any(every_element(lengths) < 0)):
@@ -150,6 +155,8 @@ def _check_lengths(data: Tensor, lengths: Tensor, axis: int) -> None:
 
 
 def _check_offsets(data: Tensor, offsets: Tensor, axis: int) -> None:
+    if not offsets._array.shape[-1]:
+        raise RuntimeError("Trying to create tensor with negative dimension -1: segment_reduce() was given no offsets")
     if offsets._kind.dataless:
         return
     array, size = every_element(offsets), data.shape[axis]

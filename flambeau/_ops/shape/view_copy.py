@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._core.arrays.views import row_strides_of
 from ..._core.tensor import Tensor
 from ..._dispatch.changes.exact_out import store_exactly, store_resized
 from ..._dispatch.dispatch import Array, Primitive, Results, primitive
@@ -198,4 +199,7 @@ def view_copy(input: Tensor, size: Any = None, *, dtype: Any = None) -> Tensor:
     """`view` with memory of its own."""
     if dtype is not None or not isinstance(size, (int, tuple, list)):
         return _alias_copy(complex_view.view_dtype(input, size if dtype is None else dtype))
-    return _view_copy(input, view.infer_size(view.as_shape((size,)), input._array.size))
+    shape = view.infer_size(view.as_shape((size,)), input._array.size)
+    if input._array.size and row_strides_of(input._array.shape, input._array.strides, shape) is None:
+        return view.reshaped(input, shape)  # a copy anyway
+    return _view_copy(input, shape)

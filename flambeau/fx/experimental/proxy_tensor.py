@@ -109,7 +109,7 @@ def _recorded(f: Any, args: tuple[Any, ...], table: Mapping[Any, Callable[..., A
             lowering.note_input(number, node)
         else:
             node.meta["val"] = value
-    lowering.lower()
+    lowering.lower([each for each in tree_flatten(result)[0] if isinstance(each, Tensor)])
     output = _output(result, trace, lowering)
     if all(child.is_leaf() for child in structure.children()):
         graph.output(output)

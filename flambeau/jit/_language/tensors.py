@@ -90,7 +90,7 @@ def _index_put(in_place: bool) -> Callable[..., Any]:
 
 def _softmax(name: str) -> Callable[..., Any]:
     def compute(input: Tensor, dim: int, dtype: Any = None, *_: Any) -> Any:
-        wanted = dtype_of_number(dtype) if type(dtype) is int else None
+        wanted = dtype_of_number(dtype) if type(dtype) is int else dtype
         return getattr(_torch(), name)(input, dim, dtype=wanted)
 
     return compute

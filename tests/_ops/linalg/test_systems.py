@@ -144,6 +144,19 @@ def test_empty_and_tiny_matrices(T: Any, shape: tuple[int, ...]) -> Any:
     )
 
 
+@pytest.mark.parametrize("shape", [(0, 5), (2, 0, 5), (3, 0), (0, 3, 3), (0, 0)])
+@differential
+def test_matrices_without_elements_need_not_be_square(T: Any, shape: tuple[int, ...]) -> Any:
+    matrix = T.zeros(shape, dtype=T.complex64, requires_grad=True)
+    return (
+        T.linalg.pinv(matrix, hermitian=True),
+        T.linalg.matrix_rank(matrix, hermitian=True),
+        T.linalg.matrix_rank(matrix),
+        T.cholesky(matrix),
+        [outcome(lambda: T.linalg.cond(matrix, p)) for p in (None, 2, -2, 1, -1, "fro", "nuc", 3)],  # noqa: B023
+    )
+
+
 @pytest.mark.parametrize("name", ["inv_ex", "cholesky_ex", "lu_factor_ex"])
 @differential
 def test_codes_say_which_matrices_failed(T: Any, name: str) -> Any:

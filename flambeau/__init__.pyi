@@ -1673,6 +1673,10 @@ def _segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None,
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.segment_reduce(torch.tensor([1.0, 2.0, 3.0, 4.0]), "sum", lengths=torch.tensor([1, 3]))
+        tensor([1., 9.])
     """
 def _softmax(input: Tensor, dim: _int, half_to_float: _bool) -> Tensor:
     """`softmax`; with `half_to_float`, on a device that has it, in float32.
@@ -1709,6 +1713,12 @@ def _sparse_addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, a
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
+        >>> torch.sparse.addmm(torch.ones(2, 2), x, torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        tensor([[7., 9.],
+                [1., 1.]])
     """
 def _sparse_log_softmax(input: Tensor, dim: _int, *, dtype: Any = None) -> Tensor:
     """The logarithm of `softmax`.
@@ -1720,6 +1730,11 @@ def _sparse_log_softmax(input: Tensor, dim: _int, *, dtype: Any = None) -> Tenso
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.sparse_coo_tensor([[0, 0], [0, 2]], [1.0, 1.0], (1, 3))
+        >>> torch.sparse.log_softmax(x, dim=1).values()
+        tensor([-0.6931, -0.6931])
     """
 def _sparse_mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
     """The product of two matrices of which one is sparse, or both; the gradient of a sparse one has its places only.
@@ -1735,10 +1750,10 @@ def _sparse_mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
         Tensor
 
     Example:
-        >>> matrix = flambeau.sparse_coo_tensor([[0, 1], [1, 0]], [2.0, 3.0], (2, 2))
-        >>> flambeau.sparse.mm(matrix, flambeau.tensor([[1.0], [10.0]]))
-        tensor([[20.],
-                [ 3.]])
+        >>> x = torch.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
+        >>> torch.sparse.mm(x, torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        tensor([[6., 8.],
+                [0., 0.]])
     """
 def _sparse_softmax(input: Tensor, dim: _int, *, dtype: Any = None) -> Tensor:
     """Softmax along `dim` of the elements that are named: the others count as minus infinity.
@@ -1750,6 +1765,11 @@ def _sparse_softmax(input: Tensor, dim: _int, *, dtype: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.sparse_coo_tensor([[0, 0], [0, 2]], [1.0, 1.0], (1, 3))
+        >>> torch.sparse.softmax(x, dim=1).to_dense()
+        tensor([[0.5000, 0.0000, 0.5000]])
     """
 def _sparse_sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
     """The sum of all elements, or along `dim`: a sparse tensor as long as a sparse dimension is left.
@@ -1763,8 +1783,11 @@ def _sparse_sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
         Tensor
 
     Example:
-        >>> flambeau.sparse.sum(flambeau.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3)))
-        tensor(7.)
+        >>> x = torch.tensor([[0.0, 2.0], [3.0, 0.0]]).to_sparse()
+        >>> torch.sparse.sum(x)
+        tensor(5.)
+        >>> torch.sparse.sum(x, dim=0).to_dense()
+        tensor([3., 2.])
     """
 def _standard_gamma(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Gamma distributed numbers of scale 1, for each shape in `input`.
@@ -1865,6 +1888,13 @@ def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.5, 0.0, 2.0])
+        >>> torch.abs(x)
+        tensor([1.5000, 0.0000, 2.0000])
+        >>> torch.tensor([3 + 4j]).abs()
+        tensor([5.])
     """
 def abs_(input: Tensor) -> Tensor:
     """In-place form of `abs`.
@@ -1874,6 +1904,11 @@ def abs_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.5, 0.0, 2.0])
+        >>> x.abs_()
+        tensor([1.5000, 0.0000, 2.0000])
     """
 def absolute(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Absolute value.
@@ -1884,6 +1919,13 @@ def absolute(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.5, 0.0, 2.0])
+        >>> torch.absolute(x)
+        tensor([1.5000, 0.0000, 2.0000])
+        >>> torch.tensor([3 + 4j]).abs()
+        tensor([5.])
     """
 def absolute_(input: Tensor) -> Tensor:
     """In-place form of `abs`.
@@ -1893,6 +1935,11 @@ def absolute_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.5, 0.0, 2.0])
+        >>> x.absolute_()
+        tensor([1.5000, 0.0000, 2.0000])
     """
 def acos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Inverse cosine.
@@ -1903,6 +1950,11 @@ def acos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 0.0, -1.0])
+        >>> torch.acos(x)
+        tensor([0.0000, 1.5708, 3.1416])
     """
 def acos_(input: Tensor) -> Tensor:
     """In-place form of `acos`.
@@ -1912,6 +1964,11 @@ def acos_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 0.0, -1.0])
+        >>> x.acos_()
+        tensor([0.0000, 1.5708, 3.1416])
     """
 def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Inverse hyperbolic cosine.
@@ -1922,6 +1979,11 @@ def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> torch.acosh(x)
+        tensor([0.0000, 1.3170])
     """
 def acosh_(input: Tensor) -> Tensor:
     """In-place form of `acosh`.
@@ -1931,6 +1993,11 @@ def acosh_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> x.acosh_()
+        tensor([0.0000, 1.3170])
     """
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     """The means of as many windows along the last dimension as are asked for.
@@ -1943,8 +2010,8 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
         Tensor
 
     Example:
-        >>> flambeau.adaptive_avg_pool1d(flambeau.tensor([[1.0, 2.0, 6.0]]), 2)
-        tensor([[1.5000, 4.0000]])
+        >>> torch.adaptive_avg_pool1d(torch.tensor([[1.0, 3.0, 5.0, 7.0]]), 2)
+        tensor([[2., 6.]])
     """
 def adaptive_max_pool1d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
     """The largest elements of as many windows along the last dimension as are asked for, and their places.
@@ -1955,6 +2022,10 @@ def adaptive_max_pool1d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor
 
     Returns:
         tuple[Tensor, Tensor]
+
+    Example:
+        >>> torch.adaptive_max_pool1d(torch.tensor([[1.0, 3.0, 7.0, 5.0]]), 2)
+        (tensor([[3., 7.]]), tensor([[1, 2]]))
     """
 def add(input: _Operand, other: _Operand, *, alpha: Any = 1, out: Any = None) -> Tensor:
     """`input + alpha * other`.
@@ -1969,8 +2040,12 @@ def add(input: _Operand, other: _Operand, *, alpha: Any = 1, out: Any = None) ->
         Tensor
 
     Example:
-        >>> flambeau.add(flambeau.tensor([1.0, 2.0]), 10, alpha=2)
-        tensor([21., 22.])
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> torch.add(x, 10)
+        tensor([11., 12.])
+        >>> torch.add(x, torch.tensor([[0.0], [10.0]]), alpha=2)  # a column: shapes are broadcast
+        tensor([[ 1.,  2.],
+                [21., 22.]])
     """
 def add_(input: Tensor, other: _Operand, *further: Any, alpha: Any = 1) -> Tensor:
     """In-place form of `add`.
@@ -1983,6 +2058,11 @@ def add_(input: Tensor, other: _Operand, *further: Any, alpha: Any = 1) -> Tenso
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> x.add_(torch.tensor([3.0, 4.0]), alpha=2)
+        tensor([ 7., 10.])
     """
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor:
     """`beta * input + alpha *` the sum of the products of a batch.
@@ -1997,6 +2077,12 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alph
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.zeros(2, 2)
+        >>> torch.addbmm(x, torch.ones(5, 2, 3), torch.ones(5, 3, 2))  # 5 products, each of 3 terms
+        tensor([[15., 15.],
+                [15., 15.]])
     """
 def addbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """In-place form of `addbmm`.
@@ -2010,6 +2096,12 @@ def addbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alp
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.zeros(2, 2)
+        >>> x.addbmm_(torch.ones(5, 2, 3), torch.ones(5, 3, 2))  # 5 products, each of 3 terms
+        tensor([[15., 15.],
+                [15., 15.]])
     """
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, out: Any = None) -> Tensor:
     """`input + value * tensor1 / tensor2`.
@@ -2023,6 +2115,11 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, 
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 1.0])
+        >>> torch.addcdiv(x, torch.tensor([6.0, 8.0]), torch.tensor([2.0, 4.0]), value=10)
+        tensor([31., 21.])
     """
 def addcdiv_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """In-place form of `addcdiv`.
@@ -2035,6 +2132,11 @@ def addcdiv_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1)
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 1.0])
+        >>> x.addcdiv_(torch.tensor([6.0, 8.0]), torch.tensor([2.0, 4.0]), value=10)
+        tensor([31., 21.])
     """
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, out: Any = None) -> Tensor:
     """`input + value * tensor1 * tensor2`.
@@ -2048,6 +2150,11 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, 
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 1.0])
+        >>> torch.addcmul(x, torch.tensor([2.0, 3.0]), torch.tensor([4.0, 5.0]), value=10)
+        tensor([ 81., 151.])
     """
 def addcmul_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """In-place form of `addcmul`.
@@ -2060,6 +2167,11 @@ def addcmul_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1)
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 1.0])
+        >>> x.addcmul_(torch.tensor([2.0, 3.0]), torch.tensor([4.0, 5.0]), value=10)
+        tensor([ 81., 151.])
     """
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor:
     """`beta * input + alpha * (mat1 @ mat2)`.
@@ -2074,6 +2186,11 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[100.0, 200.0]])
+        >>> torch.addmm(x, torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0, 0.0], [0.0, 1.0]]), beta=0.5)
+        tensor([[ 51., 102.]])
     """
 def addmm_(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """In-place form of `addmm`.
@@ -2087,6 +2204,11 @@ def addmm_(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: A
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[100.0, 200.0]])
+        >>> x.addmm_(torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0, 0.0], [0.0, 1.0]]), beta=0.5)
+        tensor([[ 51., 102.]])
     """
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor:
     """`beta * input + alpha * (mat @ vec)`.
@@ -2101,6 +2223,11 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any 
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([100.0, 200.0])
+        >>> torch.addmv(x, torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1.0, 1.0]))
+        tensor([103., 207.])
     """
 def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """In-place form of `addmv`.
@@ -2114,6 +2241,11 @@ def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([100.0, 200.0])
+        >>> x.addmv_(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1.0, 1.0]))
+        tensor([103., 207.])
     """
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor:
     """`beta * input + alpha * outer(vec1, vec2)`.
@@ -2128,6 +2260,12 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.zeros(2, 3)
+        >>> torch.addr(x, torch.tensor([1.0, 2.0]), torch.tensor([1.0, 10.0, 100.0]))
+        tensor([[  1.,  10., 100.],
+                [  2.,  20., 200.]])
     """
 def addr_(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """In-place form of `addr`.
@@ -2141,6 +2279,12 @@ def addr_(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: An
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.zeros(2, 3)
+        >>> x.addr_(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 10.0, 100.0]))
+        tensor([[  1.,  10., 100.],
+                [  2.,  20., 200.]])
     """
 def adjoint(input: Tensor) -> Tensor:
     """The conjugate transpose of a matrix or of each matrix in a batch.
@@ -2150,6 +2294,11 @@ def adjoint(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.adjoint(torch.tensor([[1 + 1j, 2j], [3 + 0j, 4 + 0j]]))
+        tensor([[1.-1.j, 3.-0.j],
+                [0.-2.j, 4.-0.j]])
     """
 def affine_grid_generator(theta: Tensor, size: Any, align_corners: _bool) -> Tensor:
     """`nn.functional.affine_grid`, without checks of the arguments.
@@ -2161,6 +2310,12 @@ def affine_grid_generator(theta: Tensor, size: Any, align_corners: _bool) -> Ten
 
     Returns:
         Tensor
+
+    Example:
+        >>> theta = torch.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]])
+        >>> torch.affine_grid_generator(theta, (1, 1, 2, 2), align_corners=True)[0, 0]
+        tensor([[-1., -1.],
+                [ 1., -1.]])
     """
 def alias_copy(input: Tensor, *, out: Any = None) -> Tensor:
     """A contiguous copy.
@@ -2171,6 +2326,12 @@ def alias_copy(input: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 2])
+        >>> y = torch.alias_copy(x)
+        >>> y.data_ptr() == x.data_ptr()
+        False
     """
 def all(input: Tensor, dim: Any = None, keepdim: _bool = False, *, out: Any = None) -> Tensor:
     """Whether all elements are true, altogether or along `dim`.
@@ -2183,6 +2344,13 @@ def all(input: Tensor, dim: Any = None, keepdim: _bool = False, *, out: Any = No
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[True, False], [True, True]])
+        >>> torch.all(x)
+        tensor(False)
+        >>> torch.all(x, dim=1)
+        tensor([False,  True])
     """
 def allclose(input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> _bool:
     """Whether all pairs of elements are close.
@@ -2196,6 +2364,12 @@ def allclose(input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 
 
     Returns:
         bool
+
+    Example:
+        >>> torch.allclose(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.000001]))
+        True
+        >>> torch.allclose(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.1]))
+        False
     """
 def alpha_dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
     """`dropout` that keeps mean and variance of what selu gives.
@@ -2207,6 +2381,12 @@ def alpha_dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> x = torch.ones(4)
+        >>> torch.alpha_dropout(x, 0.5, train=True)
+        tensor([-0.7792, -0.7792,  1.6656, -0.7792])
     """
 def alpha_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
     """In-place form of `alpha_dropout`.
@@ -2218,6 +2398,12 @@ def alpha_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> x = torch.ones(4)
+        >>> torch.alpha_dropout_(x, 0.5, train=True)
+        tensor([-0.7792, -0.7792,  1.6656, -0.7792])
     """
 def amax(input: Tensor, dim: Any = ..., keepdim: _bool = False, *, out: Any = None) -> Tensor:
     """The largest elements along `dim`; equal ones share the gradient.
@@ -2230,6 +2416,11 @@ def amax(input: Tensor, dim: Any = ..., keepdim: _bool = False, *, out: Any = No
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[1, 7, 3], [9, 5, 6]])
+        >>> torch.amax(x, dim=1)
+        tensor([7, 9])
     """
 def amin(input: Tensor, dim: Any = ..., keepdim: _bool = False, *, out: Any = None) -> Tensor:
     """The smallest elements along `dim`; equal ones share the gradient.
@@ -2242,6 +2433,11 @@ def amin(input: Tensor, dim: Any = ..., keepdim: _bool = False, *, out: Any = No
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[1, 7, 3], [9, 5, 6]])
+        >>> torch.amin(x, dim=1)
+        tensor([1, 5])
     """
 def aminmax(input: Tensor, *, dim: _int | None = None, keepdim: _bool = False, out: Any = None) -> Any:
     """The smallest and the largest element.
@@ -2254,6 +2450,12 @@ def aminmax(input: Tensor, *, dim: _int | None = None, keepdim: _bool = False, o
 
     Returns:
         Any
+
+    Example:
+        >>> torch.aminmax(torch.tensor([3, 1, 2]))
+        torch.return_types.aminmax(
+        min=tensor(1),
+        max=tensor(3))
     """
 def angle(input: Tensor, *, out: Any = None) -> Tensor:
     """The argument of complex numbers; of negative real ones pi.
@@ -2264,6 +2466,12 @@ def angle(input: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.angle(torch.tensor([1 + 1j, -1 + 0j]))
+        tensor([0.7854, 3.1416])
+        >>> torch.angle(torch.tensor([2.0, -2.0]))
+        tensor([0.0000, 3.1416])
     """
 def any(input: Tensor, dim: Any = None, keepdim: _bool = False, *, out: Any = None) -> Tensor:
     """Whether any element is true, altogether or along `dim`.
@@ -2276,6 +2484,13 @@ def any(input: Tensor, dim: Any = None, keepdim: _bool = False, *, out: Any = No
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[True, False], [False, False]])
+        >>> torch.any(x)
+        tensor(True)
+        >>> torch.any(x, dim=1)
+        tensor([ True, False])
     """
 def arange(*bounds: Any, start: Any = None, end: Any = None, step: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Numbers from `start` up to but not including `end`, `step` apart: `arange(end)`, `arange(start, end, step)`.
@@ -2296,8 +2511,10 @@ def arange(*bounds: Any, start: Any = None, end: Any = None, step: Any = None, o
         Tensor
 
     Example:
-        >>> flambeau.arange(1, 10, 3)
-        tensor([1, 4, 7])
+        >>> torch.arange(5)
+        tensor([0, 1, 2, 3, 4])
+        >>> torch.arange(1, 2, 0.25)
+        tensor([1.0000, 1.2500, 1.5000, 1.7500])
     """
 def arccos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Inverse cosine.
@@ -2308,6 +2525,11 @@ def arccos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 0.0, -1.0])
+        >>> torch.arccos(x)
+        tensor([0.0000, 1.5708, 3.1416])
     """
 def arccos_(input: Tensor) -> Tensor:
     """In-place form of `acos`.
@@ -2317,6 +2539,11 @@ def arccos_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 0.0, -1.0])
+        >>> x.arccos_()
+        tensor([0.0000, 1.5708, 3.1416])
     """
 def arccosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Inverse hyperbolic cosine.
@@ -2327,6 +2554,11 @@ def arccosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> torch.arccosh(x)
+        tensor([0.0000, 1.3170])
     """
 def arccosh_(input: Tensor) -> Tensor:
     """In-place form of `acosh`.
@@ -2336,6 +2568,11 @@ def arccosh_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> x.arccosh_()
+        tensor([0.0000, 1.3170])
     """
 def arcsin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Inverse sine.
@@ -2346,6 +2583,11 @@ def arcsin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.0, 0.0, 1.0])
+        >>> torch.arcsin(x)
+        tensor([-1.5708,  0.0000,  1.5708])
     """
 def arcsin_(input: Tensor) -> Tensor:
     """In-place form of `asin`.
@@ -2355,6 +2597,11 @@ def arcsin_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.0, 0.0, 1.0])
+        >>> x.arcsin_()
+        tensor([-1.5708,  0.0000,  1.5708])
     """
 def arcsinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Inverse hyperbolic sine.
@@ -2365,6 +2612,11 @@ def arcsinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.0, 0.0, 1.0])
+        >>> torch.arcsinh(x)
+        tensor([-0.8814,  0.0000,  0.8814])
     """
 def arcsinh_(input: Tensor) -> Tensor:
     """In-place form of `asinh`.
@@ -2374,6 +2626,11 @@ def arcsinh_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.0, 0.0, 1.0])
+        >>> x.arcsinh_()
+        tensor([-0.8814,  0.0000,  0.8814])
     """
 def arctan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Inverse tangent.
@@ -2384,6 +2641,11 @@ def arctan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.0, 0.0, 1.0])
+        >>> torch.arctan(x)
+        tensor([-0.7854,  0.0000,  0.7854])
     """
 def arctan2(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """The angle of the point (other, input).
@@ -2395,6 +2657,11 @@ def arctan2(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, -1.0])
+        >>> torch.arctan2(x, torch.tensor([1.0, -1.0]))
+        tensor([ 0.7854, -2.3562])
     """
 def arctan2_(input: Tensor, other: Any) -> Tensor:
     """In-place form of `atan2`.
@@ -2405,6 +2672,11 @@ def arctan2_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, -1.0])
+        >>> x.arctan2_(torch.tensor([1.0, -1.0]))
+        tensor([ 0.7854, -2.3562])
     """
 def arctan_(input: Tensor) -> Tensor:
     """In-place form of `atan`.
@@ -2414,6 +2686,11 @@ def arctan_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.0, 0.0, 1.0])
+        >>> x.arctan_()
+        tensor([-0.7854,  0.0000,  0.7854])
     """
 def arctanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Inverse hyperbolic tangent.
@@ -2424,6 +2701,11 @@ def arctanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-0.5, 0.0, 0.5])
+        >>> torch.arctanh(x)
+        tensor([-0.5493,  0.0000,  0.5493])
     """
 def arctanh_(input: Tensor) -> Tensor:
     """In-place form of `atanh`.
@@ -2433,6 +2715,11 @@ def arctanh_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-0.5, 0.0, 0.5])
+        >>> x.arctanh_()
+        tensor([-0.5493,  0.0000,  0.5493])
     """
 def argmax(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Any = None) -> Tensor:
     """The index of the largest element.
@@ -2445,6 +2732,13 @@ def argmax(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, ou
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[1, 7, 3], [9, 5, 6]])
+        >>> torch.argmax(x)  # its place in the flat tensor
+        tensor(3)
+        >>> torch.argmax(x, dim=1)
+        tensor([1, 0])
     """
 def argmin(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Any = None) -> Tensor:
     """The index of the smallest element.
@@ -2457,6 +2751,11 @@ def argmin(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, ou
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[1, 7, 3], [9, 5, 6]])
+        >>> torch.argmin(x, dim=1)
+        tensor([0, 1])
     """
 def argsort(input: Tensor, dim: _int = -1, descending: _bool = False, *, stable: _bool = False, out: Any = None) -> Tensor:
     """The indices that sort `input` along `dim`.
@@ -2470,6 +2769,13 @@ def argsort(input: Tensor, dim: _int = -1, descending: _bool = False, *, stable:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([30, 10, 20])
+        >>> torch.argsort(x)
+        tensor([1, 2, 0])
+        >>> torch.argsort(x, descending=True)
+        tensor([0, 2, 1])
     """
 def argwhere(input: Tensor) -> Tensor:
     """The positions of the elements that are not zero, one row each.
@@ -2479,6 +2785,11 @@ def argwhere(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.argwhere(torch.tensor([[0, 5], [7, 0]]))
+        tensor([[0, 1],
+                [1, 0]])
     """
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
     """A view of the storage under `input` with any size, strides and offset, in elements.
@@ -2491,6 +2802,14 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: _int | Non
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.arange(6)
+        >>> torch.as_strided(x, (4, 3), (1, 1))  # overlapping windows of three
+        tensor([[0, 1, 2],
+                [1, 2, 3],
+                [2, 3, 4],
+                [3, 4, 5]])
     """
 def as_strided_(input: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
     """Give `input` itself another size, other strides and another offset on its storage.
@@ -2503,6 +2822,12 @@ def as_strided_(input: Tensor, size: Any, stride: Any, storage_offset: _int | No
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.arange(6)
+        >>> x.as_strided_((2, 2), (3, 1))
+        tensor([[0, 1],
+                [3, 4]])
     """
 def as_strided_copy(input: Tensor, size: Any, stride: Any, storage_offset: _int | None = None, *, out: Any = None) -> Tensor:
     """`as_strided` with memory of its own.
@@ -2516,6 +2841,13 @@ def as_strided_copy(input: Tensor, size: Any, stride: Any, storage_offset: _int 
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.as_strided_copy(torch.arange(6), (4, 3), (1, 1))
+        tensor([[0, 1, 2],
+                [1, 2, 3],
+                [2, 3, 4],
+                [3, 4, 5]])
     """
 def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
     """A copy of `input` with `src` in the window that `as_strided` would give.
@@ -2529,6 +2861,10 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, stora
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.as_strided_scatter(torch.zeros(6), torch.ones(2), (2,), (3,))
+        tensor([1., 0., 0., 1., 0., 0.])
     """
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """`data` as a tensor, without a copy where it is a tensor or an array of the right dtype already.
@@ -2540,6 +2876,13 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 2])
+        >>> torch.as_tensor(x) is x
+        True
+        >>> torch.as_tensor([1, 2], dtype=torch.float64)
+        tensor([1., 2.], dtype=torch.float64)
     """
 def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: _bool | None = None, requires_grad: _bool | None = None) -> Tensor:
     """`obj` (tensor, array, buffer, nested sequence) as a tensor; `copy` forces or forbids a copy.
@@ -2553,6 +2896,13 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: _bool | No
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.asarray([1, 2, 3])
+        tensor([1, 2, 3])
+        >>> x = torch.tensor([1, 2])
+        >>> torch.asarray(x, copy=True) is x
+        False
     """
 def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Inverse sine.
@@ -2563,6 +2913,11 @@ def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.0, 0.0, 1.0])
+        >>> torch.asin(x)
+        tensor([-1.5708,  0.0000,  1.5708])
     """
 def asin_(input: Tensor) -> Tensor:
     """In-place form of `asin`.
@@ -2572,6 +2927,11 @@ def asin_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.0, 0.0, 1.0])
+        >>> x.asin_()
+        tensor([-1.5708,  0.0000,  1.5708])
     """
 def asinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Inverse hyperbolic sine.
@@ -2582,6 +2942,11 @@ def asinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.0, 0.0, 1.0])
+        >>> torch.asinh(x)
+        tensor([-0.8814,  0.0000,  0.8814])
     """
 def asinh_(input: Tensor) -> Tensor:
     """In-place form of `asinh`.
@@ -2591,6 +2956,11 @@ def asinh_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.0, 0.0, 1.0])
+        >>> x.asinh_()
+        tensor([-0.8814,  0.0000,  0.8814])
     """
 def atan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Inverse tangent.
@@ -2601,6 +2971,11 @@ def atan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.0, 0.0, 1.0])
+        >>> torch.atan(x)
+        tensor([-0.7854,  0.0000,  0.7854])
     """
 def atan2(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """The angle of the point (other, input).
@@ -2612,6 +2987,11 @@ def atan2(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, -1.0])
+        >>> torch.atan2(x, torch.tensor([1.0, -1.0]))
+        tensor([ 0.7854, -2.3562])
     """
 def atan2_(input: Tensor, other: Any) -> Tensor:
     """In-place form of `atan2`.
@@ -2622,6 +3002,11 @@ def atan2_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, -1.0])
+        >>> x.atan2_(torch.tensor([1.0, -1.0]))
+        tensor([ 0.7854, -2.3562])
     """
 def atan_(input: Tensor) -> Tensor:
     """In-place form of `atan`.
@@ -2631,6 +3016,11 @@ def atan_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.0, 0.0, 1.0])
+        >>> x.atan_()
+        tensor([-0.7854,  0.0000,  0.7854])
     """
 def atanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Inverse hyperbolic tangent.
@@ -2641,6 +3031,11 @@ def atanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-0.5, 0.0, 0.5])
+        >>> torch.atanh(x)
+        tensor([-0.5493,  0.0000,  0.5493])
     """
 def atanh_(input: Tensor) -> Tensor:
     """In-place form of `atanh`.
@@ -2650,6 +3045,11 @@ def atanh_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-0.5, 0.0, 0.5])
+        >>> x.atanh_()
+        tensor([-0.5493,  0.0000,  0.5493])
     """
 def atleast_1d(*tensors: Tensor) -> Any:
     """Each tensor with at least one dimension.
@@ -2659,6 +3059,10 @@ def atleast_1d(*tensors: Tensor) -> Any:
 
     Returns:
         Any
+
+    Example:
+        >>> torch.atleast_1d(torch.tensor(5))
+        tensor([5])
     """
 def atleast_2d(*tensors: Tensor) -> Any:
     """Each tensor with at least two dimensions; a new first one where there is one.
@@ -2668,6 +3072,10 @@ def atleast_2d(*tensors: Tensor) -> Any:
 
     Returns:
         Any
+
+    Example:
+        >>> torch.atleast_2d(torch.tensor([1, 2, 3]))
+        tensor([[1, 2, 3]])
     """
 def atleast_3d(*tensors: Tensor) -> Any:
     """Each tensor with at least three dimensions; a new last one where there are two.
@@ -2677,6 +3085,10 @@ def atleast_3d(*tensors: Tensor) -> Any:
 
     Returns:
         Any
+
+    Example:
+        >>> torch.atleast_3d(torch.zeros(4, 5)).shape
+        torch.Size([4, 5, 1])
     """
 def avg_pool1d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = 0, ceil_mode: _bool = False, count_include_pad: _bool = True) -> Tensor:
     """The means of windows along the last dimension.
@@ -2693,8 +3105,8 @@ def avg_pool1d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any 
         Tensor
 
     Example:
-        >>> flambeau.avg_pool1d(flambeau.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
-        tensor([[2., 1.]])
+        >>> torch.avg_pool1d(torch.tensor([[1.0, 3.0, 5.0, 7.0]]), kernel_size=2)
+        tensor([[2., 6.]])
     """
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor:
     """`beta * input + alpha * bmm(batch1, batch2)`.
@@ -2709,6 +3121,12 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alp
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.ones(5, 2, 2)
+        >>> torch.baddbmm(x, torch.ones(5, 2, 3), torch.ones(5, 3, 2))[0]
+        tensor([[4., 4.],
+                [4., 4.]])
     """
 def baddbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """In-place form of `baddbmm`.
@@ -2722,6 +3140,12 @@ def baddbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, al
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.ones(5, 2, 2)
+        >>> x.baddbmm_(torch.ones(5, 2, 3), torch.ones(5, 3, 2))[0]
+        tensor([[4., 4.],
+                [4., 4.]])
     """
 def bartlett_window(window_length: _int, periodic: _bool = True, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """The Bartlett window: a triangle.
@@ -2737,6 +3161,10 @@ def bartlett_window(window_length: _int, periodic: _bool = True, *, dtype: Any =
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.bartlett_window(4)
+        tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
 def batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool) -> Tensor:
     """`nn.functional.batch_norm` with its parameters in another order.
@@ -2754,6 +3182,12 @@ def batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, runnin
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[1.0], [3.0]])
+        >>> torch.batch_norm(x, None, None, None, None, True, 0.1, 1e-5, False)
+        tensor([[-1.0000],
+                [ 1.0000]])
     """
 def batch_norm_update_stats(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, momentum: _float) -> tuple[Tensor, Tensor]:
     """The mean and variance of each channel of a batch; running ones, where given, move towards them.
@@ -2766,6 +3200,12 @@ def batch_norm_update_stats(input: Tensor, running_mean: Tensor | None, running_
 
     Returns:
         tuple[Tensor, Tensor]
+
+    Example:
+        >>> x = torch.tensor([[1.0], [3.0]])
+        >>> mean, var = torch.batch_norm_update_stats(x, torch.zeros(1), torch.ones(1), 0.1)
+        >>> mean, var
+        (tensor([2.]), tensor([1.]))
     """
 def bernoulli(input: Tensor, p: _float | None = None, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor:
     """Ones with the probability that stands in each place of `input` (or `p` everywhere), else zeros.
@@ -2778,6 +3218,11 @@ def bernoulli(input: Tensor, p: _float | None = None, *, generator: Generator | 
 
     Returns:
         Tensor
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> torch.bernoulli(torch.tensor([0.0, 0.5, 0.5, 1.0]))
+        tensor([0., 0., 1., 1.])
     """
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input1 @ weight[k] @ input2 + bias[k]` for each output k.
@@ -2790,6 +3235,11 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 
     Returns:
         Tensor
+
+    Example:
+        >>> weight = torch.tensor([[[1.0, 2.0], [3.0, 4.0]]])  # one output of two times two features
+        >>> torch.bilinear(torch.tensor([[1.0, 1.0]]), torch.tensor([[1.0, 0.0]]), weight, bias=None)
+        tensor([[4.]])
     """
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: _int = 0) -> Tensor:
     """`binary_cross_entropy` of `sigmoid(input)`, computed in one go, in the dtype of `target`.
@@ -2803,6 +3253,10 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.binary_cross_entropy_with_logits(torch.tensor([0.0, 5.0]), torch.tensor([1.0, 1.0]))
+        tensor([0.6931, 0.0067])
     """
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
     """How often each of the numbers 0, 1, 2, ... occurs.
@@ -2816,8 +3270,10 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) 
         Tensor
 
     Example:
-        >>> flambeau.tensor([0, 2, 2]).bincount()
-        tensor([1, 0, 2])
+        >>> torch.bincount(torch.tensor([0, 1, 1, 3]))
+        tensor([1, 2, 0, 1])
+        >>> torch.bincount(torch.tensor([0, 1, 1]), weights=torch.tensor([0.5, 1.0, 2.0]))
+        tensor([0.5000, 3.0000])
     """
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
     """How many of `count` trials succeed, each with probability `prob`.
@@ -2829,6 +3285,11 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
 
     Returns:
         Tensor
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> torch.binomial(torch.tensor([10.0, 10.0, 10.0]), torch.tensor([0.0, 0.5, 1.0]))
+        tensor([ 0.,  7., 10.])
     """
 def bitwise_and(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """Bitwise `input & other`.
@@ -2840,6 +3301,11 @@ def bitwise_and(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([6, 5])
+        >>> torch.bitwise_and(x, 3)
+        tensor([2, 1])
     """
 def bitwise_and_(input: Tensor, other: Any) -> Tensor:
     """In-place form of `bitwise_and`.
@@ -2850,6 +3316,11 @@ def bitwise_and_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([6, 5])
+        >>> x.bitwise_and_(3)
+        tensor([2, 1])
     """
 def bitwise_left_shift(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """Bits shifted up: `input << other`.
@@ -2861,6 +3332,11 @@ def bitwise_left_shift(input: Any, other: Any, *, out: Tensor | None = None) -> 
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 3])
+        >>> torch.bitwise_left_shift(x, 2)
+        tensor([ 4, 12])
     """
 def bitwise_left_shift_(input: Tensor, other: Any) -> Tensor:
     """In-place form of `bitwise_left_shift`.
@@ -2871,6 +3347,11 @@ def bitwise_left_shift_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 3])
+        >>> x.bitwise_left_shift_(2)
+        tensor([ 4, 12])
     """
 def bitwise_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Bits inverted; of bool the logical not.
@@ -2881,6 +3362,13 @@ def bitwise_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0, 1, -8])
+        >>> torch.bitwise_not(x)
+        tensor([-1, -2,  7])
+        >>> ~torch.tensor([True, False])
+        tensor([False,  True])
     """
 def bitwise_not_(input: Tensor) -> Tensor:
     """In-place form of `bitwise_not`.
@@ -2890,6 +3378,11 @@ def bitwise_not_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0, 1, -8])
+        >>> x.bitwise_not_()
+        tensor([-1, -2,  7])
     """
 def bitwise_or(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """Bitwise `input | other`.
@@ -2901,6 +3394,11 @@ def bitwise_or(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([6, 5])
+        >>> torch.bitwise_or(x, 3)
+        tensor([7, 7])
     """
 def bitwise_or_(input: Tensor, other: Any) -> Tensor:
     """In-place form of `bitwise_or`.
@@ -2911,6 +3409,11 @@ def bitwise_or_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([6, 5])
+        >>> x.bitwise_or_(3)
+        tensor([7, 7])
     """
 def bitwise_right_shift(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """Bits shifted down: `input >> other`.
@@ -2922,6 +3425,11 @@ def bitwise_right_shift(input: Any, other: Any, *, out: Tensor | None = None) ->
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([8, 12])
+        >>> torch.bitwise_right_shift(x, 2)
+        tensor([2, 3])
     """
 def bitwise_right_shift_(input: Tensor, other: Any) -> Tensor:
     """In-place form of `bitwise_right_shift`.
@@ -2932,6 +3440,11 @@ def bitwise_right_shift_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([8, 12])
+        >>> x.bitwise_right_shift_(2)
+        tensor([2, 3])
     """
 def bitwise_xor(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """Bitwise `input ^ other`.
@@ -2943,6 +3456,11 @@ def bitwise_xor(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([6, 5])
+        >>> torch.bitwise_xor(x, 3)
+        tensor([5, 6])
     """
 def bitwise_xor_(input: Tensor, other: Any) -> Tensor:
     """In-place form of `bitwise_xor`.
@@ -2953,6 +3471,11 @@ def bitwise_xor_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([6, 5])
+        >>> x.bitwise_xor_(3)
+        tensor([5, 6])
     """
 def blackman_window(window_length: _int, periodic: _bool = True, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """The Blackman window: a sum of two cosines.
@@ -2968,6 +3491,12 @@ def blackman_window(window_length: _int, periodic: _bool = True, *, dtype: Any =
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.blackman_window(8)[4]
+        tensor(1.)
+        >>> torch.blackman_window(5, periodic=False).round(decimals=2)[1:]
+        tensor([0.3400, 1.0000, 0.3400, -0.0000])
     """
 def block_diag(*tensors: Tensor) -> Tensor:
     """A matrix with `tensors` as blocks on its diagonal and zeros elsewhere.
@@ -2977,6 +3506,12 @@ def block_diag(*tensors: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.block_diag(torch.tensor([[1, 2], [3, 4]]), torch.tensor([[9]]))
+        tensor([[1, 2, 0],
+                [3, 4, 0],
+                [0, 0, 9]])
     """
 def bmm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
     """The products of two batches of matrices.
@@ -2988,6 +3523,11 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> a, b = torch.ones(5, 2, 3), torch.ones(5, 3, 4)
+        >>> torch.bmm(a, b).shape
+        torch.Size([5, 2, 4])
     """
 def broadcast_shapes(*shapes: Any) -> Size:
     """The shape to which all `shapes` broadcast.
@@ -2997,6 +3537,10 @@ def broadcast_shapes(*shapes: Any) -> Size:
 
     Returns:
         Size
+
+    Example:
+        >>> torch.broadcast_shapes((2, 1), (3,), (1, 1))
+        torch.Size([2, 3])
     """
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """All `tensors` stretched to their common shape.
@@ -3006,6 +3550,15 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
 
     Returns:
         tuple[Tensor, ...]
+
+    Example:
+        >>> a, b = torch.broadcast_tensors(torch.tensor([[1], [2]]), torch.tensor([5, 6, 7]))
+        >>> a
+        tensor([[1, 1, 1],
+                [2, 2, 2]])
+        >>> b
+        tensor([[5, 6, 7],
+                [5, 6, 7]])
     """
 def broadcast_to(input: Tensor, size: Any) -> Tensor:
     """`input` stretched to `size` by the rules of broadcasting; shares memory.
@@ -3016,6 +3569,11 @@ def broadcast_to(input: Tensor, size: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.broadcast_to(torch.tensor([1, 2, 3]), (2, 3))
+        tensor([[1, 2, 3],
+                [1, 2, 3]])
     """
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: _bool = False, right: _bool = False, out: Any = None) -> Tensor:
     """The index of the bucket between `boundaries` into which each value falls.
@@ -3029,6 +3587,12 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: _bool = False, right
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.bucketize(torch.tensor([3, 6, 9]), boundaries=torch.tensor([1, 5, 9]))
+        tensor([1, 2, 2])
+        >>> torch.bucketize(torch.tensor([3, 6, 9]), boundaries=torch.tensor([1, 5, 9]), right=True)
+        tensor([1, 2, 3])
     """
 def can_cast(from_: Any, to: Any) -> _bool:
     """Whether PyTorch's promotion rules allow a conversion: never to a lower category of dtypes.
@@ -3039,6 +3603,10 @@ def can_cast(from_: Any, to: Any) -> _bool:
 
     Returns:
         bool
+
+    Example:
+        >>> torch.can_cast(torch.int64, torch.float32), torch.can_cast(torch.float32, torch.int64)
+        (True, False)
     """
 def cartesian_prod(*tensors: Tensor) -> Tensor:
     """All ways to take one element of each vector, one in each row.
@@ -3048,6 +3616,13 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.cartesian_prod(torch.tensor([1, 2]), torch.tensor([5, 6]))
+        tensor([[1, 5],
+                [1, 6],
+                [2, 5],
+                [2, 6]])
     """
 def cat(tensors: list[Tensor], dim: _int = 0, *, out: Any = None) -> Tensor:
     """`tensors` one after the other along `dim`.
@@ -3061,8 +3636,11 @@ def cat(tensors: list[Tensor], dim: _int = 0, *, out: Any = None) -> Tensor:
         Tensor
 
     Example:
-        >>> flambeau.cat([flambeau.tensor([1, 2]), flambeau.tensor([3])])
+        >>> torch.cat([torch.tensor([1, 2]), torch.tensor([3])])
         tensor([1, 2, 3])
+        >>> torch.cat([torch.ones(2, 1), torch.zeros(2, 2)], dim=1)
+        tensor([[1., 0., 0.],
+                [1., 0., 0.]])
     """
 def ccol_indices_copy(input: Tensor, *, out: Any = None) -> Tensor:
     """`ccol_indices` in memory of their own.
@@ -3073,6 +3651,10 @@ def ccol_indices_copy(input: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.ccol_indices_copy(torch.tensor([[0, 5], [7, 8]]).to_sparse_csc())
+        tensor([0, 1, 3])
     """
 def cdist(x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: str = 'use_mm_for_euclid_dist_if_necessary') -> Tensor:
     """The `p`-norm distances between every row of `x1` and every row of `x2`.
@@ -3087,8 +3669,12 @@ def cdist(x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: str = 'use_mm_f
         Tensor
 
     Example:
-        >>> flambeau.cdist(flambeau.tensor([[0.0, 0.0]]), flambeau.tensor([[3.0, 4.0]]))
-        tensor([[5.]])
+        >>> torch.cdist(torch.tensor([[0.0, 0.0], [1.0, 0.0]]), torch.tensor([[3.0, 4.0]]))
+        tensor([[5.0000],
+                [4.4721]])
+        >>> torch.cdist(torch.tensor([[0.0, 0.0], [1.0, 0.0]]), torch.tensor([[3.0, 4.0]]), p=1)
+        tensor([[7.],
+                [6.]])
     """
 def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Rounded up.
@@ -3099,6 +3685,11 @@ def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.5, 0.2, 2.0])
+        >>> torch.ceil(x)
+        tensor([-1.,  1.,  2.])
     """
 def ceil_(input: Tensor) -> Tensor:
     """In-place form of `ceil`.
@@ -3108,6 +3699,11 @@ def ceil_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.5, 0.2, 2.0])
+        >>> x.ceil_()
+        tensor([-1.,  1.,  2.])
     """
 def celu(input: Tensor, alpha: _float = 1.0) -> Tensor:
     """`input` where it is positive, elsewhere `alpha * (exp(input / alpha) - 1)`.
@@ -3118,6 +3714,11 @@ def celu(input: Tensor, alpha: _float = 1.0) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-2.0, 0.0, 2.0])
+        >>> torch.celu(x, alpha=0.5)
+        tensor([-0.4908,  0.0000,  2.0000])
     """
 def celu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """In-place form of `celu`.
@@ -3129,6 +3730,10 @@ def celu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.celu_(torch.tensor([-2.0, 0.0, 2.0]), alpha=0.5)
+        tensor([-0.4908,  0.0000,  2.0000])
     """
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     """The product of several matrices. `linalg.multi_dot` is the newer name.
@@ -3139,6 +3744,11 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.chain_matmul(torch.ones(2, 3), torch.ones(3, 4), torch.ones(4, 2))
+        tensor([[12., 12.],
+                [12., 12.]])
     """
 def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
     """The channels, in `groups` groups, dealt out one by one: first of each group, second of each group, ...
@@ -3149,6 +3759,11 @@ def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.arange(6).view(1, 6, 1, 1)
+        >>> torch.channel_shuffle(x, groups=2).flatten()
+        tensor([0, 3, 1, 4, 2, 5])
     """
 def cholesky(input: Tensor, upper: _bool = False, *, out: Any = None) -> Tensor:
     """The Cholesky factor of a positive-definite matrix, or of each one in a batch.
@@ -3160,6 +3775,11 @@ def cholesky(input: Tensor, upper: _bool = False, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.cholesky(torch.tensor([[4.0, 2.0], [2.0, 3.0]]))
+        tensor([[2.0000, 0.0000],
+                [1.0000, 1.4142]])
     """
 def cholesky_inverse(input: Tensor, upper: _bool = False, *, out: Any = None) -> Tensor:
     """The inverse of A, where L is the Cholesky factor of A.
@@ -3171,6 +3791,12 @@ def cholesky_inverse(input: Tensor, upper: _bool = False, *, out: Any = None) ->
 
     Returns:
         Tensor
+
+    Example:
+        >>> L = torch.linalg.cholesky(torch.tensor([[4.0, 2.0], [2.0, 3.0]]))
+        >>> torch.cholesky_inverse(L)
+        tensor([[ 0.3750, -0.2500],
+                [-0.2500,  0.5000]])
     """
 def cholesky_solve(input: Tensor, input2: Tensor, upper: _bool = False, *, out: Any = None) -> Tensor:
     """The solution X of A X = B, where L is the Cholesky factor of A.
@@ -3183,6 +3809,13 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: _bool = False, *, out: 
 
     Returns:
         Tensor
+
+    Example:
+        >>> A = torch.tensor([[4.0, 2.0], [2.0, 3.0]])
+        >>> x = torch.cholesky_solve(torch.tensor([[1.0], [1.0]]), torch.linalg.cholesky(A))
+        >>> x
+        tensor([[0.1250],
+                [0.2500]])
     """
 def choose_qparams_optimized(input: Tensor, numel: _int, n_bins: _int, ratio: _float, bit_width: _int) -> tuple[Tensor, Tensor]:
     """The ends of a range for codes of `bit_width` bits, found by a greedy search for the smallest error.
@@ -3198,6 +3831,10 @@ def choose_qparams_optimized(input: Tensor, numel: _int, n_bins: _int, ratio: _f
 
     Returns:
         tuple[Tensor, Tensor]
+
+    Example:
+        >>> torch.choose_qparams_optimized(torch.tensor([-1.0, 0.0, 1.0]), 3, 10, 0.16, 4)
+        (tensor([1.]), tensor([-1.]))
     """
 def chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` parts of equal size along `dim` (the last may be smaller); they share memory.
@@ -3209,6 +3846,10 @@ def chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
 
     Returns:
         tuple[Tensor, ...]
+
+    Example:
+        >>> torch.chunk(torch.arange(5), 2)
+        (tensor([0, 1, 2]), tensor([3, 4]))
     """
 def clamp(input: Tensor, min: _Operand | None = None, max: _Operand | None = None, *, out: Any = None) -> Tensor:
     """Elements below `min` raised to it, elements above `max` lowered to it.
@@ -3221,6 +3862,13 @@ def clamp(input: Tensor, min: _Operand | None = None, max: _Operand | None = Non
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-2, 0, 5])
+        >>> torch.clamp(x, min=-1, max=3)
+        tensor([-1,  0,  3])
+        >>> torch.clamp(x, max=3)
+        tensor([-2,  0,  3])
     """
 def clamp_(input: Tensor, min: _Operand | None = None, max: _Operand | None = None) -> Tensor:
     """In-place form of `clamp`.
@@ -3232,6 +3880,11 @@ def clamp_(input: Tensor, min: _Operand | None = None, max: _Operand | None = No
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-2, 0, 5])
+        >>> x.clamp_(min=-1, max=3)
+        tensor([-1,  0,  3])
     """
 def clamp_max(input: Tensor, max: _Operand, *, out: Any = None) -> Tensor:
     """Elements above `max` lowered to it.
@@ -3243,6 +3896,11 @@ def clamp_max(input: Tensor, max: _Operand, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-2, 0, 5])
+        >>> torch.clamp_max(x, 3)
+        tensor([-2,  0,  3])
     """
 def clamp_max_(input: Tensor, max: _Operand) -> Tensor:
     """In-place form of `clamp_max`.
@@ -3253,6 +3911,11 @@ def clamp_max_(input: Tensor, max: _Operand) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-2, 0, 5])
+        >>> x.clamp_max_(3)
+        tensor([-2,  0,  3])
     """
 def clamp_min(input: Tensor, min: _Operand, *, out: Any = None) -> Tensor:
     """Elements below `min` raised to it.
@@ -3264,6 +3927,11 @@ def clamp_min(input: Tensor, min: _Operand, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-2, 0, 5])
+        >>> torch.clamp_min(x, 0)
+        tensor([0, 0, 5])
     """
 def clamp_min_(input: Tensor, min: _Operand) -> Tensor:
     """In-place form of `clamp_min`.
@@ -3274,6 +3942,11 @@ def clamp_min_(input: Tensor, min: _Operand) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-2, 0, 5])
+        >>> x.clamp_min_(0)
+        tensor([0, 0, 5])
     """
 def clip(input: Tensor, min: _Operand | None = None, max: _Operand | None = None, *, out: Any = None) -> Tensor:
     """Elements below `min` raised to it, elements above `max` lowered to it.
@@ -3286,6 +3959,13 @@ def clip(input: Tensor, min: _Operand | None = None, max: _Operand | None = None
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-2, 0, 5])
+        >>> torch.clip(x, min=-1, max=3)
+        tensor([-1,  0,  3])
+        >>> torch.clip(x, max=3)
+        tensor([-2,  0,  3])
     """
 def clip_(input: Tensor, min: _Operand | None = None, max: _Operand | None = None) -> Tensor:
     """In-place form of `clamp`.
@@ -3297,6 +3977,11 @@ def clip_(input: Tensor, min: _Operand | None = None, max: _Operand | None = Non
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-2, 0, 5])
+        >>> x.clip_(min=-1, max=3)
+        tensor([-1,  0,  3])
     """
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy with its own memory, connected in the graph.
@@ -3309,7 +3994,10 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
         Tensor
 
     Example:
-        >>> flambeau.tensor([1, 2]).clone()
+        >>> x = torch.tensor([1, 2])
+        >>> y = torch.clone(x)
+        >>> y[0] = 10
+        >>> x
         tensor([1, 2])
     """
 def col_indices_copy(input: Tensor, *, out: Any = None) -> Tensor:
@@ -3321,6 +4009,10 @@ def col_indices_copy(input: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.col_indices_copy(torch.tensor([[0, 5], [7, 8]]).to_sparse_csr())
+        tensor([1, 0, 1])
     """
 def column_stack(tensors: list[Tensor], *, out: Any = None) -> Tensor:
     """`tensors` side by side: vectors become columns.
@@ -3331,6 +4023,11 @@ def column_stack(tensors: list[Tensor], *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.column_stack([torch.tensor([1, 2]), torch.tensor([5, 6])])
+        tensor([[1, 5],
+                [2, 6]])
     """
 def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor:
     """All choices of `r` elements of a vector, one in each row, as `itertools.combinations` orders them.
@@ -3342,6 +4039,12 @@ def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) ->
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.combinations(torch.tensor([1, 2, 3]), r=2)
+        tensor([[1, 2],
+                [1, 3],
+                [2, 3]])
     """
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`real + 1j * imag`.
@@ -3355,8 +4058,8 @@ def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
         Tensor
 
     Example:
-        >>> flambeau.complex(flambeau.tensor([1.0]), flambeau.tensor([2.0]))
-        tensor([1.+2.j])
+        >>> torch.complex(torch.tensor([1.0, 0.0]), torch.tensor([2.0, -1.0]))
+        tensor([1.+2.j, 0.-1.j])
     """
 def concat(tensors: list[Tensor], dim: _int = 0, *, out: Any = None) -> Tensor:
     """`tensors` one after the other along `dim`.
@@ -3370,8 +4073,11 @@ def concat(tensors: list[Tensor], dim: _int = 0, *, out: Any = None) -> Tensor:
         Tensor
 
     Example:
-        >>> flambeau.cat([flambeau.tensor([1, 2]), flambeau.tensor([3])])
+        >>> torch.concat([torch.tensor([1, 2]), torch.tensor([3])])
         tensor([1, 2, 3])
+        >>> torch.concat([torch.ones(2, 1), torch.zeros(2, 2)], dim=1)
+        tensor([[1., 0., 0.],
+                [1., 0., 0.]])
     """
 def concatenate(tensors: list[Tensor], dim: _int = 0, *, out: Any = None) -> Tensor:
     """`tensors` one after the other along `dim`.
@@ -3385,8 +4091,11 @@ def concatenate(tensors: list[Tensor], dim: _int = 0, *, out: Any = None) -> Ten
         Tensor
 
     Example:
-        >>> flambeau.cat([flambeau.tensor([1, 2]), flambeau.tensor([3])])
+        >>> torch.concatenate([torch.tensor([1, 2]), torch.tensor([3])])
         tensor([1, 2, 3])
+        >>> torch.concatenate([torch.ones(2, 1), torch.zeros(2, 2)], dim=1)
+        tensor([[1., 0., 0.],
+                [1., 0., 0.]])
     """
 def conj(input: Tensor) -> Tensor:
     """The complex conjugate of a complex tensor, as a view on its memory; a real tensor itself.
@@ -3398,12 +4107,11 @@ def conj(input: Tensor) -> Tensor:
         Tensor
 
     Example:
-        >>> a = flambeau.tensor([1 + 2j])
-        >>> b = a.conj()
-        >>> a.mul_(2)
-        tensor([2.+4.j])
-        >>> b
-        tensor([2.-4.j])
+        >>> x = torch.tensor([1 + 2j])
+        >>> torch.conj(x)
+        tensor([1.-2.j])
+        >>> x.conj().is_conj()  # a view: memory holds the numbers of x
+        True
     """
 def conj_physical(input: Tensor, *, out: Any = None) -> Tensor:
     """The complex conjugate in memory of its own; a real tensor itself.
@@ -3414,6 +4122,10 @@ def conj_physical(input: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.conj_physical(torch.tensor([1 + 2j]))
+        tensor([1.-2.j])
     """
 def conj_physical_(input: Tensor) -> Tensor:
     """Conjugate every element in place.
@@ -3423,6 +4135,11 @@ def conj_physical_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1 + 2j])
+        >>> x.conj_physical_()
+        tensor([1.-2.j])
     """
 def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
     """`input` with `value` around it: `pad` is (before, after) of the last dimension, then of the one before, ...
@@ -3436,6 +4153,11 @@ def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.constant_pad_nd(torch.tensor([[1, 2]]), (1, 1, 0, 1), 9)
+        tensor([[9, 1, 2, 9],
+                [9, 9, 9, 9]])
     """
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: _int = 1) -> Tensor:
     """Convolution of signals (batch, channels, length) with a weight (outputs, channels, size).
@@ -3451,6 +4173,13 @@ def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: An
 
     Returns:
         Tensor
+
+    Example:
+        >>> signal = torch.tensor([[[1.0, 2.0, 4.0, 7.0]]])
+        >>> torch.conv1d(signal, torch.tensor([[[-1.0, 1.0]]]))  # differences of neighbours
+        tensor([[[1., 2., 3.]]])
+        >>> torch.conv1d(signal, torch.tensor([[[-1.0, 1.0]]]), padding=1, stride=2)
+        tensor([[[ 1.,  2., -7.]]])
     """
 def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: _int = 1) -> Tensor:
     """Convolution of images (batch, channels, height, width).
@@ -3466,6 +4195,14 @@ def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: An
 
     Returns:
         Tensor
+
+    Example:
+        >>> image = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]]).view(1, 1, 3, 3)
+        >>> torch.conv2d(image, torch.ones(1, 1, 2, 2))[0, 0]  # sums of 2 x 2 squares
+        tensor([[12., 16.],
+                [24., 28.]])
+        >>> torch.conv2d(torch.zeros(8, 3, 32, 32), torch.zeros(16, 3, 5, 5), stride=2, padding=2).shape
+        torch.Size([8, 16, 16, 16])
     """
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: _int = 1) -> Tensor:
     """Convolution of volumes (batch, channels, depth, height, width).
@@ -3481,6 +4218,12 @@ def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: An
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.conv3d(torch.ones(1, 1, 3, 3, 3), torch.ones(1, 1, 2, 2, 2)).shape
+        torch.Size([1, 1, 2, 2, 2])
+        >>> torch.conv3d(torch.ones(1, 1, 2, 2, 2), torch.ones(1, 1, 2, 2, 2)).item()
+        8.0
     """
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: _int = 0) -> Tensor:
     """Convolution of signals (time, batch, channels) with a weight (kernel, channels, outputs).
@@ -3493,6 +4236,10 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: _int = 0) -> Tens
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.conv_tbc(torch.ones(5, 2, 3), torch.ones(2, 3, 4), torch.zeros(4)).shape
+        torch.Size([4, 2, 4])
     """
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: _int = 1, dilation: Any = 1) -> Tensor:
     """The transpose of `conv1d`: the gradient of its input, as a function of its own.
@@ -3509,6 +4256,10 @@ def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.conv_transpose1d(torch.tensor([[[1.0, 2.0]]]), torch.tensor([[[1.0, 10.0]]]), stride=2)
+        tensor([[[ 1., 10.,  2., 20.]]])
     """
 def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: _int = 1, dilation: Any = 1) -> Tensor:
     """The transpose of `conv2d`: the gradient of its input, as a function of its own.
@@ -3525,6 +4276,11 @@ def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.conv_transpose2d(torch.tensor([[[[1.0, 2.0]]]]), torch.ones(1, 1, 2, 2), stride=2)[0, 0]
+        tensor([[1., 1., 2., 2.],
+                [1., 1., 2., 2.]])
     """
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: _int = 1, dilation: Any = 1) -> Tensor:
     """The transpose of `conv3d`: the gradient of its input, as a function of its own.
@@ -3541,6 +4297,10 @@ def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.conv_transpose3d(torch.ones(1, 4, 2, 2, 2), torch.ones(4, 3, 2, 2, 2), stride=2).shape
+        torch.Size([1, 3, 4, 4, 4])
     """
 def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any, transposed: _bool, output_padding: Any, groups: _int) -> Tensor:
     """A convolution or a transposed one, in as many dimensions as the weight has.
@@ -3558,6 +4318,11 @@ def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any,
 
     Returns:
         Tensor
+
+    Example:
+        >>> signal, weight = torch.tensor([[[1.0, 2.0, 4.0, 7.0]]]), torch.tensor([[[-1.0, 1.0]]])
+        >>> torch.convolution(signal, weight, None, [1], [0], [1], False, [0], groups=1)
+        tensor([[[1., 2., 3.]]])
     """
 def copysign(input: Tensor, other: _Operand, *, out: Any = None) -> Tensor:
     """The size of `input` with the sign of `other`.
@@ -3569,6 +4334,11 @@ def copysign(input: Tensor, other: _Operand, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, -2.0])
+        >>> torch.copysign(x, torch.tensor([-1.0, 1.0]))
+        tensor([-1.,  2.])
     """
 def copysign_(input: Tensor, other: _Operand) -> Tensor:
     """In-place form of `copysign`.
@@ -3579,6 +4349,11 @@ def copysign_(input: Tensor, other: _Operand) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, -2.0])
+        >>> x.copysign_(torch.tensor([-1.0, 1.0]))
+        tensor([-1.,  2.])
     """
 def corrcoef(input: Tensor) -> Tensor:
     """The correlation coefficients of the variables in the rows of `input`.
@@ -3588,6 +4363,11 @@ def corrcoef(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.corrcoef(torch.tensor([[1.0, 2.0, 3.0], [1.0, 3.0, 2.0]]))
+        tensor([[1.0000, 0.5000],
+                [0.5000, 1.0000]])
     """
 def cos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Cosine.
@@ -3598,6 +4378,11 @@ def cos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.0, 1.0, torch.pi])
+        >>> torch.cos(x)
+        tensor([ 1.0000,  0.5403, -1.0000])
     """
 def cos_(input: Tensor) -> Tensor:
     """In-place form of `cos`.
@@ -3607,6 +4392,11 @@ def cos_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.0, 1.0, torch.pi])
+        >>> x.cos_()
+        tensor([ 1.0000,  0.5403, -1.0000])
     """
 def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Hyperbolic cosine.
@@ -3617,6 +4407,11 @@ def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.0, 0.0, 1.0])
+        >>> torch.cosh(x)
+        tensor([1.5431, 1.0000, 1.5431])
     """
 def cosh_(input: Tensor) -> Tensor:
     """In-place form of `cosh`.
@@ -3626,6 +4421,11 @@ def cosh_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.0, 0.0, 1.0])
+        >>> x.cosh_()
+        tensor([1.5431, 1.0000, 1.5431])
     """
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: _int = 0) -> Tensor:
     """1 - cosine where the target is 1, and max(0, cosine - margin) where it is -1.
@@ -3639,6 +4439,11 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
 
     Returns:
         Tensor
+
+    Example:
+        >>> a, b = torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 1.0]])
+        >>> torch.cosine_embedding_loss(a, b, torch.tensor([1]))
+        tensor([0.2929])
     """
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor:
     """The cosine of the angle between vectors along `dim`; lengths below `eps` count as `eps`.
@@ -3651,6 +4456,11 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08
 
     Returns:
         Tensor
+
+    Example:
+        >>> a, b = torch.tensor([[1.0, 0.0], [1.0, 1.0]]), torch.tensor([[0.0, 2.0], [3.0, 0.0]])
+        >>> torch.cosine_similarity(a, b, dim=1)
+        tensor([0.0000, 0.7071])
     """
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     """How many elements are not zero.
@@ -3661,6 +4471,13 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[0, 5, 7], [0, 0, 1]])
+        >>> torch.count_nonzero(x)
+        tensor(3)
+        >>> torch.count_nonzero(x, dim=1)
+        tensor([2, 1])
     """
 def cov(input: Tensor, *, correction: _int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
     """The covariances of the variables in the rows of `input`, whose columns are observations.
@@ -3673,6 +4490,11 @@ def cov(input: Tensor, *, correction: _int = 1, fweights: Tensor | None = None, 
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.cov(torch.tensor([[1.0, 2.0, 3.0], [3.0, 1.0, 2.0]]))
+        tensor([[ 1.0000, -0.5000],
+                [-0.5000,  1.0000]])
     """
 def cross(input: Tensor, other: Tensor, dim: _int | None = None, *, out: Any = None) -> Tensor:
     """The cross product along `dim`; without it along the first dimension of size 3.
@@ -3685,6 +4507,10 @@ def cross(input: Tensor, other: Tensor, dim: _int | None = None, *, out: Any = N
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.cross(torch.tensor([1.0, 0.0, 0.0]), torch.tensor([0.0, 1.0, 0.0]), dim=0)
+        tensor([0., 0., 1.])
     """
 def crow_indices_copy(input: Tensor, *, out: Any = None) -> Tensor:
     """`crow_indices` in memory of their own.
@@ -3695,6 +4521,10 @@ def crow_indices_copy(input: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.crow_indices_copy(torch.tensor([[0, 5], [7, 8]]).to_sparse_csr())
+        tensor([0, 1, 3])
     """
 def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: _int = 0, reduction: _int = 0, zero_infinity: _bool = False) -> Tensor:
     """The negative log-likelihood of label sequences, of any alignment with `log_probs` (time, batch, classes).
@@ -3712,6 +4542,11 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_leng
 
     Returns:
         Tensor
+
+    Example:
+        >>> log_probs = torch.full((3, 1, 2), 0.5).log()  # 3 steps, 1 sequence, blank and one label
+        >>> torch.ctc_loss(log_probs, torch.tensor([[1]]), torch.tensor([3]), torch.tensor([1]))
+        tensor([0.2877])
     """
 def cummax(input: Tensor, dim: _int, *, out: Any = None) -> Any:
     """Running maximum along `dim`, with the index of each.
@@ -3723,6 +4558,11 @@ def cummax(input: Tensor, dim: _int, *, out: Any = None) -> Any:
 
     Returns:
         Any
+
+    Example:
+        >>> values, indices = torch.cummax(torch.tensor([1, 3, 2, 5]), dim=0)
+        >>> values, indices
+        (tensor([1, 3, 3, 5]), tensor([0, 1, 1, 3]))
     """
 def cummin(input: Tensor, dim: _int, *, out: Any = None) -> Any:
     """Running minimum along `dim`, with the index of each.
@@ -3734,6 +4574,11 @@ def cummin(input: Tensor, dim: _int, *, out: Any = None) -> Any:
 
     Returns:
         Any
+
+    Example:
+        >>> values, indices = torch.cummin(torch.tensor([4, 2, 3, 1]), dim=0)
+        >>> values, indices
+        (tensor([4, 2, 2, 1]), tensor([0, 1, 1, 3]))
     """
 def cumprod(input: Tensor, dim: _int, *, dtype: Any = None, out: Any = None) -> Tensor:
     """Running product along `dim`.
@@ -3746,6 +4591,11 @@ def cumprod(input: Tensor, dim: _int, *, dtype: Any = None, out: Any = None) -> 
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 2, 3, 4])
+        >>> torch.cumprod(x, dim=0)
+        tensor([ 1,  2,  6, 24])
     """
 def cumprod_(input: Tensor, dim: _int, *, dtype: Any = None) -> Tensor:
     """In-place form of `cumprod`.
@@ -3757,6 +4607,11 @@ def cumprod_(input: Tensor, dim: _int, *, dtype: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 2, 3, 4])
+        >>> x.cumprod_(dim=0)
+        tensor([ 1,  2,  6, 24])
     """
 def cumsum(input: Tensor, dim: _int, *, dtype: Any = None, out: Any = None) -> Tensor:
     """Running sum along `dim`.
@@ -3771,8 +4626,9 @@ def cumsum(input: Tensor, dim: _int, *, dtype: Any = None, out: Any = None) -> T
         Tensor
 
     Example:
-        >>> flambeau.tensor([1, 2, 3]).cumsum(0)
-        tensor([1, 3, 6])
+        >>> x = torch.tensor([1, 2, 3, 4])
+        >>> torch.cumsum(x, dim=0)
+        tensor([ 1,  3,  6, 10])
     """
 def cumsum_(input: Tensor, dim: _int, *, dtype: Any = None) -> Tensor:
     """In-place form of `cumsum`.
@@ -3784,6 +4640,11 @@ def cumsum_(input: Tensor, dim: _int, *, dtype: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 2, 3, 4])
+        >>> x.cumsum_(dim=0)
+        tensor([ 1,  3,  6, 10])
     """
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: _int = -1) -> Tensor:
     """The running integral of `y` along `dim` by the trapezoidal rule.
@@ -3796,6 +4657,10 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.cumulative_trapezoid(torch.tensor([1.0, 2.0, 3.0]))
+        tensor([1.5000, 4.0000])
     """
 def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Degrees to radians.
@@ -3806,6 +4671,11 @@ def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.0, 90.0, 180.0])
+        >>> torch.deg2rad(x)
+        tensor([0.0000, 1.5708, 3.1416])
     """
 def deg2rad_(input: Tensor) -> Tensor:
     """In-place form of `deg2rad`.
@@ -3815,6 +4685,11 @@ def deg2rad_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.0, 90.0, 180.0])
+        >>> x.deg2rad_()
+        tensor([0.0000, 1.5708, 3.1416])
     """
 def dequantize(input: Tensor | Sequence[Tensor]) -> Any:
     """The floats for which codes stand; a tensor that is not quantized in float32.
@@ -3826,9 +4701,9 @@ def dequantize(input: Tensor | Sequence[Tensor]) -> Any:
         Any
 
     Example:
-        >>> codes = flambeau.tensor([0, 3], dtype=flambeau.uint8)
-        >>> flambeau._make_per_tensor_quantized_tensor(codes, 0.5, 1).dequantize()
-        tensor([-0.5000,  1.0000])
+        >>> x = torch.quantize_per_tensor(torch.tensor([0.3, 0.7, 1.1]), 0.5, 0, torch.quint8)
+        >>> torch.dequantize(x)
+        tensor([0.5000, 0.5000, 1.0000])
     """
 def det(input: Tensor) -> Tensor:
     """The determinant of a square matrix, or of each one in a batch.
@@ -3840,8 +4715,8 @@ def det(input: Tensor) -> Tensor:
         Tensor
 
     Example:
-        >>> flambeau.det(flambeau.tensor([[2.0, 0.0], [0.0, 3.0]]))
-        tensor(6.)
+        >>> torch.det(torch.tensor([[2.0, 0.0], [0.0, 3.5]]))
+        tensor(7.)
     """
 def detach(input: Tensor) -> Tensor:
     """The same memory outside the graph; in-place changes of one are seen, and counted, by the other.
@@ -3851,6 +4726,12 @@ def detach(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+        >>> y = torch.detach(x * 3)
+        >>> y, y.requires_grad
+        (tensor([3., 6.]), False)
     """
 def detach_(input: Tensor) -> Tensor:
     """Take the tensor out of the graph: it becomes a leaf that needs no gradient.
@@ -3860,6 +4741,12 @@ def detach_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+        >>> y = x * 3
+        >>> y.detach_()
+        tensor([3., 6.])
     """
 def detach_copy(input: Tensor, *, out: Any = None) -> Tensor:
     """A contiguous copy outside the graph.
@@ -3870,6 +4757,11 @@ def detach_copy(input: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> torch.detach_copy(x).data_ptr() == x.data_ptr()
+        False
     """
 def diag(input: Tensor, diagonal: _int = 0, *, out: Any = None) -> Tensor:
     """The diagonal of a matrix, or the matrix with a vector as its diagonal.
@@ -3881,6 +4773,14 @@ def diag(input: Tensor, diagonal: _int = 0, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.diag(torch.tensor([1, 2, 3]))
+        tensor([[1, 0, 0],
+                [0, 2, 0],
+                [0, 0, 3]])
+        >>> torch.diag(torch.tensor([[1, 2], [3, 4]]))
+        tensor([1, 4])
     """
 def diag_embed(input: Tensor, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
     """Matrices with the last dimension of `input` as diagonal and zeros elsewhere.
@@ -3893,6 +4793,12 @@ def diag_embed(input: Tensor, offset: _int = 0, dim1: _int = -2, dim2: _int = -1
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.diag_embed(torch.tensor([1, 2]), offset=1)
+        tensor([[0, 1, 0],
+                [0, 0, 2],
+                [0, 0, 0]])
     """
 def diagflat(input: Tensor, offset: _int = 0) -> Tensor:
     """The matrix with the elements of `input` as its diagonal.
@@ -3903,6 +4809,13 @@ def diagflat(input: Tensor, offset: _int = 0) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.diagflat(torch.tensor([[1, 2], [3, 4]]))
+        tensor([[1, 0, 0, 0],
+                [0, 2, 0, 0],
+                [0, 0, 3, 0],
+                [0, 0, 0, 4]])
     """
 def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
     """The diagonal of the matrices in `dim1` and `dim2`, as the last dimension; shares memory.
@@ -3915,6 +4828,13 @@ def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) ->
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[1, 2], [3, 4]])
+        >>> torch.diagonal(x)
+        tensor([1, 4])
+        >>> torch.diagonal(x, offset=1)
+        tensor([2])
     """
 def diagonal_copy(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1, *, out: Any = None) -> Tensor:
     """`diagonal` with memory of its own.
@@ -3928,6 +4848,10 @@ def diagonal_copy(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.diagonal_copy(torch.tensor([[1, 2], [3, 4]]))
+        tensor([1, 4])
     """
 def diagonal_scatter(input: Tensor, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
     """A copy of `input` with `src` on its diagonal.
@@ -3941,6 +4865,12 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: _int = 0, dim1: _int = 
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.diagonal_scatter(torch.zeros(3, 3), torch.tensor([1.0, 2.0, 3.0]))
+        tensor([[1., 0., 0.],
+                [0., 2., 0.],
+                [0., 0., 3.]])
     """
 def diff(input: Tensor, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *, out: Any = None) -> Tensor:
     """Differences of neighbours along `dim`, `n` times over.
@@ -3955,6 +4885,12 @@ def diff(input: Tensor, n: _int = 1, dim: _int = -1, prepend: Tensor | None = No
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.diff(torch.tensor([1, 4, 9, 16]))
+        tensor([3, 5, 7])
+        >>> torch.diff(torch.tensor([1, 4, 9, 16]), n=2)
+        tensor([2, 2])
     """
 def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The derivative of `lgamma`.
@@ -3965,6 +4901,11 @@ def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> torch.digamma(x)
+        tensor([-0.5772,  0.4228])
     """
 def digamma_(input: Tensor) -> Tensor:
     """In-place form of `digamma`.
@@ -3974,6 +4915,11 @@ def digamma_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> x.digamma_()
+        tensor([-0.5772,  0.4228])
     """
 def dist(input: Tensor, other: Tensor, p: Any = 2) -> Tensor:
     """The `p`-norm of `input - other`.
@@ -3985,6 +4931,10 @@ def dist(input: Tensor, other: Tensor, p: Any = 2) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.dist(torch.tensor([0.0, 0.0]), torch.tensor([3.0, 4.0]))
+        tensor(5.)
     """
 def div(input: _Operand, other: _Operand, *, rounding_mode: str | None = None, out: Any = None) -> Tensor:
     """Quotient; `rounding_mode` "trunc" or "floor" rounds it.
@@ -3997,6 +4947,15 @@ def div(input: _Operand, other: _Operand, *, rounding_mode: str | None = None, o
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([7.0, -7.0])
+        >>> torch.div(x, 2)
+        tensor([ 3.5000, -3.5000])
+        >>> torch.div(x, 2, rounding_mode="trunc")
+        tensor([ 3., -3.])
+        >>> torch.div(x, 2, rounding_mode="floor")
+        tensor([ 3., -4.])
     """
 def div_(input: Tensor, other: _Operand, *, rounding_mode: str | None = None) -> Tensor:
     """In-place form of `div`.
@@ -4008,6 +4967,11 @@ def div_(input: Tensor, other: _Operand, *, rounding_mode: str | None = None) ->
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([7.0, -7.0])
+        >>> x.div_(2)
+        tensor([ 3.5000, -3.5000])
     """
 def divide(input: _Operand, other: _Operand, *, rounding_mode: str | None = None, out: Any = None) -> Tensor:
     """Quotient; `rounding_mode` "trunc" or "floor" rounds it.
@@ -4020,6 +4984,15 @@ def divide(input: _Operand, other: _Operand, *, rounding_mode: str | None = None
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([7.0, -7.0])
+        >>> torch.divide(x, 2)
+        tensor([ 3.5000, -3.5000])
+        >>> torch.divide(x, 2, rounding_mode="trunc")
+        tensor([ 3., -3.])
+        >>> torch.divide(x, 2, rounding_mode="floor")
+        tensor([ 3., -4.])
     """
 def divide_(input: Tensor, other: _Operand, *, rounding_mode: str | None = None) -> Tensor:
     """In-place form of `div`.
@@ -4031,6 +5004,11 @@ def divide_(input: Tensor, other: _Operand, *, rounding_mode: str | None = None)
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([7.0, -7.0])
+        >>> x.divide_(2)
+        tensor([ 3.5000, -3.5000])
     """
 def dot(input: Tensor, tensor: Tensor, *, out: Any = None) -> Tensor:
     """The dot product of two vectors.
@@ -4042,6 +5020,10 @@ def dot(input: Tensor, tensor: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.dot(torch.tensor([1, 2, 3]), torch.tensor([1, 10, 100]))
+        tensor(321)
     """
 def dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
     """In training: each element dropped with probability `p`, the others scaled up.
@@ -4053,6 +5035,12 @@ def dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> x = torch.ones(6)
+        >>> torch.dropout(x, 0.5, train=True)
+        tensor([0., 0., 2., 0., 0., 0.])
     """
 def dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
     """In-place form of `dropout`.
@@ -4064,6 +5052,12 @@ def dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> x = torch.ones(6)
+        >>> torch.dropout_(x, 0.5, train=True)
+        tensor([0., 0., 2., 0., 0., 0.])
     """
 def dsmm(input: Tensor, mat2: Tensor) -> Tensor:
     """`input @ mat2` of a sparse and a dense matrix.
@@ -4074,6 +5068,12 @@ def dsmm(input: Tensor, mat2: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
+        >>> torch.dsmm(x, torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        tensor([[6., 8.],
+                [0., 0.]])
     """
 def dsplit(input: Tensor, sections: Any) -> tuple[Tensor, ...]:
     """`input` cut along its third dimension.
@@ -4084,6 +5084,10 @@ def dsplit(input: Tensor, sections: Any) -> tuple[Tensor, ...]:
 
     Returns:
         tuple[Tensor, ...]
+
+    Example:
+        >>> [part.shape for part in torch.dsplit(torch.zeros(2, 2, 4), 2)]
+        [torch.Size([2, 2, 2]), torch.Size([2, 2, 2])]
     """
 def dstack(tensors: list[Tensor], *, out: Any = None) -> Tensor:
     """`tensors` one after the other along the third dimension.
@@ -4094,6 +5098,11 @@ def dstack(tensors: list[Tensor], *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.dstack([torch.tensor([[1, 2]]), torch.tensor([[5, 6]])])
+        tensor([[[1, 5],
+                 [2, 6]]])
     """
 def einsum(*args: _Operand) -> Tensor:
     """Sum of products of the operands' elements, as the equation says.
@@ -4105,9 +5114,14 @@ def einsum(*args: _Operand) -> Tensor:
         Tensor
 
     Example:
-        >>> flambeau.einsum("ij,jk->ik", flambeau.ones(2, 3), flambeau.ones(3, 2))
-        tensor([[3., 3.],
-                [3., 3.]])
+        >>> a, b = torch.tensor([[1, 2], [3, 4]]), torch.tensor([[5, 6], [7, 8]])
+        >>> torch.einsum("ij,jk->ik", a, b)  # the matrix product
+        tensor([[19, 22],
+                [43, 50]])
+        >>> torch.einsum("ij->j", a)  # sums of columns
+        tensor([4, 6])
+        >>> torch.einsum("ii", a)  # the trace
+        tensor(5)
     """
 def embedding(weight: Tensor, indices: Tensor, padding_idx: _int = -1, scale_grad_by_freq: _bool = False, sparse: _bool = False) -> Tensor:
     """`nn.functional.embedding` with its first two parameters swapped.
@@ -4121,6 +5135,12 @@ def embedding(weight: Tensor, indices: Tensor, padding_idx: _int = -1, scale_gra
 
     Returns:
         Tensor
+
+    Example:
+        >>> table = torch.tensor([[0.0, 0.0], [1.0, 10.0], [2.0, 20.0]])
+        >>> torch.embedding(table, torch.tensor([2, 0]))
+        tensor([[ 2., 20.],
+                [ 0.,  0.]])
     """
 def embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: _bool = False, mode: _int = 0, sparse: _bool = False, per_sample_weights: Tensor | None = None, include_last_offset: _bool = False, padding_idx: _int | None = None) -> Any:
     """Bags of rows, with the bag of each index, the sizes of the bags, and in mode 2 (max) the origin of elements.
@@ -4138,6 +5158,12 @@ def embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_b
 
     Returns:
         tuple[Tensor, Tensor, Tensor, Tensor]
+
+    Example:
+        >>> table = torch.tensor([[0.0, 0.0], [1.0, 10.0], [2.0, 20.0]])
+        >>> torch.embedding_bag(table, torch.tensor([1, 2, 2]), offsets=torch.tensor([0, 2]))[0]
+        tensor([[ 3., 30.],
+                [ 2., 20.]])
     """
 def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: _float, norm_type: _float) -> Tensor:
     """Scale down, in place, the rows at `indices` whose norm exceeds `max_norm`.
@@ -4150,6 +5176,12 @@ def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: _float, norm_typ
 
     Returns:
         Tensor
+
+    Example:
+        >>> table = torch.tensor([[3.0, 4.0], [0.6, 0.8]])
+        >>> torch.embedding_renorm_(table, torch.tensor([0, 1]), max_norm=2.0, norm_type=2.0)
+        tensor([[1.2000, 1.6000],
+                [0.6000, 0.8000]])
     """
 def empty(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: Any = None) -> Tensor:
     """A tensor of the given size with whatever the memory holds.
@@ -4167,6 +5199,10 @@ def empty(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, lay
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.empty(2, 3).shape  # the elements are whatever the memory holds
+        torch.Size([2, 3])
     """
 def empty_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: Any = None) -> Tensor:
     """Uninitialised memory with the shape, dtype and device of `input`.
@@ -4182,6 +5218,11 @@ def empty_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: 
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.empty_like(torch.zeros(2, 3, dtype=torch.float64))
+        >>> x.shape, x.dtype
+        (torch.Size([2, 3]), torch.float64)
     """
 def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Uninitialised dense memory whose dimensions lie in the order `physical_layout`, the outermost first.
@@ -4197,6 +5238,11 @@ def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.empty_permuted((2, 3, 4), (0, 2, 1))
+        >>> x.shape, x.stride()
+        (torch.Size([2, 3, 4]), (12, 1, 3))
     """
 def empty_quantized(size: Any, qtensor: Tensor, *, memory_format: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """A quantized tensor of any content, with the meaning of another's codes.
@@ -4213,6 +5259,11 @@ def empty_quantized(size: Any, qtensor: Tensor, *, memory_format: Any = None, dt
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.quantize_per_tensor(torch.tensor([1.0]), 0.5, 10, torch.quint8)
+        >>> torch.empty_quantized((2, 3), x).q_scale()
+        0.5
     """
 def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Uninitialised memory seen with the given strides.
@@ -4228,6 +5279,10 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.empty_strided((2, 3), (1, 2)).stride()  # column by column
+        (1, 2)
     """
 def eq(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """Elementwise `input == other`.
@@ -4239,6 +5294,13 @@ def eq(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 2, 3])
+        >>> torch.eq(x, torch.tensor([1, 5, 3]))
+        tensor([ True, False,  True])
+        >>> x == 2
+        tensor([False,  True, False])
     """
 def eq_(input: Tensor, other: Any) -> Tensor:
     """In-place form of `eq`.
@@ -4249,6 +5311,11 @@ def eq_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 2, 3])
+        >>> x.eq_(2)
+        tensor([0, 1, 0])
     """
 def equal(input: Tensor, other: Tensor) -> _bool:
     """Whether two tensors have the same shape and elements.
@@ -4259,6 +5326,12 @@ def equal(input: Tensor, other: Tensor) -> _bool:
 
     Returns:
         bool
+
+    Example:
+        >>> torch.equal(torch.tensor([1, 2]), torch.tensor([1, 2]))
+        True
+        >>> torch.equal(torch.tensor([1, 2]), torch.tensor([1, 2, 3]))
+        False
     """
 def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The error function.
@@ -4269,6 +5342,11 @@ def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.0, 0.0, 10.0])
+        >>> torch.erf(x)
+        tensor([-0.8427,  0.0000,  1.0000])
     """
 def erf_(input: Tensor) -> Tensor:
     """In-place form of `erf`.
@@ -4278,6 +5356,11 @@ def erf_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.0, 0.0, 10.0])
+        >>> x.erf_()
+        tensor([-0.8427,  0.0000,  1.0000])
     """
 def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """1 - erf(input).
@@ -4288,6 +5371,11 @@ def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.0, 0.0, 1.0])
+        >>> torch.erfc(x)
+        tensor([1.8427, 1.0000, 0.1573])
     """
 def erfc_(input: Tensor) -> Tensor:
     """In-place form of `erfc`.
@@ -4297,6 +5385,11 @@ def erfc_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.0, 0.0, 1.0])
+        >>> x.erfc_()
+        tensor([1.8427, 1.0000, 0.1573])
     """
 def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of `erf`.
@@ -4307,6 +5400,11 @@ def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-0.5, 0.0, 0.5])
+        >>> torch.erfinv(x)
+        tensor([-0.4769,  0.0000,  0.4769])
     """
 def erfinv_(input: Tensor) -> Tensor:
     """In-place form of `erfinv`.
@@ -4316,6 +5414,11 @@ def erfinv_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-0.5, 0.0, 0.5])
+        >>> x.erfinv_()
+        tensor([-0.4769,  0.0000,  0.4769])
     """
 def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """e ** input.
@@ -4326,6 +5429,11 @@ def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.0, 1.0, 2.0])
+        >>> torch.exp(x)
+        tensor([1.0000, 2.7183, 7.3891])
     """
 def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """2 ** input.
@@ -4336,6 +5444,11 @@ def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.0, 3.0, -1.0])
+        >>> torch.exp2(x)
+        tensor([1.0000, 8.0000, 0.5000])
     """
 def exp2_(input: Tensor) -> Tensor:
     """In-place form of `exp2`.
@@ -4345,6 +5458,11 @@ def exp2_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.0, 3.0, -1.0])
+        >>> x.exp2_()
+        tensor([1.0000, 8.0000, 0.5000])
     """
 def exp_(input: Tensor) -> Tensor:
     """In-place form of `exp`.
@@ -4354,6 +5472,11 @@ def exp_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.0, 1.0, 2.0])
+        >>> x.exp_()
+        tensor([1.0000, 2.7183, 7.3891])
     """
 def expand_copy(input: Tensor, size: Any, *, implicit: _bool = False, out: Any = None) -> Tensor:
     """`expand` with memory of its own.
@@ -4366,6 +5489,10 @@ def expand_copy(input: Tensor, size: Any, *, implicit: _bool = False, out: Any =
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.expand_copy(torch.tensor([[1], [2]]), (2, 3)).stride()  # memory of its own
+        (3, 1)
     """
 def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """e ** input - 1, accurate near 0.
@@ -4376,6 +5503,13 @@ def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1e-10, 1.0])
+        >>> torch.expm1(x)[0].item() > 0  # exp(x) - 1 would be 0
+        True
+        >>> torch.expm1(torch.tensor([0.0, 1.0]))
+        tensor([0.0000, 1.7183])
     """
 def expm1_(input: Tensor) -> Tensor:
     """In-place form of `expm1`.
@@ -4385,6 +5519,11 @@ def expm1_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.0, 1.0])
+        >>> x.expm1_()
+        tensor([0.0000, 1.7183])
     """
 def eye(n: _int, m: _int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """A matrix with ones on the diagonal and zeros elsewhere.
@@ -4401,6 +5540,15 @@ def eye(n: _int, m: _int | None = None, *, out: Any = None, dtype: Any = None, l
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.eye(3)
+        tensor([[1., 0., 0.],
+                [0., 1., 0.],
+                [0., 0., 1.]])
+        >>> torch.eye(2, 3, dtype=torch.int64)
+        tensor([[1, 0, 0],
+                [0, 1, 0]])
     """
 def fake_quantize_per_channel_affine(input: Tensor, scale: Tensor, zero_point: Tensor, axis: _int, quant_min: _int, quant_max: _int) -> Tensor:
     """The same with a scale and a zero point for each slice along `axis`.
@@ -4415,6 +5563,13 @@ def fake_quantize_per_channel_affine(input: Tensor, scale: Tensor, zero_point: T
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[0.3, 0.7], [0.3, 0.7]])
+        >>> scale, zero_point = torch.tensor([0.5, 0.1]), torch.zeros(2, dtype=torch.int32)
+        >>> torch.fake_quantize_per_channel_affine(x, scale, zero_point, 0, 0, 255)
+        tensor([[0.5000, 0.5000],
+                [0.3000, 0.7000]])
     """
 def fake_quantize_per_tensor_affine(input: Tensor, scale: Any, zero_point: Any, quant_min: _int, quant_max: _int) -> Tensor:
     """The numbers that remain after quantizing with codes from `quant_min` to `quant_max`, as floats.
@@ -4430,9 +5585,9 @@ def fake_quantize_per_tensor_affine(input: Tensor, scale: Any, zero_point: Any, 
         Tensor
 
     Example:
-        >>> import flambeau as torch
-        >>> torch.fake_quantize_per_tensor_affine(torch.tensor([0.1, 0.26, 9.0]), 0.25, 0, 0, 15)
-        tensor([0.0000, 0.2500, 3.7500])
+        >>> x = torch.tensor([0.3, 0.7, 999.0])
+        >>> torch.fake_quantize_per_tensor_affine(x, scale=0.5, zero_point=0, quant_min=0, quant_max=255)
+        tensor([  0.5000,   0.5000, 127.5000])
     """
 def fbgemm_linear_fp16_weight(input: Tensor, packed_weight: Tensor, bias: Tensor | None, output: Tensor | None = None) -> Tensor:
     """The same under its older name.
@@ -4527,6 +5682,15 @@ def feature_alpha_dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> x = torch.ones(1, 4, 2)
+        >>> torch.feature_alpha_dropout(x, 0.5, train=True)
+        tensor([[[-0.7792, -0.7792],
+                 [-0.7792, -0.7792],
+                 [ 1.6656,  1.6656],
+                 [-0.7792, -0.7792]]])
     """
 def feature_alpha_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
     """In-place form of `feature_alpha_dropout`.
@@ -4538,6 +5702,15 @@ def feature_alpha_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> x = torch.ones(1, 4, 2)
+        >>> torch.feature_alpha_dropout_(x, 0.5, train=True)
+        tensor([[[-0.7792, -0.7792],
+                 [-0.7792, -0.7792],
+                 [ 1.6656,  1.6656],
+                 [-0.7792, -0.7792]]])
     """
 def feature_dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
     """`dropout` of whole features of each sample.
@@ -4549,6 +5722,15 @@ def feature_dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> x = torch.ones(1, 4, 2)
+        >>> torch.feature_dropout(x, 0.5, train=True)
+        tensor([[[0., 0.],
+                 [0., 0.],
+                 [2., 2.],
+                 [0., 0.]]])
     """
 def feature_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
     """In-place form of `feature_dropout`.
@@ -4560,6 +5742,15 @@ def feature_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> x = torch.ones(1, 4, 2)
+        >>> torch.feature_dropout_(x, 0.5, train=True)
+        tensor([[[0., 0.],
+                 [0., 0.],
+                 [2., 2.],
+                 [0., 0.]]])
     """
 def fill(input: Tensor, value: Any) -> Tensor:
     """A tensor like `input` with every element set to `value`.
@@ -4570,6 +5761,10 @@ def fill(input: Tensor, value: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.fill(torch.tensor([1, 2]), 7)
+        tensor([7, 7])
     """
 def fill_(input: Tensor, value: Any) -> Tensor:
     """Set every element to `value`, a number or a 0-d tensor.
@@ -4580,6 +5775,11 @@ def fill_(input: Tensor, value: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 2])
+        >>> x.fill_(7)
+        tensor([7, 7])
     """
 def fix(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Rounded towards zero.
@@ -4590,6 +5790,11 @@ def fix(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.5, 0.2, 2.7])
+        >>> torch.fix(x)
+        tensor([-1.,  0.,  2.])
     """
 def fix_(input: Tensor) -> Tensor:
     """In-place form of `trunc`.
@@ -4599,6 +5804,11 @@ def fix_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.5, 0.2, 2.7])
+        >>> x.fix_()
+        tensor([-1.,  0.,  2.])
     """
 def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
     """The dimensions from `start_dim` to `end_dim` as one: a view where the strides allow it.
@@ -4610,6 +5820,13 @@ def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[1, 2], [3, 4]])
+        >>> torch.flatten(x)
+        tensor([1, 2, 3, 4])
+        >>> torch.flatten(torch.zeros(2, 3, 4), start_dim=1).shape
+        torch.Size([2, 12])
     """
 def flip(input: Tensor, dims: Any, *more: _int) -> Tensor:
     """`input` with the order along `dims` reversed, in memory of its own.
@@ -4621,6 +5838,15 @@ def flip(input: Tensor, dims: Any, *more: _int) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[1, 2], [3, 4]])
+        >>> torch.flip(x, [0])
+        tensor([[3, 4],
+                [1, 2]])
+        >>> torch.flip(x, [0, 1])
+        tensor([[4, 3],
+                [2, 1]])
     """
 def fliplr(input: Tensor) -> Tensor:
     """`input` with its second dimension reversed.
@@ -4630,6 +5856,11 @@ def fliplr(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.fliplr(torch.tensor([[1, 2], [3, 4]]))
+        tensor([[2, 1],
+                [4, 3]])
     """
 def flipud(input: Tensor) -> Tensor:
     """`input` with its first dimension reversed.
@@ -4639,6 +5870,11 @@ def flipud(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.flipud(torch.tensor([[1, 2], [3, 4]]))
+        tensor([[3, 4],
+                [1, 2]])
     """
 def float_power(input: _Operand, exponent: _Operand, *, out: Any = None) -> Tensor:
     """`input ** exponent` in double precision.
@@ -4650,6 +5886,10 @@ def float_power(input: _Operand, exponent: _Operand, *, out: Any = None) -> Tens
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.float_power(torch.tensor([2, 3]), 2)
+        tensor([4., 9.], dtype=torch.float64)
     """
 def float_power_(input: Tensor, exponent: _Operand) -> Tensor:
     """In-place form of `float_power`: the tensor must be of double precision already.
@@ -4660,6 +5900,11 @@ def float_power_(input: Tensor, exponent: _Operand) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([2.0, 3.0], dtype=torch.float64)
+        >>> x.float_power_(2)
+        tensor([4., 9.], dtype=torch.float64)
     """
 def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Rounded down.
@@ -4670,6 +5915,11 @@ def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.5, 0.2, 2.0])
+        >>> torch.floor(x)
+        tensor([-2.,  0.,  2.])
     """
 def floor_(input: Tensor) -> Tensor:
     """In-place form of `floor`.
@@ -4679,6 +5929,11 @@ def floor_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.5, 0.2, 2.0])
+        >>> x.floor_()
+        tensor([-2.,  0.,  2.])
     """
 def floor_divide(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """Quotient rounded down.
@@ -4690,6 +5945,11 @@ def floor_divide(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([7, -7])
+        >>> torch.floor_divide(x, 2)
+        tensor([ 3, -4])
     """
 def floor_divide_(input: Tensor, other: Any) -> Tensor:
     """In-place form of `floor_divide`.
@@ -4700,6 +5960,11 @@ def floor_divide_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([7, -7])
+        >>> x.floor_divide_(2)
+        tensor([ 3, -4])
     """
 def fmax(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """The larger of two elements, or the one that is not NaN.
@@ -4711,6 +5976,10 @@ def fmax(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.fmax(torch.tensor([1.0, torch.nan, 5.0]), torch.tensor([2.0, 2.0, 2.0]))
+        tensor([2., 2., 5.])
     """
 def fmin(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """The smaller of two elements, or the one that is not NaN.
@@ -4722,6 +5991,10 @@ def fmin(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.fmin(torch.tensor([1.0, torch.nan, 5.0]), torch.tensor([2.0, 2.0, 2.0]))
+        tensor([1., 2., 2.])
     """
 def fmod(input: Tensor, other: _Operand, *, out: Any = None) -> Tensor:
     """What is left of the division rounded towards zero: it has the sign of `input`.
@@ -4733,6 +6006,11 @@ def fmod(input: Tensor, other: _Operand, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([7, -7])
+        >>> torch.fmod(x, 3)
+        tensor([ 1, -1])
     """
 def fmod_(input: Tensor, other: _Operand) -> Tensor:
     """In-place form of `fmod`.
@@ -4743,6 +6021,11 @@ def fmod_(input: Tensor, other: _Operand) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([7, -7])
+        >>> x.fmod_(3)
+        tensor([ 1, -1])
     """
 def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The part after the decimal point, with the sign of `input`.
@@ -4753,6 +6036,11 @@ def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.5, 0.25, 2.0])
+        >>> torch.frac(x)
+        tensor([-0.5000,  0.2500,  0.0000])
     """
 def frac_(input: Tensor) -> Tensor:
     """In-place form of `frac`.
@@ -4762,6 +6050,11 @@ def frac_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.5, 0.25, 2.0])
+        >>> x.frac_()
+        tensor([-0.5000,  0.2500,  0.0000])
     """
 def frexp(input: Tensor, *, out: Any = None) -> Any:
     """Mantissas, of size 1/2 to 1, and integer exponents: mantissa * 2 ** exponent is `input`.
@@ -4774,8 +6067,11 @@ def frexp(input: Tensor, *, out: Any = None) -> Any:
         Any
 
     Example:
-        >>> flambeau.frexp(flambeau.tensor([3.0])).mantissa
-        tensor([0.7500])
+        >>> mantissa, exponent = torch.frexp(torch.tensor([3.0, 16.0]))
+        >>> mantissa, exponent
+        (tensor([0.7500, 0.5000]), tensor([2, 5], dtype=torch.int32))
+        >>> mantissa * 2 ** exponent
+        tensor([ 3., 16.])
     """
 def frobenius_norm(input: Tensor, dim: Any, keepdim: _bool = False, *, out: Any = None) -> Tensor:
     """The square root of the sum of squares, along dimensions or of all elements.
@@ -4788,6 +6084,10 @@ def frobenius_norm(input: Tensor, dim: Any, keepdim: _bool = False, *, out: Any 
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.frobenius_norm(torch.tensor([[3.0, 4.0], [0.0, 0.0]]), dim=1)
+        tensor([5., 0.])
     """
 def from_dlpack(ext_tensor: Any, *, device: _device | str | _int | None = None, copy: _bool | None = None) -> Tensor:
     """A tensor on the memory of another library's array, by way of the DLPack protocol, or of a capsule.
@@ -4803,11 +6103,12 @@ def from_dlpack(ext_tensor: Any, *, device: _device | str | _int | None = None, 
         Tensor
 
     Example:
-        >>> import numpy
-        >>> array = numpy.zeros(2)
-        >>> _ = flambeau.from_dlpack(array).fill_(1)
-        >>> array
-        array([1., 1.])
+        >>> import numpy as np
+        >>> array = np.array([1, 2])
+        >>> x = torch.from_dlpack(array)
+        >>> array[0] = 10  # the tensor changes too
+        >>> x
+        tensor([10,  2])
     """
 def from_file(filename: str, shared: _bool | None = None, size: _int | None = 0, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """A tensor on the memory of a file; with `shared`, what is written to it goes to the file.
@@ -4824,6 +6125,15 @@ def from_file(filename: str, shared: _bool | None = None, size: _int | None = 0,
 
     Returns:
         Tensor
+
+    Example:
+        >>> import tempfile
+        >>> folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        >>> x = torch.from_file(f"{folder.name}/numbers", shared=True, size=3, dtype=torch.uint8)
+        >>> _ = x.copy_(torch.tensor([1, 2, 3]))  # into the file
+        >>> torch.from_file(f"{folder.name}/numbers", size=3, dtype=torch.uint8)
+        tensor([1, 2, 3], dtype=torch.uint8)
+        >>> folder.cleanup()
     """
 def from_numpy(array: Any) -> Tensor:
     """A tensor that shares the array's memory.
@@ -4833,6 +6143,14 @@ def from_numpy(array: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> import numpy as np
+        >>> array = np.array([1, 2, 3])
+        >>> x = torch.from_numpy(array)
+        >>> array[0] = 10
+        >>> x
+        tensor([10,  2,  3])
     """
 def frombuffer(buffer: Any, *, dtype: Any, count: _int = -1, offset: _int = 0, requires_grad: _bool = False) -> Tensor:
     """A one-dimensional tensor on the memory of an object with Python's buffer protocol.
@@ -4846,6 +6164,12 @@ def frombuffer(buffer: Any, *, dtype: Any, count: _int = -1, offset: _int = 0, r
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.frombuffer(bytearray([1, 2, 3, 4]), dtype=torch.uint8)
+        tensor([1, 2, 3, 4], dtype=torch.uint8)
+        >>> torch.frombuffer(bytearray([1, 2, 3, 4]), dtype=torch.uint8, offset=2)
+        tensor([3, 4], dtype=torch.uint8)
     """
 def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """A tensor of the given size filled with one value, which also decides the dtype if none is given.
@@ -4862,6 +6186,13 @@ def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layo
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.full((2, 3), 7)
+        tensor([[7, 7, 7],
+                [7, 7, 7]])
+        >>> torch.full((2,), 0.5)
+        tensor([0.5000, 0.5000])
     """
 def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: Any = None) -> Tensor:
     """One value everywhere, with the shape, dtype and device of `input`.
@@ -4878,6 +6209,11 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any 
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.full_like(torch.zeros(2, 2), 7)
+        tensor([[7., 7.],
+                [7., 7.]])
     """
 def fused_moving_avg_obs_fake_quant(input: Tensor, observer_on: Tensor, fake_quant_on: Tensor, running_min: Tensor, running_max: Tensor, scale: Tensor, zero_point: Tensor, averaging_const: _float, quant_min: _int, quant_max: _int, ch_axis: _int, per_row_fake_quant: _bool = False, symmetric_quant: _bool = False) -> Tensor:
     """Watch the range of the input, choose scale and zero point by it, and quantize: each as far as it is switched on.
@@ -4901,6 +6237,13 @@ def fused_moving_avg_obs_fake_quant(input: Tensor, observer_on: Tensor, fake_qua
 
     Returns:
         Tensor
+
+    Example:
+        >>> on, low, high = torch.tensor([1]), torch.tensor([0.0]), torch.tensor([0.0])
+        >>> x = torch.tensor([0.0, 1.0, 255.0])
+        >>> scale, zero_point = torch.tensor([1.0]), torch.tensor([0], dtype=torch.int32)
+        >>> torch.fused_moving_avg_obs_fake_quant(x, on, on, low, high, scale, zero_point, 1.0, 0, 255, 0)
+        tensor([  0.,   1., 255.])
     """
 def gather(input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Any = None) -> Tensor:
     """Elements of `input` at the positions `index` along `dim`; the result has the shape of `index`.
@@ -4916,9 +6259,10 @@ def gather(input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = Fals
         Tensor
 
     Example:
-        >>> flambeau.gather(flambeau.tensor([[1, 2], [3, 4]]), 1, flambeau.tensor([[0, 0], [1, 0]]))
+        >>> x = torch.tensor([[1, 2, 3], [4, 5, 6]])
+        >>> torch.gather(x, 1, torch.tensor([[0, 0], [2, 1]]))
         tensor([[1, 1],
-                [4, 3]])
+                [6, 5]])
     """
 def gcd(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """Greatest common divisor.
@@ -4930,6 +6274,11 @@ def gcd(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([12, 18])
+        >>> torch.gcd(x, torch.tensor([8, 27]))
+        tensor([4, 9])
     """
 def gcd_(input: Tensor, other: Any) -> Tensor:
     """In-place form of `gcd`.
@@ -4940,6 +6289,11 @@ def gcd_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([12, 18])
+        >>> x.gcd_(torch.tensor([8, 27]))
+        tensor([4, 9])
     """
 def ge(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """Elementwise `input >= other`.
@@ -4951,6 +6305,11 @@ def ge(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 2, 3])
+        >>> torch.ge(x, 2)
+        tensor([False,  True,  True])
     """
 def ge_(input: Tensor, other: Any) -> Tensor:
     """In-place form of `ge`.
@@ -4961,6 +6320,11 @@ def ge_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 2, 3])
+        >>> x.ge_(2)
+        tensor([0, 1, 1])
     """
 def geqrf(input: Tensor, *, out: Any = None) -> Any:
     """The QR decomposition as LAPACK leaves it: R above, reflectors below the diagonal, and their factors `tau`.
@@ -4971,6 +6335,13 @@ def geqrf(input: Tensor, *, out: Any = None) -> Any:
 
     Returns:
         Any
+
+    Example:
+        >>> reflectors, tau = torch.geqrf(torch.tensor([[3.0, 1.0], [4.0, 2.0]]))
+        >>> Q = torch.linalg.householder_product(reflectors, tau)
+        >>> Q @ reflectors.triu()
+        tensor([[3.0000, 1.0000],
+                [4.0000, 2.0000]])
     """
 def ger(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
     """The outer product of two vectors.
@@ -4982,6 +6353,11 @@ def ger(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.ger(torch.tensor([1, 2]), torch.tensor([1, 10, 100]))
+        tensor([[  1,  10, 100],
+                [  2,  20, 200]])
     """
 def get_device(input: Tensor) -> _int:
     """The ordinal of the tensor's accelerator, -1 on the CPU.
@@ -4991,12 +6367,23 @@ def get_device(input: Tensor) -> _int:
 
     Returns:
         int
+
+    Example:
+        >>> torch.get_device(torch.tensor([1]))
+        -1
     """
 def get_rng_state() -> Tensor:
     """The state of the default generator as a tensor of bytes.
 
     Returns:
         Tensor
+
+    Example:
+        >>> state = torch.get_rng_state()
+        >>> first = torch.rand(2)
+        >>> torch.set_rng_state(state)
+        >>> torch.equal(torch.rand(2), first)
+        True
     """
 def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order: _int = 1) -> tuple[Tensor, ...]:
     """The derivative along each of the dimensions `dim`, by default all, of a function given by samples.
@@ -5013,8 +6400,10 @@ def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order:
         tuple[Tensor, ...]
 
     Example:
-        >>> flambeau.gradient(flambeau.tensor([1.0, 4.0, 9.0]))
-        (tensor([3., 4., 5.]),)
+        >>> torch.gradient(torch.tensor([1.0, 4.0, 9.0, 16.0]))
+        (tensor([3., 4., 6., 7.]),)
+        >>> torch.gradient(torch.tensor([1.0, 4.0, 9.0, 16.0]), spacing=2.0)
+        (tensor([1.5000, 2.0000, 3.0000, 3.5000]),)
     """
 def greater(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """Elementwise `input > other`.
@@ -5026,6 +6415,11 @@ def greater(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 2, 3])
+        >>> torch.greater(x, 2)
+        tensor([False, False,  True])
     """
 def greater_(input: Tensor, other: Any) -> Tensor:
     """In-place form of `gt`.
@@ -5036,6 +6430,11 @@ def greater_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 2, 3])
+        >>> x.greater_(2)
+        tensor([0, 0, 1])
     """
 def greater_equal(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """Elementwise `input >= other`.
@@ -5047,6 +6446,11 @@ def greater_equal(input: Any, other: Any, *, out: Tensor | None = None) -> Tenso
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 2, 3])
+        >>> torch.greater_equal(x, 2)
+        tensor([False,  True,  True])
     """
 def greater_equal_(input: Tensor, other: Any) -> Tensor:
     """In-place form of `ge`.
@@ -5057,6 +6461,11 @@ def greater_equal_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 2, 3])
+        >>> x.greater_equal_(2)
+        tensor([0, 1, 1])
     """
 def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool) -> Tensor:
     """`nn.functional.grid_sample` with numbers for the modes, in the order in which that lists them.
@@ -5070,6 +6479,12 @@ def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_
 
     Returns:
         Tensor
+
+    Example:
+        >>> image = torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]])
+        >>> grid = torch.tensor([[[[0.0, 0.0]]]])  # the middle
+        >>> torch.grid_sampler(image, grid, interpolation_mode=0, padding_mode=0, align_corners=True)
+        tensor([[[[2.5000]]]])
     """
 def grid_sampler_2d(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool) -> Tensor:
     """`grid_sampler` for images.
@@ -5083,6 +6498,12 @@ def grid_sampler_2d(input: Tensor, grid: Tensor, interpolation_mode: _int, paddi
 
     Returns:
         Tensor
+
+    Example:
+        >>> image = torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]])
+        >>> grid = torch.tensor([[[[0.0, 0.0]]]])  # the middle
+        >>> torch.grid_sampler_2d(image, grid, interpolation_mode=0, padding_mode=0, align_corners=True)
+        tensor([[[[2.5000]]]])
     """
 def grid_sampler_3d(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool) -> Tensor:
     """`grid_sampler` for volumes.
@@ -5096,6 +6517,12 @@ def grid_sampler_3d(input: Tensor, grid: Tensor, interpolation_mode: _int, paddi
 
     Returns:
         Tensor
+
+    Example:
+        >>> volume = torch.arange(8.0).view(1, 1, 2, 2, 2)
+        >>> grid = torch.zeros(1, 1, 1, 1, 3)  # the middle
+        >>> torch.grid_sampler_3d(volume, grid, 0, 0, align_corners=True).item()
+        3.5
     """
 def group_norm(input: Tensor, num_groups: _int, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05, cudnn_enabled: _bool = True) -> Tensor:
     """Mean 0 and deviation 1 over each of `num_groups` groups of channels; then `* weight + bias` by channel.
@@ -5110,6 +6537,11 @@ def group_norm(input: Tensor, num_groups: _int, weight: Tensor | None = None, bi
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[1.0, 3.0, 10.0, 50.0]])  # one sample of four channels
+        >>> torch.group_norm(x, num_groups=2)
+        tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
     """
 def gru(input: Tensor | None = None, *args: Any, **options: Any) -> tuple[Tensor, Tensor]:
     """Gated recurrent units; arguments as in `lstm`, with one initial state. The output and the last states.
@@ -5121,6 +6553,13 @@ def gru(input: Tensor | None = None, *args: Any, **options: Any) -> tuple[Tensor
 
     Returns:
         tuple[Tensor, Tensor]
+
+    Example:
+        >>> layer = torch.nn.GRU(input_size=3, hidden_size=4)  # whose weights we take
+        >>> x, h = torch.ones(5, 2, 3), torch.zeros(1, 2, 4)  # 5 steps of 2 sequences; 1 layer
+        >>> output, last = torch.gru(x, h, layer._flat_weights, True, 1, 0.0, False, False, False)
+        >>> output.shape, last.shape
+        (torch.Size([5, 2, 4]), torch.Size([1, 2, 4]))
     """
 def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
     """One step of gated recurrent units: the next state.
@@ -5135,6 +6574,12 @@ def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor
 
     Returns:
         Tensor
+
+    Example:
+        >>> x, h = torch.ones(2, 3), torch.ones(2, 4)
+        >>> torch.gru_cell(x, h, torch.zeros(12, 3), torch.zeros(12, 4))  # half of the old state
+        tensor([[0.5000, 0.5000, 0.5000, 0.5000],
+                [0.5000, 0.5000, 0.5000, 0.5000]])
     """
 def gt(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """Elementwise `input > other`.
@@ -5146,6 +6591,11 @@ def gt(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 2, 3])
+        >>> torch.gt(x, 2)
+        tensor([False, False,  True])
     """
 def gt_(input: Tensor, other: Any) -> Tensor:
     """In-place form of `gt`.
@@ -5156,6 +6606,11 @@ def gt_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 2, 3])
+        >>> x.gt_(2)
+        tensor([0, 0, 1])
     """
 def hamming_window(window_length: _int, periodic: _bool | None = None, alpha: _float | None = None, beta: _float | None = None, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """The Hamming window: alpha - beta * cosine, by default 0.54 and 0.46.
@@ -5173,6 +6628,10 @@ def hamming_window(window_length: _int, periodic: _bool | None = None, alpha: _f
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.hamming_window(4)
+        tensor([0.0800, 0.5400, 1.0000, 0.5400])
     """
 def hann_window(window_length: _int, periodic: _bool = True, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """The Hann window: a cosine raised to touch zero.
@@ -5190,8 +6649,10 @@ def hann_window(window_length: _int, periodic: _bool = True, *, dtype: Any = Non
         Tensor
 
     Example:
-        >>> flambeau.hann_window(4)
+        >>> torch.hann_window(4)
         tensor([0.0000, 0.5000, 1.0000, 0.5000])
+        >>> torch.hann_window(5, periodic=False)
+        tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
     """
 def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Any = None) -> Tensor:
     """0 within [-lambd, lambd], elsewhere `input`.
@@ -5203,6 +6664,10 @@ def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Any = None) -> Tensor
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.hardshrink(torch.tensor([-2.0, -0.2, 0.4, 1.0]), lambd=0.5)
+        tensor([-2.,  0.,  0.,  1.])
     """
 def hash_tensor(input: Tensor, dim: Any = ..., *, keepdim: _bool = False, mode: _int = 0, out: Any = None) -> Tensor:
     """The exclusive or of the elements' bits, as float64 or int64, of all or along `dim`; `mode` is 0.
@@ -5216,6 +6681,10 @@ def hash_tensor(input: Tensor, dim: Any = ..., *, keepdim: _bool = False, mode: 
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.hash_tensor(torch.tensor([1, 2, 4]))
+        tensor(7, dtype=torch.uint64)
     """
 def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
     """0 below zero, 1 above it, and `values` at zero.
@@ -5227,6 +6696,11 @@ def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-2.0, 0.0, 2.0])
+        >>> torch.heaviside(x, torch.tensor(0.5))
+        tensor([0.0000, 0.5000, 1.0000])
     """
 def heaviside_(input: Tensor, values: Tensor) -> Tensor:
     """In-place form of `heaviside`.
@@ -5237,6 +6711,11 @@ def heaviside_(input: Tensor, values: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-2.0, 0.0, 2.0])
+        >>> x.heaviside_(torch.tensor(0.5))
+        tensor([0.0000, 0.5000, 1.0000])
     """
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float = 1.0, reduction: _int = 0) -> Tensor:
     """`input` where the target is 1, and max(0, margin - input) where it is -1.
@@ -5249,6 +6728,10 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float = 1.0, re
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.hinge_embedding_loss(torch.tensor([0.5, 0.25]), torch.tensor([1, -1]))
+        tensor([0.5000, 0.7500])
     """
 def histc(input: Tensor, bins: _int = 100, min: Any = 0, max: Any = 0, *, out: Any = None) -> Tensor:
     """How many elements fall into each of `bins` equal parts of the range; equal bounds mean the data's own.
@@ -5262,6 +6745,10 @@ def histc(input: Tensor, bins: _int = 100, min: Any = 0, max: Any = 0, *, out: A
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.histc(torch.tensor([1.0, 2.0, 1.0, 4.0]), bins=4, min=0, max=4)
+        tensor([0., 2., 1., 1.])
     """
 def histogram(input: Tensor, bins: Any = 100, *, range: Any = None, weight: Tensor | None = None, density: _bool = False, out: Any = None) -> Any:
     """How many elements fall between neighbours of the bin edges, and the edges; `bins` is their number or they.
@@ -5276,6 +6763,11 @@ def histogram(input: Tensor, bins: Any = 100, *, range: Any = None, weight: Tens
 
     Returns:
         Any
+
+    Example:
+        >>> hist, edges = torch.histogram(torch.tensor([1.0, 2.0, 1.0, 4.0]), bins=4, range=(0.0, 4.0))
+        >>> hist, edges
+        (tensor([0., 2., 1., 1.]), tensor([0., 1., 2., 3., 4.]))
     """
 def histogramdd(input: Tensor, bins: Any, range: Any = None, weight: Tensor | None = None, density: _bool = False) -> Any:
     """How many of the points in the rows of `input` fall into each cell of a grid, and the grid's edges.
@@ -5291,6 +6783,12 @@ def histogramdd(input: Tensor, bins: Any, range: Any = None, weight: Tensor | No
 
     Returns:
         Any
+
+    Example:
+        >>> points = torch.tensor([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0], [2.0, 1.9]])
+        >>> torch.histogramdd(points, bins=[2, 2]).hist
+        tensor([[1., 0.],
+                [0., 3.]])
     """
 def hsmm(input: Tensor, mat2: Tensor) -> Tensor:
     """The same product as a sparse tensor of rows: only those that the sparse matrix has.
@@ -5301,6 +6799,12 @@ def hsmm(input: Tensor, mat2: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
+        >>> torch.hsmm(x, torch.tensor([[1.0, 2.0], [3.0, 4.0]])).to_dense()
+        tensor([[6., 8.],
+                [0., 0.]])
     """
 def hsplit(input: Tensor, sections: Any) -> tuple[Tensor, ...]:
     """`input` cut along its second dimension, or the only one it has.
@@ -5311,6 +6815,12 @@ def hsplit(input: Tensor, sections: Any) -> tuple[Tensor, ...]:
 
     Returns:
         tuple[Tensor, ...]
+
+    Example:
+        >>> torch.hsplit(torch.tensor([[1, 2, 3, 4], [5, 6, 7, 8]]), 2)
+        (tensor([[1, 2],
+                [5, 6]]), tensor([[3, 4],
+                [7, 8]]))
     """
 def hspmm(mat1: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
     """The product of a sparse and a dense matrix as a sparse tensor of rows.
@@ -5322,6 +6832,12 @@ def hspmm(mat1: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
+        >>> torch.hspmm(x, torch.tensor([[1.0, 2.0], [3.0, 4.0]])).to_dense()
+        tensor([[6., 8.],
+                [0., 0.]])
     """
 def hstack(tensors: list[Tensor], *, out: Any = None) -> Tensor:
     """`tensors` one after the other along the second dimension, or the only one they have.
@@ -5332,6 +6848,13 @@ def hstack(tensors: list[Tensor], *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.hstack([torch.tensor([1, 2]), torch.tensor([3])])
+        tensor([1, 2, 3])
+        >>> torch.hstack([torch.tensor([[1], [2]]), torch.tensor([[5], [6]])])
+        tensor([[1, 5],
+                [2, 6]])
     """
 def hypot(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """The length of the vector (input, other).
@@ -5343,6 +6866,11 @@ def hypot(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([3.0, 1.0])
+        >>> torch.hypot(x, torch.tensor([4.0, 1.0]))
+        tensor([5.0000, 1.4142])
     """
 def hypot_(input: Tensor, other: Any) -> Tensor:
     """In-place form of `hypot`.
@@ -5353,6 +6881,11 @@ def hypot_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([3.0, 1.0])
+        >>> x.hypot_(torch.tensor([4.0, 1.0]))
+        tensor([5.0000, 1.4142])
     """
 def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Modified Bessel function of order 0.
@@ -5363,6 +6896,11 @@ def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.0, 1.0, 2.0])
+        >>> torch.i0(x)
+        tensor([1.0000, 1.2661, 2.2796])
     """
 def i0_(input: Tensor) -> Tensor:
     """In-place form of `i0`.
@@ -5372,6 +6910,11 @@ def i0_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.0, 1.0, 2.0])
+        >>> x.i0_()
+        tensor([1.0000, 1.2661, 2.2796])
     """
 def igamma(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """The regularised lower incomplete gamma function of order `input` at `other`.
@@ -5383,6 +6926,11 @@ def igamma(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> torch.igamma(x, torch.tensor([1.0, 1.0]))
+        tensor([0.6321, 0.2642])
     """
 def igamma_(input: Tensor, other: Any) -> Tensor:
     """In-place form of `igamma`.
@@ -5393,6 +6941,11 @@ def igamma_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> x.igamma_(torch.tensor([1.0, 1.0]))
+        tensor([0.6321, 0.2642])
     """
 def igammac(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """The regularised upper incomplete gamma function of order `input` at `other`.
@@ -5404,6 +6957,11 @@ def igammac(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> torch.igammac(x, torch.tensor([1.0, 1.0]))
+        tensor([0.3679, 0.7358])
     """
 def igammac_(input: Tensor, other: Any) -> Tensor:
     """In-place form of `igammac`.
@@ -5414,6 +6972,11 @@ def igammac_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> x.igammac_(torch.tensor([1.0, 1.0]))
+        tensor([0.3679, 0.7358])
     """
 def imag(input: Tensor) -> Tensor:
     """The imaginary part of a complex tensor; shares its memory.
@@ -5423,6 +6986,11 @@ def imag(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1 + 2j, 3 - 4j])
+        >>> torch.imag(x)
+        tensor([ 2., -4.])
     """
 def index_add(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha: Any = 1, out: Any = None) -> Tensor:
     """A copy of `input` with `alpha * source` added to the slices `index` along `dim`.
@@ -5437,6 +7005,11 @@ def index_add(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 1, 1])
+        >>> torch.index_add(x, 0, torch.tensor([0, 0, 2]), torch.tensor([10, 20, 30]))
+        tensor([31,  1, 31])
     """
 def index_add_(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Any:
     """In-place form of `index_add`.
@@ -5450,6 +7023,11 @@ def index_add_(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha
 
     Returns:
         tuple[Any, ...]
+
+    Example:
+        >>> x = torch.tensor([1, 1, 1])
+        >>> x.index_add_(0, torch.tensor([0, 0, 2]), torch.tensor([10, 20, 30]))
+        tensor([31,  1, 31])
     """
 def index_copy(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, out: Any = None) -> Tensor:
     """A copy of `input` with `source` in the slices `index` along `dim`.
@@ -5463,6 +7041,11 @@ def index_copy(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, out: 
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.zeros(3)
+        >>> torch.index_copy(x, 0, torch.tensor([0, 2]), torch.tensor([5.0, 6.0]))
+        tensor([5., 0., 6.])
     """
 def index_copy_(input: Tensor, dim: _int, index: Tensor, source: Tensor) -> Any:
     """In-place form of `index_copy`.
@@ -5475,6 +7058,11 @@ def index_copy_(input: Tensor, dim: _int, index: Tensor, source: Tensor) -> Any:
 
     Returns:
         tuple[Any, ...]
+
+    Example:
+        >>> x = torch.zeros(3)
+        >>> x.index_copy_(0, torch.tensor([0, 2]), torch.tensor([5.0, 6.0]))
+        tensor([5., 0., 6.])
     """
 def index_fill(input: Tensor, dim: _int, index: Tensor, value: Any) -> Tensor:
     """A copy of `input` with the slices `index` along `dim` set to `value`.
@@ -5487,6 +7075,12 @@ def index_fill(input: Tensor, dim: _int, index: Tensor, value: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[1, 2, 3], [4, 5, 6]])
+        >>> torch.index_fill(x, 1, torch.tensor([0, 2]), -1)
+        tensor([[-1,  2, -1],
+                [-1,  5, -1]])
     """
 def index_fill_(input: Tensor, dim: _int, index: Tensor, value: Any) -> Tensor:
     """In-place form of `index_fill`.
@@ -5499,6 +7093,12 @@ def index_fill_(input: Tensor, dim: _int, index: Tensor, value: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[1, 2, 3], [4, 5, 6]])
+        >>> x.index_fill_(1, torch.tensor([0, 2]), -1)
+        tensor([[-1,  2, -1],
+                [-1,  5, -1]])
     """
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: _bool = False) -> Tensor:
     """A copy of `input` with `values` at the positions that the tensors in `indices` give, or added to them.
@@ -5511,6 +7111,12 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: _bool = F
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.zeros(2, 3)
+        >>> torch.index_put(x, (torch.tensor([0, 1]), torch.tensor([2, 0])), torch.tensor([5.0, 6.0]))
+        tensor([[0., 0., 5.],
+                [6., 0., 0.]])
     """
 def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: _bool = False) -> Any:
     """In-place form of `index_put`.
@@ -5523,6 +7129,12 @@ def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: _bool = 
 
     Returns:
         tuple[Any, ...]
+
+    Example:
+        >>> x = torch.zeros(2, 3)
+        >>> x.index_put_((torch.tensor([0, 1]), torch.tensor([2, 0])), torch.tensor([5.0, 6.0]))
+        tensor([[0., 0., 5.],
+                [6., 0., 0.]])
     """
 def index_reduce(input: Tensor, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True, out: Any = None) -> Tensor:
     """A copy of `input` with `source` reduced ("prod", "mean", "amax", "amin") into the slices `index` along `dim`.
@@ -5538,6 +7150,11 @@ def index_reduce(input: Tensor, dim: _int, index: Tensor, source: Tensor, reduce
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0, 3.0])
+        >>> torch.index_reduce(x, 0, torch.tensor([0, 0, 2]), torch.tensor([5.0, 7.0, 2.0]), "amax")
+        tensor([7., 2., 3.])
     """
 def index_reduce_(input: Tensor, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True) -> Any:
     """In-place form of `index_reduce`.
@@ -5552,6 +7169,11 @@ def index_reduce_(input: Tensor, dim: _int, index: Tensor, source: Tensor, reduc
 
     Returns:
         tuple[Any, ...]
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0, 3.0])
+        >>> x.index_reduce_(0, torch.tensor([0, 0, 2]), torch.tensor([5.0, 7.0, 2.0]), "amax")
+        tensor([7., 2., 3.])
     """
 def index_select(input: Tensor, dim: _int, index: Tensor, *, out: Any = None) -> Tensor:
     """The parts of `input` at the positions in the vector `index` along `dim`.
@@ -5564,12 +7186,23 @@ def index_select(input: Tensor, dim: _int, index: Tensor, *, out: Any = None) ->
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[1, 2, 3], [4, 5, 6]])
+        >>> torch.index_select(x, 1, torch.tensor([2, 0]))
+        tensor([[3, 1],
+                [6, 4]])
     """
 def initial_seed() -> _int:
     """The seed that the default generator began from.
 
     Returns:
         int
+
+    Example:
+        >>> _ = torch.manual_seed(42)
+        >>> torch.initial_seed()
+        42
     """
 def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The dot product of vectors; for tensors, of all pairs of vectors in their last dimensions.
@@ -5581,6 +7214,12 @@ def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.inner(torch.tensor([1, 2]), torch.tensor([10, 100]))
+        tensor(210)
+        >>> torch.inner(torch.tensor([[1, 2], [3, 4]]), torch.tensor([10, 100]))
+        tensor([210, 430])
     """
 def instance_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, use_input_stats: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool) -> Tensor:
     """`nn.functional.instance_norm` with its parameters in another order.
@@ -5598,6 +7237,12 @@ def instance_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, run
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[[1.0, 3.0], [10.0, 50.0]]])
+        >>> torch.instance_norm(x, None, None, None, None, True, 0.1, 1e-5, False)
+        tensor([[[-1.0000,  1.0000],
+                 [-1.0000,  1.0000]]])
     """
 def int_repr(input: Tensor) -> Tensor:
     """The codes of a quantized tensor, as integers; several in a byte where they have less than one.
@@ -5607,6 +7252,11 @@ def int_repr(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.quantize_per_tensor(torch.tensor([0.3, 0.7, 1.1]), 0.5, 10, torch.quint8)
+        >>> torch.int_repr(x)
+        tensor([11, 11, 12], dtype=torch.uint8)
     """
 def inverse(input: Tensor, *, out: Any = None) -> Tensor:
     """The inverse of a square matrix, or of each one in a batch.
@@ -5617,6 +7267,11 @@ def inverse(input: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.inverse(torch.tensor([[2.0, 1.0], [0.0, 4.0]]))
+        tensor([[ 0.5000, -0.1250],
+                [ 0.0000,  0.2500]])
     """
 def is_complex(input: Tensor) -> _bool:
     """Whether the dtype is a complex one.
@@ -5626,6 +7281,10 @@ def is_complex(input: Tensor) -> _bool:
 
     Returns:
         bool
+
+    Example:
+        >>> torch.is_complex(torch.tensor([1j])), torch.is_complex(torch.tensor([1.0]))
+        (True, False)
     """
 def is_conj(input: Tensor) -> _bool:
     """Whether the conjugate of what is in memory is still to be taken.
@@ -5635,6 +7294,11 @@ def is_conj(input: Tensor) -> _bool:
 
     Returns:
         bool
+
+    Example:
+        >>> x = torch.tensor([1 + 2j])
+        >>> torch.is_conj(x), torch.is_conj(x.conj())
+        (False, True)
     """
 def is_distributed(input: Tensor) -> _bool:
     """Whether a tensor is spread over processes: never.
@@ -5644,6 +7308,10 @@ def is_distributed(input: Tensor) -> _bool:
 
     Returns:
         bool
+
+    Example:
+        >>> torch.is_distributed(torch.zeros(2))
+        False
     """
 def is_floating_point(input: Tensor) -> _bool:
     """Whether the dtype is a floating-point one.
@@ -5653,6 +7321,10 @@ def is_floating_point(input: Tensor) -> _bool:
 
     Returns:
         bool
+
+    Example:
+        >>> torch.is_floating_point(torch.tensor([1.0])), torch.is_floating_point(torch.tensor([1]))
+        (True, False)
     """
 def is_inference(input: Tensor) -> _bool:
     """Whether the tensor was made in inference mode.
@@ -5662,6 +7334,11 @@ def is_inference(input: Tensor) -> _bool:
 
     Returns:
         bool
+
+    Example:
+        >>> with torch.inference_mode(): x = torch.zeros(2)
+        >>> torch.is_inference(x), torch.is_inference(torch.zeros(2))
+        (True, False)
     """
 def is_neg(input: Tensor) -> _bool:
     """Whether the negative of what is in memory is still to be taken.
@@ -5671,6 +7348,11 @@ def is_neg(input: Tensor) -> _bool:
 
     Returns:
         bool
+
+    Example:
+        >>> x = torch.tensor([1 + 2j])
+        >>> torch.is_neg(x.conj().imag)  # the imaginary part of a conjugate is negated when it is read
+        True
     """
 def is_nonzero(input: Tensor) -> _bool:
     """Whether the one element is different from zero.
@@ -5680,6 +7362,10 @@ def is_nonzero(input: Tensor) -> _bool:
 
     Returns:
         bool
+
+    Example:
+        >>> torch.is_nonzero(torch.tensor([0.5])), torch.is_nonzero(torch.tensor(0))
+        (True, False)
     """
 def is_same_size(input: Tensor, other: Tensor) -> _bool:
     """Whether both tensors have the same shape.
@@ -5690,6 +7376,10 @@ def is_same_size(input: Tensor, other: Tensor) -> _bool:
 
     Returns:
         bool
+
+    Example:
+        >>> torch.is_same_size(torch.zeros(2, 3), torch.ones(2, 3))
+        True
     """
 def is_signed(input: Tensor) -> _bool:
     """Whether the dtype has negative numbers.
@@ -5699,6 +7389,10 @@ def is_signed(input: Tensor) -> _bool:
 
     Returns:
         bool
+
+    Example:
+        >>> torch.is_signed(torch.tensor([1])), torch.is_signed(torch.tensor([1], dtype=torch.uint8))
+        (True, False)
     """
 def is_storage(obj: Any) -> _bool:
     """Whether `obj` is a storage.
@@ -5708,6 +7402,10 @@ def is_storage(obj: Any) -> _bool:
 
     Returns:
         bool
+
+    Example:
+        >>> torch.is_storage(torch.tensor([1]).untyped_storage())
+        True
     """
 def is_tensor(obj: Any) -> _bool:
     """Whether `obj` is a tensor.
@@ -5717,6 +7415,10 @@ def is_tensor(obj: Any) -> _bool:
 
     Returns:
         bool
+
+    Example:
+        >>> torch.is_tensor(torch.tensor([1])), torch.is_tensor([1])
+        (True, False)
     """
 def isclose(input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> Tensor:
     """Whether `|input - other| <= atol + rtol * |other|`.
@@ -5730,6 +7432,10 @@ def isclose(input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.isclose(torch.tensor([1.0, 2.0]), torch.tensor([1.05, 2.5]), atol=0.1)
+        tensor([ True, False])
     """
 def isfinite(input: Tensor) -> Tensor:
     """Whether each element is finite.
@@ -5740,6 +7446,10 @@ def isfinite(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.isfinite(torch.tensor([1.0, torch.inf, torch.nan]))
+        tensor([ True, False, False])
     """
 def isin(elements: _Operand, test_elements: _Operand, *, assume_unique: _bool = False, invert: _bool = False, out: Any = None) -> Tensor:
     """For each of `elements` whether it is one of `test_elements`.
@@ -5753,6 +7463,10 @@ def isin(elements: _Operand, test_elements: _Operand, *, assume_unique: _bool = 
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([3, 1]))
+        tensor([ True, False,  True])
     """
 def isinf(input: Tensor) -> Tensor:
     """Whether each element is infinite.
@@ -5763,6 +7477,10 @@ def isinf(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.isinf(torch.tensor([1.0, torch.inf, -torch.inf, torch.nan]))
+        tensor([False,  True,  True, False])
     """
 def isnan(input: Tensor) -> Tensor:
     """Whether each element is NaN.
@@ -5773,6 +7491,10 @@ def isnan(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.isnan(torch.tensor([1.0, torch.inf, torch.nan]))
+        tensor([False, False,  True])
     """
 def isneginf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether each element is negative infinity.
@@ -5783,6 +7505,10 @@ def isneginf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.isneginf(torch.tensor([torch.inf, -torch.inf, 0.0]))
+        tensor([False,  True, False])
     """
 def isposinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether each element is positive infinity.
@@ -5793,6 +7519,10 @@ def isposinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.isposinf(torch.tensor([torch.inf, -torch.inf, 0.0]))
+        tensor([ True, False, False])
     """
 def isreal(input: Tensor) -> Tensor:
     """Whether each element has no imaginary part.
@@ -5803,6 +7533,10 @@ def isreal(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.isreal(torch.tensor([1 + 0j, 1 + 1j]))
+        tensor([ True, False])
     """
 def istft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: _int | None = None, return_complex: _bool = False) -> Tensor:
     """The signal whose `stft` is `input`: the windows' inverse transforms, added up where they overlap.
@@ -5821,6 +7555,13 @@ def istft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length
 
     Returns:
         Tensor
+
+    Example:
+        >>> signal = torch.arange(8.0)
+        >>> window = torch.hann_window(4)
+        >>> spectrum = torch.stft(signal, n_fft=4, window=window, return_complex=True)
+        >>> torch.istft(spectrum, n_fft=4, window=window).round(decimals=3)
+        tensor([0., 1., 2., 3., 4., 5., 6., 7.])
     """
 def kaiser_window(window_length: _int, periodic: _bool | None = None, beta: _float | None = None, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """The Kaiser window, the narrower the larger `beta` is, which is 12 by default.
@@ -5837,6 +7578,10 @@ def kaiser_window(window_length: _int, periodic: _bool | None = None, beta: _flo
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.kaiser_window(4, True, 2.0)
+        tensor([0.4387, 0.8348, 1.0000, 0.8348])
     """
 def kl_div(input: Tensor, target: Tensor, reduction: _int = 0, *, log_target: _bool = False) -> Tensor:
     """The Kullback-Leibler divergence of distributions; `input` holds log-probabilities.
@@ -5849,6 +7594,11 @@ def kl_div(input: Tensor, target: Tensor, reduction: _int = 0, *, log_target: _b
 
     Returns:
         Tensor
+
+    Example:
+        >>> p, q = torch.tensor([[0.5, 0.5]]), torch.tensor([[0.9, 0.1]])
+        >>> torch.kl_div(q.log(), p, reduction=2)  # 0, 1, 2: "none", "mean", "sum"
+        tensor(0.5108)
     """
 def kron(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The Kronecker product: a copy of `other` for each element of `input`, times this element.
@@ -5860,6 +7610,11 @@ def kron(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.kron(torch.tensor([[1, 10]]), torch.tensor([[1, 2], [3, 4]]))
+        tensor([[ 1,  2, 10, 20],
+                [ 3,  4, 30, 40]])
     """
 def kthvalue(input: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False, *, out: Any = None) -> Any:
     """The `k`-th smallest element along `dim`, and where it is.
@@ -5873,6 +7628,12 @@ def kthvalue(input: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False, *, 
 
     Returns:
         Any
+
+    Example:
+        >>> torch.kthvalue(torch.tensor([30, 10, 20]), k=2)
+        torch.return_types.kthvalue(
+        values=tensor(20),
+        indices=tensor(2))
     """
 def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05, cudnn_enable: _bool = True) -> Tensor:
     """Mean 0 and deviation 1 over the last dimensions, those of `normalized_shape`; then `* weight + bias`.
@@ -5887,6 +7648,11 @@ def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = Non
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.layer_norm(torch.tensor([[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]]), (3,))
+        tensor([[-1.2247,  0.0000,  1.2247],
+                [-1.2247,  0.0000,  1.2247]])
     """
 def lcm(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """Least common multiple.
@@ -5898,6 +7664,11 @@ def lcm(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([4, 6])
+        >>> torch.lcm(x, torch.tensor([6, 8]))
+        tensor([12, 24])
     """
 def lcm_(input: Tensor, other: Any) -> Tensor:
     """In-place form of `lcm`.
@@ -5908,6 +7679,11 @@ def lcm_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([4, 6])
+        >>> x.lcm_(torch.tensor([6, 8]))
+        tensor([12, 24])
     """
 def ldexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """`input * 2 ** other`.
@@ -5919,6 +7695,11 @@ def ldexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 3.0])
+        >>> torch.ldexp(x, torch.tensor([2, -1]))
+        tensor([4.0000, 1.5000])
     """
 def ldexp_(input: Tensor, other: Tensor) -> Tensor:
     """In-place form of `ldexp`.
@@ -5929,6 +7710,11 @@ def ldexp_(input: Tensor, other: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 3.0])
+        >>> x.ldexp_(torch.tensor([2, -1]))
+        tensor([4.0000, 1.5000])
     """
 def le(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """Elementwise `input <= other`.
@@ -5940,6 +7726,11 @@ def le(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 2, 3])
+        >>> torch.le(x, 2)
+        tensor([ True,  True, False])
     """
 def le_(input: Tensor, other: Any) -> Tensor:
     """In-place form of `le`.
@@ -5950,6 +7741,11 @@ def le_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 2, 3])
+        >>> x.le_(2)
+        tensor([1, 1, 0])
     """
 def lerp(input: Tensor, end: Tensor, weight: _Operand, *, out: Any = None) -> Tensor:
     """`input + weight * (end - input)`.
@@ -5962,6 +7758,11 @@ def lerp(input: Tensor, end: Tensor, weight: _Operand, *, out: Any = None) -> Te
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.0, 10.0])
+        >>> torch.lerp(x, torch.tensor([10.0, 20.0]), 0.25)
+        tensor([ 2.5000, 12.5000])
     """
 def lerp_(input: Tensor, end: Tensor, weight: _Operand) -> Tensor:
     """In-place form of `lerp`.
@@ -5973,6 +7774,11 @@ def lerp_(input: Tensor, end: Tensor, weight: _Operand) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.0, 10.0])
+        >>> x.lerp_(torch.tensor([10.0, 20.0]), 0.25)
+        tensor([ 2.5000, 12.5000])
     """
 def less(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """Elementwise `input < other`.
@@ -5984,6 +7790,11 @@ def less(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 2, 3])
+        >>> torch.less(x, 2)
+        tensor([ True, False, False])
     """
 def less_(input: Tensor, other: Any) -> Tensor:
     """In-place form of `lt`.
@@ -5994,6 +7805,11 @@ def less_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 2, 3])
+        >>> x.less_(2)
+        tensor([1, 0, 0])
     """
 def less_equal(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """Elementwise `input <= other`.
@@ -6005,6 +7821,11 @@ def less_equal(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 2, 3])
+        >>> torch.less_equal(x, 2)
+        tensor([ True,  True, False])
     """
 def less_equal_(input: Tensor, other: Any) -> Tensor:
     """In-place form of `le`.
@@ -6015,6 +7836,11 @@ def less_equal_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 2, 3])
+        >>> x.less_equal_(2)
+        tensor([1, 1, 0])
     """
 def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the absolute value of the gamma function.
@@ -6025,6 +7851,11 @@ def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0, 5.0])
+        >>> torch.lgamma(x)
+        tensor([0.0000, 0.0000, 3.1781])
     """
 def lgamma_(input: Tensor) -> Tensor:
     """In-place form of `lgamma`.
@@ -6034,6 +7865,11 @@ def lgamma_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0, 5.0])
+        >>> x.lgamma_()
+        tensor([0.0000, 0.0000, 3.1781])
     """
 def linspace(start: Any, end: Any, steps: Any, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """`steps` numbers at equal distances from `start` to `end`, both included.
@@ -6051,6 +7887,10 @@ def linspace(start: Any, end: Any, steps: Any, *, out: Any = None, dtype: Any = 
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.linspace(0, 1, steps=5)
+        tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
 def lobpcg(A: Tensor, k: _int | None = None, B: Tensor | None = None, X: Tensor | None = None, n: _int | None = None, iK: Tensor | None = None, niter: _int | None = None, tol: _float | None = None, largest: _bool | None = None, method: str | None = None, tracker: Any = None, ortho_iparams: Any = None, ortho_fparams: Any = None, ortho_bparams: Any = None) -> tuple[Tensor, Tensor]:
     """The `k` largest (or smallest) eigenvalues of the symmetric matrix `A`, or of `A x = e B x`, with their vectors.
@@ -6077,9 +7917,11 @@ def lobpcg(A: Tensor, k: _int | None = None, B: Tensor | None = None, X: Tensor 
         tuple[Tensor, Tensor]
 
     Example:
-        >>> values, vectors = flambeau.lobpcg(flambeau.diag(flambeau.arange(9.0)), k=2)
-        >>> values.round(decimals=3)
-        tensor([8., 7.])
+        >>> A = torch.diag(torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]))
+        >>> _ = torch.manual_seed(0)
+        >>> values, vectors = torch.lobpcg(A, k=1)
+        >>> values.round(decimals=2)
+        tensor([6.])
     """
 def log(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Natural logarithm.
@@ -6090,6 +7932,11 @@ def log(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 10.0, 0.0])
+        >>> torch.log(x)
+        tensor([0.0000, 2.3026,   -inf])
     """
 def log10(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Logarithm to base 10.
@@ -6100,6 +7947,11 @@ def log10(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0, 100.0])
+        >>> torch.log10(x)
+        tensor([0.0000, 0.3010, 2.0000])
     """
 def log10_(input: Tensor) -> Tensor:
     """In-place form of `log10`.
@@ -6109,6 +7961,11 @@ def log10_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0, 100.0])
+        >>> x.log10_()
+        tensor([0.0000, 0.3010, 2.0000])
     """
 def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log(1 + input), accurate near 0.
@@ -6119,6 +7976,11 @@ def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.0, 1.0, 9.0])
+        >>> torch.log1p(x)
+        tensor([0.0000, 0.6931, 2.3026])
     """
 def log1p_(input: Tensor) -> Tensor:
     """In-place form of `log1p`.
@@ -6128,6 +7990,11 @@ def log1p_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.0, 1.0, 9.0])
+        >>> x.log1p_()
+        tensor([0.0000, 0.6931, 2.3026])
     """
 def log2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Logarithm to base 2.
@@ -6138,6 +8005,11 @@ def log2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.25, 3.0, 8.0])
+        >>> torch.log2(x)
+        tensor([-2.0000,  1.5850,  3.0000])
     """
 def log2_(input: Tensor) -> Tensor:
     """In-place form of `log2`.
@@ -6147,6 +8019,11 @@ def log2_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.25, 3.0, 8.0])
+        >>> x.log2_()
+        tensor([-2.0000,  1.5850,  3.0000])
     """
 def log_(input: Tensor) -> Tensor:
     """In-place form of `log`.
@@ -6156,6 +8033,11 @@ def log_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 10.0, 0.0])
+        >>> x.log_()
+        tensor([0.0000, 2.3026,   -inf])
     """
 def log_softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Any = None) -> Tensor:
     """The logarithm of `softmax`, computed in one go.
@@ -6168,6 +8050,10 @@ def log_softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Any = None)
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.log_softmax(torch.tensor([1.0, 2.0, 3.0]), dim=0)
+        tensor([-2.4076, -1.4076, -0.4076])
     """
 def logaddexp(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """log(exp(input) + exp(other)).
@@ -6179,6 +8065,11 @@ def logaddexp(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.5, 1000.0])
+        >>> torch.logaddexp(x, x)  # though exp(1000) overflows
+        tensor([   1.1931, 1000.6932])
     """
 def logaddexp2(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """log2(2 ** input + 2 ** other).
@@ -6190,6 +8081,10 @@ def logaddexp2(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.logaddexp2(torch.tensor([0.5, 3.0]), torch.tensor([0.5, 3.0]))
+        tensor([1.5000, 4.0000])
     """
 def logcumsumexp(input: Tensor, dim: _int, *, out: Any = None) -> Tensor:
     """Logarithm of the running sum of exponentials along `dim`.
@@ -6201,6 +8096,10 @@ def logcumsumexp(input: Tensor, dim: _int, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.logcumsumexp(torch.tensor([0.0, 0.0, 0.0]), dim=0)  # log of 1, 2, 3
+        tensor([0.0000, 0.6931, 1.0986])
     """
 def logdet(input: Tensor) -> Tensor:
     """The logarithm of the determinant; NaN where that is negative.
@@ -6210,6 +8109,10 @@ def logdet(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.logdet(torch.tensor([[2.0, 0.0], [0.0, 3.5]]))
+        tensor(1.9459)
     """
 def logical_and(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """Whether both elements are nonzero.
@@ -6221,6 +8124,11 @@ def logical_and(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([True, True, False])
+        >>> torch.logical_and(x, torch.tensor([True, False, False]))
+        tensor([ True, False, False])
     """
 def logical_and_(input: Tensor, other: Any) -> Tensor:
     """In-place form of `logical_and`.
@@ -6231,6 +8139,11 @@ def logical_and_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([True, True, False])
+        >>> x.logical_and_(torch.tensor([True, False, False]))
+        tensor([ True, False, False])
     """
 def logical_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether each element is zero.
@@ -6241,6 +8154,11 @@ def logical_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0, 1, 5])
+        >>> torch.logical_not(x)
+        tensor([ True, False, False])
     """
 def logical_not_(input: Tensor) -> Tensor:
     """In-place form of `logical_not`.
@@ -6250,6 +8168,11 @@ def logical_not_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0, 1, 5])
+        >>> x.logical_not_()
+        tensor([1, 0, 0])
     """
 def logical_or(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """Whether one of the elements is nonzero.
@@ -6261,6 +8184,11 @@ def logical_or(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([True, True, False])
+        >>> torch.logical_or(x, torch.tensor([True, False, False]))
+        tensor([ True,  True, False])
     """
 def logical_or_(input: Tensor, other: Any) -> Tensor:
     """In-place form of `logical_or`.
@@ -6271,6 +8199,11 @@ def logical_or_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([True, True, False])
+        >>> x.logical_or_(torch.tensor([True, False, False]))
+        tensor([ True,  True, False])
     """
 def logical_xor(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """Whether exactly one of the elements is nonzero.
@@ -6282,6 +8215,11 @@ def logical_xor(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([True, True, False])
+        >>> torch.logical_xor(x, torch.tensor([True, False, False]))
+        tensor([False,  True, False])
     """
 def logical_xor_(input: Tensor, other: Any) -> Tensor:
     """In-place form of `logical_xor`.
@@ -6292,6 +8230,11 @@ def logical_xor_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([True, True, False])
+        >>> x.logical_xor_(torch.tensor([True, False, False]))
+        tensor([False,  True, False])
     """
 def logit(input: Tensor, eps: _float | None = None, *, out: Any = None) -> Tensor:
     """The inverse of `sigmoid`; with `eps`, `input` is first clamped to [eps, 1 - eps].
@@ -6303,6 +8246,13 @@ def logit(input: Tensor, eps: _float | None = None, *, out: Any = None) -> Tenso
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.1, 0.5, 0.9])
+        >>> torch.logit(x)
+        tensor([-2.1972,  0.0000,  2.1972])
+        >>> torch.logit(torch.tensor([0.0, 1.0]), eps=0.1)
+        tensor([-2.1972,  2.1972])
     """
 def logit_(input: Tensor, eps: _float | None = None) -> Tensor:
     """In-place form of `logit`.
@@ -6313,6 +8263,11 @@ def logit_(input: Tensor, eps: _float | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.1, 0.5, 0.9])
+        >>> x.logit_()
+        tensor([-2.1972,  0.0000,  2.1972])
     """
 def logspace(start: Any, end: Any, steps: Any, base: Any = 10.0, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Powers of `base` whose exponents go from `start` to `end` in `steps` equal steps.
@@ -6331,6 +8286,10 @@ def logspace(start: Any, end: Any, steps: Any, base: Any = 10.0, *, out: Any = N
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.logspace(0, 3, steps=4, base=2)
+        tensor([1., 2., 4., 8.])
     """
 def logsumexp(input: Tensor, dim: Any, keepdim: _bool = False, *, out: Any = None) -> Tensor:
     """The logarithm of the sum of exponentials along `dim`.
@@ -6343,6 +8302,10 @@ def logsumexp(input: Tensor, dim: Any, keepdim: _bool = False, *, out: Any = Non
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.logsumexp(torch.tensor([[0.0, 0.0], [99.0, 99.0]]), dim=1)  # though exp(99) overflows
+        tensor([ 0.6931, 99.6931])
     """
 def lstm(input: Tensor | None = None, *args: Any, **options: Any) -> Any:
     """Long short-term memory: `lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional,
@@ -6357,6 +8320,13 @@ def lstm(input: Tensor | None = None, *args: Any, **options: Any) -> Any:
 
     Returns:
         tuple[Tensor, Tensor, Tensor]
+
+    Example:
+        >>> layer = torch.nn.LSTM(input_size=3, hidden_size=4)  # whose weights we take
+        >>> x, h, c = torch.ones(5, 2, 3), torch.zeros(1, 2, 4), torch.zeros(1, 2, 4)
+        >>> output, h, c = torch.lstm(x, (h, c), layer._flat_weights, True, 1, 0.0, False, False, False)
+        >>> output.shape, h.shape, c.shape
+        (torch.Size([5, 2, 4]), torch.Size([1, 2, 4]), torch.Size([1, 2, 4]))
     """
 def lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """One step of long short-term memory: the next state and cell.
@@ -6371,6 +8341,13 @@ def lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor |
 
     Returns:
         tuple[Tensor, Tensor]
+
+    Example:
+        >>> x, h, c = torch.ones(2, 3), torch.zeros(2, 4), torch.ones(2, 4)
+        >>> h, c = torch.lstm_cell(x, (h, c), torch.zeros(16, 3), torch.zeros(16, 4))
+        >>> c  # the forget gate is half open
+        tensor([[0.5000, 0.5000, 0.5000, 0.5000],
+                [0.5000, 0.5000, 0.5000, 0.5000]])
     """
 def lt(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """Elementwise `input < other`.
@@ -6382,6 +8359,11 @@ def lt(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 2, 3])
+        >>> torch.lt(x, 2)
+        tensor([ True, False, False])
     """
 def lt_(input: Tensor, other: Any) -> Tensor:
     """In-place form of `lt`.
@@ -6392,6 +8374,11 @@ def lt_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 2, 3])
+        >>> x.lt_(2)
+        tensor([1, 0, 0])
     """
 def lu(A: Tensor, pivot: _bool = True, get_infos: _bool = False, out: Any = None) -> Any:
     """`linalg.lu_factor_ex` under its old name; the codes only with `get_infos`.
@@ -6404,6 +8391,13 @@ def lu(A: Tensor, pivot: _bool = True, get_infos: _bool = False, out: Any = None
 
     Returns:
         Any
+
+    Example:
+        >>> A = torch.tensor([[1.0, 2.0], [4.0, 4.0]])
+        >>> LU, pivots = A.lu()
+        >>> LU, pivots
+        (tensor([[4.0000, 4.0000],
+                [0.2500, 1.0000]]), tensor([2, 2], dtype=torch.int32))
     """
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = None) -> Tensor:
     """`linalg.lu_solve` under its old name.
@@ -6416,6 +8410,12 @@ def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = No
 
     Returns:
         Tensor
+
+    Example:
+        >>> LU, pivots = torch.linalg.lu_factor(torch.tensor([[1.0, 2.0], [4.0, 4.0]]))
+        >>> torch.lu_solve(torch.tensor([[5.0], [12.0]]), LU, pivots)
+        tensor([[1.],
+                [2.]])
     """
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: _bool = True, unpack_pivots: _bool = True, *, out: Any = None) -> Any:
     """P, L and U from the result of `linalg.lu_factor`.
@@ -6429,6 +8429,13 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: _bool = True, unp
 
     Returns:
         Any
+
+    Example:
+        >>> LU, pivots = torch.linalg.lu_factor(torch.tensor([[1.0, 2.0], [4.0, 4.0]]))
+        >>> P, L, U = torch.lu_unpack(LU, pivots)
+        >>> P @ L @ U
+        tensor([[1., 2.],
+                [4., 4.]])
     """
 def manual_seed(seed: Any) -> Generator:
     """Start the random numbers of all devices again from `seed`; returns the default generator.
@@ -6438,6 +8445,14 @@ def manual_seed(seed: Any) -> Generator:
 
     Returns:
         Generator
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> torch.rand(2)
+        tensor([0.4963, 0.7682])
+        >>> _ = torch.manual_seed(0)
+        >>> torch.rand(2)  # the same numbers again
+        tensor([0.4963, 0.7682])
     """
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: _int = 0) -> Tensor:
     """max(0, margin - target * (input1 - input2)): which of two is to be the larger one.
@@ -6451,6 +8466,11 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
 
     Returns:
         Tensor
+
+    Example:
+        >>> first, second = torch.tensor([3.0, 1.0]), torch.tensor([2.0, 2.0])
+        >>> torch.margin_ranking_loss(first, second, torch.tensor([1, 1]))
+        tensor([0., 1.])
     """
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """A copy of `input` with `value` where `mask` holds.
@@ -6462,6 +8482,11 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0, 3.0])
+        >>> torch.masked_fill(x, x > 1.5, 0.0)
+        tensor([1., 0., 0.])
     """
 def masked_fill_(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """In-place form of `masked_fill`.
@@ -6473,6 +8498,11 @@ def masked_fill_(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0, 3.0])
+        >>> x.masked_fill_(x > 1.5, 0.0)
+        tensor([1., 0., 0.])
     """
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """A copy of `input` with successive elements of `source` where `mask` holds.
@@ -6484,6 +8514,12 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 2, 3, 4])
+        >>> mask = torch.tensor([True, False, True, False])
+        >>> torch.masked_scatter(x, mask, torch.tensor([10, 30]))
+        tensor([10,  2, 30,  4])
     """
 def masked_scatter_(input: Tensor, mask: Tensor, source: Tensor) -> Any:
     """In-place form of `masked_scatter`.
@@ -6495,6 +8531,12 @@ def masked_scatter_(input: Tensor, mask: Tensor, source: Tensor) -> Any:
 
     Returns:
         tuple[Any, ...]
+
+    Example:
+        >>> x = torch.tensor([1, 2, 3, 4])
+        >>> mask = torch.tensor([True, False, True, False])
+        >>> x.masked_scatter_(mask, torch.tensor([10, 30]))
+        tensor([10,  2, 30,  4])
     """
 def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     """The elements of `input` where `mask` holds, as a vector.
@@ -6506,6 +8548,11 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[1, -2], [-3, 4]])
+        >>> torch.masked_select(x, x > 0)
+        tensor([1, 4])
     """
 def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The matrix product; vectors are rows or columns as needed, and further dimensions are batches that broadcast.
@@ -6519,8 +8566,14 @@ def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         Tensor
 
     Example:
-        >>> flambeau.matmul(flambeau.tensor([[1, 2], [3, 4]]), flambeau.tensor([1, 1]))
-        tensor([3, 7])
+        >>> x = torch.tensor([[1, 2], [3, 4]])
+        >>> torch.matmul(x, torch.tensor([1, 10]))  # a vector
+        tensor([21, 43])
+        >>> torch.matmul(x, torch.tensor([[1, 0], [0, 2]]))  # a matrix
+        tensor([[1, 4],
+                [3, 8]])
+        >>> torch.matmul(torch.ones(5, 2, 3), torch.ones(3, 4)).shape  # a batch
+        torch.Size([5, 2, 4])
     """
 def matrix_exp(input: Tensor) -> Tensor:
     """The exponential of a square matrix, or of each one in a batch.
@@ -6530,6 +8583,11 @@ def matrix_exp(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.matrix_exp(torch.tensor([[0.0, 1.0], [0.0, 0.0]]))
+        tensor([[1., 1.],
+                [0., 1.]])
     """
 def matrix_power(input: Tensor, n: _int, *, out: Any = None) -> Tensor:
     """The n-th power of a square matrix, or of each one in a batch; negative powers are those of the inverse.
@@ -6541,6 +8599,11 @@ def matrix_power(input: Tensor, n: _int, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.matrix_power(torch.tensor([[1.0, 1.0], [0.0, 1.0]]), 5)
+        tensor([[1., 5.],
+                [0., 1.]])
     """
 def max(input: Tensor, dim: Any = None, keepdim: _bool = False, *, other: Any = None, out: Any = None) -> Any:
     """The largest element; with `dim`, values and indices along it; with a second tensor, the elementwise maximum.
@@ -6556,10 +8619,15 @@ def max(input: Tensor, dim: Any = None, keepdim: _bool = False, *, other: Any = 
         Any
 
     Example:
-        >>> flambeau.tensor([[1, 5], [7, 3]]).max(dim=1)
-        torch.return_types.max(
-        values=tensor([5, 7]),
-        indices=tensor([1, 0]))
+        >>> x = torch.tensor([[1, 7, 3], [9, 5, 6]])
+        >>> torch.max(x)
+        tensor(9)
+        >>> values, indices = torch.max(x, dim=1)
+        >>> values, indices
+        (tensor([7, 9]), tensor([1, 0]))
+        >>> torch.max(x, torch.tensor(6))  # elementwise
+        tensor([[6, 7, 6],
+                [9, 6, 6]])
     """
 def max_pool1d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False) -> Tensor:
     """The largest elements of windows along the last dimension.
@@ -6576,8 +8644,8 @@ def max_pool1d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any 
         Tensor
 
     Example:
-        >>> flambeau.max_pool1d(flambeau.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
-        tensor([[3., 2.]])
+        >>> torch.max_pool1d(torch.tensor([[1.0, 3.0, 7.0, 5.0]]), kernel_size=2)
+        tensor([[3., 7.]])
     """
 def max_pool1d_with_indices(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False) -> tuple[Tensor, Tensor]:
     """The largest elements of windows along the last dimension, and their places.
@@ -6592,6 +8660,10 @@ def max_pool1d_with_indices(input: Tensor, kernel_size: Any, stride: Any = ..., 
 
     Returns:
         tuple[Tensor, Tensor]
+
+    Example:
+        >>> torch.max_pool1d_with_indices(torch.tensor([[1.0, 3.0, 7.0, 5.0]]), 2)
+        (tensor([[3., 7.]]), tensor([[1, 2]]))
     """
 def max_pool2d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False) -> Tensor:
     """The largest elements of windows in the last two dimensions.
@@ -6606,6 +8678,11 @@ def max_pool2d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any 
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.max_pool2d(torch.arange(16.0).view(1, 4, 4), kernel_size=2)
+        tensor([[[ 5.,  7.],
+                 [13., 15.]]])
     """
 def max_pool3d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False) -> Tensor:
     """The largest elements of windows in the last three dimensions.
@@ -6620,6 +8697,10 @@ def max_pool3d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any 
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.max_pool3d(torch.zeros(1, 1, 4, 4, 4), kernel_size=2).shape
+        torch.Size([1, 1, 2, 2, 2])
     """
 def maximum(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """The larger of two elements; NaN if either is.
@@ -6631,6 +8712,10 @@ def maximum(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.maximum(torch.tensor([1, 5, 3]), torch.tensor([4, 2, 3]))
+        tensor([4, 5, 3])
     """
 def mean(input: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
     """Arithmetic mean, of all elements or along `dim`.
@@ -6646,8 +8731,11 @@ def mean(input: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: Any =
         Tensor
 
     Example:
-        >>> flambeau.tensor([1.0, 3.0]).mean()
-        tensor(2.)
+        >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> torch.mean(x)
+        tensor(2.5000)
+        >>> torch.mean(x, dim=0)
+        tensor([2., 3.])
     """
 def median(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Any = None) -> Any:
     """The median; of an even number of elements the lower of the two in the middle.
@@ -6660,6 +8748,12 @@ def median(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, ou
 
     Returns:
         Any
+
+    Example:
+        >>> torch.median(torch.tensor([1, 2, 3, 100]))  # the lower one of 2 and 3
+        tensor(2)
+        >>> torch.median(torch.tensor([[1, 5, 3], [9, 7, 8]]), dim=1).values
+        tensor([3, 8])
     """
 def meshgrid(*tensors: Tensor, indexing: str | None = None) -> tuple[Tensor, ...]:
     """The coordinates of a grid: for each vector a tensor in which it runs along its own dimension.
@@ -6672,6 +8766,15 @@ def meshgrid(*tensors: Tensor, indexing: str | None = None) -> tuple[Tensor, ...
 
     Returns:
         tuple[Tensor, ...]
+
+    Example:
+        >>> rows, columns = torch.meshgrid(torch.tensor([1, 2]), torch.tensor([5, 6, 7]), indexing="ij")
+        >>> rows
+        tensor([[1, 1, 1],
+                [2, 2, 2]])
+        >>> columns
+        tensor([[5, 6, 7],
+                [5, 6, 7]])
     """
 def min(input: Tensor, dim: Any = None, keepdim: _bool = False, *, other: Any = None, out: Any = None) -> Any:
     """The smallest element; with `dim`, values and indices along it; with a second tensor, the elementwise minimum.
@@ -6685,6 +8788,14 @@ def min(input: Tensor, dim: Any = None, keepdim: _bool = False, *, other: Any = 
 
     Returns:
         Any
+
+    Example:
+        >>> x = torch.tensor([[1, 7, 3], [9, 5, 6]])
+        >>> torch.min(x)
+        tensor(1)
+        >>> values, indices = torch.min(x, dim=1)
+        >>> values, indices
+        (tensor([1, 5]), tensor([0, 1]))
     """
 def minimum(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """The smaller of two elements; NaN if either is.
@@ -6696,6 +8807,10 @@ def minimum(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.minimum(torch.tensor([1, 5, 3]), torch.tensor([4, 2, 3]))
+        tensor([1, 2, 3])
     """
 def mkldnn_adaptive_avg_pool2d(input: Tensor, output_size: Any, *, out: Any = None) -> Tensor:
     """`adaptive_avg_pool2d` of an opaque tensor.
@@ -6707,6 +8822,11 @@ def mkldnn_adaptive_avg_pool2d(input: Tensor, output_size: Any, *, out: Any = No
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[[[1.0, 2.0], [3.0, 6.0]]]]).to_mkldnn()
+        >>> torch.mkldnn_adaptive_avg_pool2d(x, (1, 1)).to_dense().item()
+        3.0
     """
 def mkldnn_convolution(input: Tensor, weight: Tensor, bias: Tensor | None, padding: Any, stride: Any, dilation: Any, groups: _int) -> Tensor:
     """`convolution` under the name of one library's, which has its options in another order.
@@ -6722,6 +8842,11 @@ def mkldnn_convolution(input: Tensor, weight: Tensor, bias: Tensor | None, paddi
 
     Returns:
         Tensor
+
+    Example:
+        >>> image, weight = torch.ones(1, 1, 3, 3), torch.ones(1, 1, 2, 2)
+        >>> torch.mkldnn_convolution(image, weight, None, [0, 0], [1, 1], [1, 1], 1).shape
+        torch.Size([1, 1, 2, 2])
     """
 def mkldnn_linear_backward_weights(grad_output: Tensor, input: Tensor, weight: Tensor, bias_defined: _bool) -> Any:
     """The gradients of the weight and of the bias of `linear`, of opaque tensors; they themselves are dense.
@@ -6734,6 +8859,11 @@ def mkldnn_linear_backward_weights(grad_output: Tensor, input: Tensor, weight: T
 
     Returns:
         tuple[Tensor, Tensor | None]
+
+    Example:
+        >>> grad, x, weight = torch.ones(2, 1), torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.zeros(1, 2)
+        >>> torch.mkldnn_linear_backward_weights(grad.to_mkldnn(), x.to_mkldnn(), weight.to_mkldnn(), True)
+        (tensor([[4., 6.]]), tensor([2.]))
     """
 def mkldnn_max_pool2d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False) -> Tensor:
     """`max_pool2d` of an opaque tensor.
@@ -6748,6 +8878,11 @@ def mkldnn_max_pool2d(input: Tensor, kernel_size: Any, stride: Any = ..., paddin
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[[[1.0, 2.0], [3.0, 6.0]]]]).to_mkldnn()
+        >>> torch.mkldnn_max_pool2d(x, (2, 2)).to_dense().item()
+        6.0
     """
 def mkldnn_max_pool3d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False) -> Tensor:
     """`max_pool3d` of an opaque tensor.
@@ -6762,6 +8897,11 @@ def mkldnn_max_pool3d(input: Tensor, kernel_size: Any, stride: Any = ..., paddin
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.arange(8.0).view(1, 1, 2, 2, 2).to_mkldnn()
+        >>> torch.mkldnn_max_pool3d(x, (2, 2, 2)).to_dense().item()
+        7.0
     """
 def mkldnn_rnn_layer(input: Tensor, weight0: Tensor, weight1: Tensor, weight2: Tensor, weight3: Tensor, hx_: Tensor, cx_: Tensor, reverse: _bool, batch_sizes: Any, mode: _int, hidden_size: _int, num_layers: _int, has_biases: _bool, bidirectional: _bool, batch_first: _bool, train: _bool) -> Any:
     """One layer of a recurrent network in one direction: the output, the last state, the last cell, and memory for a
@@ -6800,6 +8940,11 @@ def mm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.mm(torch.tensor([[1, 2], [3, 4]]), torch.tensor([[1, 0], [0, 2]]))
+        tensor([[1, 4],
+                [3, 8]])
     """
 def mode(input: Tensor, dim: _int = -1, keepdim: _bool = False, *, out: Any = None) -> Any:
     """The most frequent value along `dim` (the smallest of several), and an index of it.
@@ -6812,6 +8957,12 @@ def mode(input: Tensor, dim: _int = -1, keepdim: _bool = False, *, out: Any = No
 
     Returns:
         Any
+
+    Example:
+        >>> torch.mode(torch.tensor([1, 2, 2, 3]))
+        torch.return_types.mode(
+        values=tensor(2),
+        indices=tensor(2))
     """
 def moveaxis(input: Tensor, source: Any, destination: Any) -> Tensor:
     """`input` with the dimensions `source` moved to `destination`, the others in their order; shares memory.
@@ -6823,6 +8974,10 @@ def moveaxis(input: Tensor, source: Any, destination: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.moveaxis(torch.zeros(2, 3, 4), 0, 2).shape
+        torch.Size([3, 4, 2])
     """
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     """`input` with the dimensions `source` moved to `destination`, the others in their order; shares memory.
@@ -6834,6 +8989,10 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.movedim(torch.zeros(2, 3, 4), 0, 2).shape
+        torch.Size([3, 4, 2])
     """
 def msort(input: Tensor, *, out: Any = None) -> Tensor:
     """`input` sorted along its first dimension.
@@ -6844,6 +9003,11 @@ def msort(input: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.msort(torch.tensor([[3, 1], [2, 5]]))
+        tensor([[2, 1],
+                [3, 5]])
     """
 def mul(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """Product of two operands.
@@ -6855,6 +9019,14 @@ def mul(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 2, 3])
+        >>> torch.mul(x, 10)
+        tensor([10, 20, 30])
+        >>> torch.mul(x, torch.tensor([[1], [2]]))
+        tensor([[1, 2, 3],
+                [2, 4, 6]])
     """
 def mul_(input: Tensor, other: Any) -> Tensor:
     """In-place form of `mul`.
@@ -6865,6 +9037,11 @@ def mul_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 2, 3])
+        >>> x.mul_(10)
+        tensor([10, 20, 30])
     """
 def multinomial(input: Tensor, num_samples: _int, replacement: _bool = False, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor:
     """Indices drawn with probabilities proportional to each row of `input`.
@@ -6878,6 +9055,11 @@ def multinomial(input: Tensor, num_samples: _int, replacement: _bool = False, *,
 
     Returns:
         Tensor
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> torch.multinomial(torch.tensor([0.0, 1.0, 3.0]), num_samples=5, replacement=True)
+        tensor([2, 2, 2, 2, 2])
     """
 def multiply(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """Product of two operands.
@@ -6889,6 +9071,14 @@ def multiply(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 2, 3])
+        >>> torch.multiply(x, 10)
+        tensor([10, 20, 30])
+        >>> torch.multiply(x, torch.tensor([[1], [2]]))
+        tensor([[1, 2, 3],
+                [2, 4, 6]])
     """
 def multiply_(input: Tensor, other: Any) -> Tensor:
     """In-place form of `mul`.
@@ -6899,6 +9089,11 @@ def multiply_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 2, 3])
+        >>> x.multiply_(10)
+        tensor([10, 20, 30])
     """
 def mv(input: Tensor, vec: Tensor, *, out: Any = None) -> Tensor:
     """The product of a matrix and a vector.
@@ -6910,6 +9105,10 @@ def mv(input: Tensor, vec: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.mv(torch.tensor([[1, 2], [3, 4]]), torch.tensor([1, 10]))
+        tensor([21, 43])
     """
 def mvlgamma(input: Tensor, p: _int, *, out: Any = None) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension `p`.
@@ -6921,6 +9120,11 @@ def mvlgamma(input: Tensor, p: _int, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([2.0, 3.0])
+        >>> torch.mvlgamma(x, p=2)
+        tensor([0.4516, 1.5502])
     """
 def mvlgamma_(input: Tensor, p: _int) -> Tensor:
     """In-place form of `mvlgamma`.
@@ -6931,6 +9135,11 @@ def mvlgamma_(input: Tensor, p: _int) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([2.0, 3.0])
+        >>> x.mvlgamma_(p=2)
+        tensor([0.4516, 1.5502])
     """
 def nan_to_num(input: Tensor, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None, *, out: Any = None) -> Tensor:
     """NaN and infinities replaced, by default by zero and by the largest finite numbers.
@@ -6944,6 +9153,11 @@ def nan_to_num(input: Tensor, nan: _float | None = None, posinf: _float | None =
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, torch.nan, torch.inf])
+        >>> torch.nan_to_num(x, nan=0.0, posinf=100.0)
+        tensor([  1.,   0., 100.])
     """
 def nan_to_num_(input: Tensor, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None) -> Tensor:
     """In-place form of `nan_to_num`.
@@ -6956,6 +9170,11 @@ def nan_to_num_(input: Tensor, nan: _float | None = None, posinf: _float | None 
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, torch.nan, torch.inf])
+        >>> x.nan_to_num_(nan=0.0, posinf=100.0)
+        tensor([  1.,   0., 100.])
     """
 def nanmean(input: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
     """Mean of the elements that are not NaN.
@@ -6969,6 +9188,10 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: An
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.nanmean(torch.tensor([1.0, torch.nan, 3.0]))
+        tensor(2.)
     """
 def nanmedian(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Any = None) -> Any:
     """The median of the elements that are not NaN.
@@ -6981,6 +9204,10 @@ def nanmedian(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *,
 
     Returns:
         Any
+
+    Example:
+        >>> torch.nanmedian(torch.tensor([1.0, torch.nan, 3.0, 5.0]))
+        tensor(3.)
     """
 def nanquantile(input: Tensor, q: Any, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear', out: Any = None) -> Tensor:
     """The `q`-quantiles of the elements that are not NaN.
@@ -6995,6 +9222,10 @@ def nanquantile(input: Tensor, q: Any, dim: _int | None = None, keepdim: _bool =
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.nanquantile(torch.tensor([1.0, torch.nan, 3.0]), 0.5)
+        tensor(2.)
     """
 def nansum(input: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
     """Sum with NaN counted as zero.
@@ -7008,6 +9239,10 @@ def nansum(input: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: Any
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.nansum(torch.tensor([1.0, torch.nan, 3.0]))
+        tensor(4.)
     """
 def narrow(input: Tensor, dim: _int, start: Any, length: _int) -> Tensor:
     """The `length` positions of `dim` from `start` on; shares memory.
@@ -7020,6 +9255,11 @@ def narrow(input: Tensor, dim: _int, start: Any, length: _int) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([10, 20, 30, 40])
+        >>> torch.narrow(x, 0, start=1, length=2)
+        tensor([20, 30])
     """
 def narrow_copy(input: Tensor, dim: _int, start: Any, length: _int, *, out: Any = None) -> Tensor:
     """`narrow` with memory of its own.
@@ -7033,6 +9273,10 @@ def narrow_copy(input: Tensor, dim: _int, start: Any, length: _int, *, out: Any 
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.narrow_copy(torch.tensor([10, 20, 30, 40]), 0, 1, 2)
+        tensor([20, 30])
     """
 def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: _bool, momentum: _float, eps: _float, *, out: Any = None) -> Any:
     """`batch_norm`, with the mean and 1 / deviation of the batch.
@@ -7050,6 +9294,12 @@ def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
 
     Returns:
         tuple[Tensor, Tensor, Tensor]
+
+    Example:
+        >>> x = torch.tensor([[1.0], [3.0]])
+        >>> result, mean, rstd = torch.native_batch_norm(x, None, None, None, None, True, 0.1, 1e-5)
+        >>> mean
+        tensor([2.])
     """
 def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor:
     """`channel_shuffle` without a derivative.
@@ -7060,6 +9310,11 @@ def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.arange(6).view(1, 6, 1, 1)
+        >>> torch.native_channel_shuffle(x, groups=2).flatten()
+        tensor([0, 3, 1, 4, 2, 5])
     """
 def native_dropout(input: Tensor, p: _float, train: _bool | None) -> tuple[Tensor, Tensor]:
     """`dropout` and its mask; with `train` None as in training.
@@ -7071,6 +9326,11 @@ def native_dropout(input: Tensor, p: _float, train: _bool | None) -> tuple[Tenso
 
     Returns:
         tuple[Tensor, Tensor]
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> torch.native_dropout(torch.ones(4), 0.5, train=True)
+        (tensor([0., 0., 2., 0.]), tensor([False, False,  True, False]))
     """
 def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, N: _int, C: _int, HxW: _int, group: _int, eps: _float) -> Any:
     """`group_norm`, with the means and 1 / deviations; the sizes of batch, channels and the rest are given.
@@ -7087,6 +9347,12 @@ def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
 
     Returns:
         tuple[Tensor, Tensor, Tensor]
+
+    Example:
+        >>> x = torch.tensor([[1.0, 3.0, 10.0, 50.0]])
+        >>> result, mean, rstd = torch.native_group_norm(x, None, None, N=1, C=4, HxW=1, group=2, eps=1e-5)
+        >>> mean
+        tensor([[ 2., 30.]])
     """
 def native_layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None, eps: _float) -> Any:
     """`layer_norm`, with the means and 1 / deviations.
@@ -7100,6 +9366,12 @@ def native_layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | Non
 
     Returns:
         tuple[Tensor, Tensor, Tensor]
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0, 6.0]])
+        >>> result, mean, rstd = torch.native_layer_norm(x, (3,), None, None, 1e-5)
+        >>> mean
+        tensor([[3.]])
     """
 def ne(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """Elementwise `input != other`.
@@ -7111,6 +9383,11 @@ def ne(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 2, 3])
+        >>> torch.ne(x, 2)
+        tensor([ True, False,  True])
     """
 def ne_(input: Tensor, other: Any) -> Tensor:
     """In-place form of `ne`.
@@ -7121,6 +9398,11 @@ def ne_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 2, 3])
+        >>> x.ne_(2)
+        tensor([1, 0, 1])
     """
 def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`-input`.
@@ -7131,6 +9413,11 @@ def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, -2.0])
+        >>> torch.neg(x)
+        tensor([-1.,  2.])
     """
 def neg_(input: Tensor) -> Tensor:
     """In-place form of `neg`.
@@ -7140,6 +9427,11 @@ def neg_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, -2.0])
+        >>> x.neg_()
+        tensor([-1.,  2.])
     """
 def negative(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`-input`.
@@ -7150,6 +9442,11 @@ def negative(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, -2.0])
+        >>> torch.negative(x)
+        tensor([-1.,  2.])
     """
 def negative_(input: Tensor) -> Tensor:
     """In-place form of `neg`.
@@ -7159,6 +9456,11 @@ def negative_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, -2.0])
+        >>> x.negative_()
+        tensor([-1.,  2.])
     """
 def nextafter(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """The next floating-point number from `input` towards `other`.
@@ -7170,6 +9472,11 @@ def nextafter(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0])
+        >>> torch.nextafter(x, torch.tensor([2.0])) - 1 == torch.finfo(torch.float32).eps
+        tensor([True])
     """
 def nextafter_(input: Tensor, other: Any) -> Tensor:
     """In-place form of `nextafter`.
@@ -7180,6 +9487,11 @@ def nextafter_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.0])
+        >>> x.nextafter_(torch.tensor([1.0])) > 0
+        tensor([True])
     """
 def nonzero(input: Tensor, *, as_tuple: _bool = False, out: Any = None) -> Any:
     """The positions of the elements that are not zero: one row each, or a tuple of one vector for each dimension.
@@ -7193,9 +9505,12 @@ def nonzero(input: Tensor, *, as_tuple: _bool = False, out: Any = None) -> Any:
         Any
 
     Example:
-        >>> flambeau.nonzero(flambeau.tensor([0, 3, 4]))
-        tensor([[1],
-                [2]])
+        >>> x = torch.tensor([[0, 5], [7, 0]])
+        >>> torch.nonzero(x)
+        tensor([[0, 1],
+                [1, 0]])
+        >>> torch.nonzero(x, as_tuple=True)
+        (tensor([0, 1]), tensor([1, 0]))
     """
 def nonzero_static(input: Tensor, *, size: _int, fill_value: _int = -1, out: Any = None) -> Tensor:
     """The first `size` positions of elements that are not zero; missing ones are filled with `fill_value`.
@@ -7208,6 +9523,12 @@ def nonzero_static(input: Tensor, *, size: _int, fill_value: _int = -1, out: Any
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.nonzero_static(torch.tensor([0, 5, 0, 7]), size=3)
+        tensor([[ 1],
+                [ 3],
+                [-1]])
     """
 def norm(input: Tensor, p: Any = 'fro', dim: Any = None, keepdim: _bool = False, out: Any = None, dtype: Any = None) -> Tensor:
     """The `p`-norm of the elements; "fro" is the 2-norm.
@@ -7224,8 +9545,11 @@ def norm(input: Tensor, p: Any = 'fro', dim: Any = None, keepdim: _bool = False,
         Tensor
 
     Example:
-        >>> flambeau.tensor([3.0, 4.0]).norm()
-        tensor(5.)
+        >>> x = torch.tensor([[3.0, 4.0], [0.0, -2.0]])
+        >>> torch.norm(x, dim=1)
+        tensor([5., 2.])
+        >>> torch.norm(x, p=1)
+        tensor(9.)
     """
 def norm_except_dim(v: Tensor, pow: _int = 2, dim: _int = 0) -> Tensor:
     """The norm of each slice of `v` along `dim`, in a shape that broadcasts with `v`; of all of it if `dim` is -1.
@@ -7237,6 +9561,11 @@ def norm_except_dim(v: Tensor, pow: _int = 2, dim: _int = 0) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.norm_except_dim(torch.tensor([[3.0, 4.0], [6.0, 8.0]]))
+        tensor([[ 5.],
+                [10.]])
     """
 def normal(mean: Tensor | _float, std: Tensor | _float = 1.0, size: Any = None, *, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Normally distributed numbers: `mean` and `std` are tensors, or numbers together with a `size`.
@@ -7255,6 +9584,13 @@ def normal(mean: Tensor | _float, std: Tensor | _float = 1.0, size: Any = None, 
 
     Returns:
         Tensor
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> torch.normal(torch.tensor([0.0, 100.0]), torch.tensor([1.0, 5.0]))
+        tensor([ 1.5410, 98.5329])
+        >>> torch.normal(0.0, 1.0, size=(2, 3)).shape
+        torch.Size([2, 3])
     """
 def not_equal(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """Elementwise `input != other`.
@@ -7266,6 +9602,11 @@ def not_equal(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 2, 3])
+        >>> torch.not_equal(x, 2)
+        tensor([ True, False,  True])
     """
 def not_equal_(input: Tensor, other: Any) -> Tensor:
     """In-place form of `ne`.
@@ -7276,6 +9617,11 @@ def not_equal_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 2, 3])
+        >>> x.not_equal_(2)
+        tensor([1, 0, 1])
     """
 def nuclear_norm(input: Tensor, dim: Any = None, keepdim: _bool = False, *, out: Any = None) -> Tensor:
     """The sum of the singular values of matrices.
@@ -7288,6 +9634,10 @@ def nuclear_norm(input: Tensor, dim: Any = None, keepdim: _bool = False, *, out:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.nuclear_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
+        tensor(7.)
     """
 def numel(input: Tensor) -> _int:
     """The number of elements.
@@ -7297,6 +9647,10 @@ def numel(input: Tensor) -> _int:
 
     Returns:
         int
+
+    Example:
+        >>> torch.numel(torch.zeros(2, 3))
+        6
     """
 def ones(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: Any = None) -> Tensor:
     """A tensor of the given size filled with ones.
@@ -7314,6 +9668,13 @@ def ones(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, layo
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.ones(2, 3)
+        tensor([[1., 1., 1.],
+                [1., 1., 1.]])
+        >>> torch.ones((2,), dtype=torch.int64)
+        tensor([1, 1])
     """
 def ones_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: Any = None) -> Tensor:
     """Ones with the shape, dtype and device of `input`.
@@ -7329,6 +9690,11 @@ def ones_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: A
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.ones_like(torch.tensor([[1, 2], [3, 4]]))
+        tensor([[1, 1],
+                [1, 1]])
     """
 def orgqr(input: Tensor, input2: Tensor, *, out: Any = None) -> Tensor:
     """`linalg.householder_product` under its old name.
@@ -7340,6 +9706,12 @@ def orgqr(input: Tensor, input2: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> reflectors, tau = torch.geqrf(torch.tensor([[3.0, 1.0], [4.0, 2.0]]))
+        >>> Q = torch.orgqr(reflectors, tau)
+        >>> torch.allclose(Q.mT @ Q, torch.eye(2), atol=1e-6)
+        True
     """
 def ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: _bool = True, transpose: _bool = False, *, out: Any = None) -> Tensor:
     """Q `input3` for the square Q with reflectors in `input` and factors in `input2`; `left=False`: `input3` Q;
@@ -7355,6 +9727,12 @@ def ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: _bool = True, tra
 
     Returns:
         Tensor
+
+    Example:
+        >>> reflectors, tau = torch.geqrf(torch.tensor([[3.0, 1.0], [4.0, 2.0]]))
+        >>> Q = torch.ormqr(reflectors, tau, torch.eye(2))
+        >>> torch.allclose(Q, torch.linalg.householder_product(reflectors, tau))
+        True
     """
 def outer(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
     """The outer product of two vectors.
@@ -7366,6 +9744,11 @@ def outer(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.outer(torch.tensor([1, 2]), torch.tensor([1, 10, 100]))
+        tensor([[  1,  10, 100],
+                [  2,  20, 200]])
     """
 def pairwise_distance(x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False) -> Tensor:
     """The `p`-norm of x1 - x2 + eps along the last dimension.
@@ -7379,6 +9762,10 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.pairwise_distance(torch.tensor([[0.0, 0.0]]), torch.tensor([[1.0, 1.0]]))
+        tensor([1.4142])
     """
 def pca_lowrank(A: Tensor, q: _int | None = None, center: _bool = True, niter: _int = 2) -> Any:
     """Principal components: `svd_lowrank` of A less the mean of its rows, or with `center=False` of A.
@@ -7391,6 +9778,13 @@ def pca_lowrank(A: Tensor, q: _int | None = None, center: _bool = True, niter: _
 
     Returns:
         Any
+
+    Example:
+        >>> A = torch.tensor([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]])  # points on a line
+        >>> U, S, V = torch.pca_lowrank(A, q=1)
+        >>> S.round(decimals=2), V.abs().round(decimals=2)
+        (tensor([3.1600]), tensor([[0.4500],
+                [0.8900]]))
     """
 def pdist(input: Tensor, p: _float = 2.0) -> Tensor:
     """The `p`-norm distances between every two rows of `input`.
@@ -7401,6 +9795,10 @@ def pdist(input: Tensor, p: _float = 2.0) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.pdist(torch.tensor([[0.0, 0.0], [3.0, 4.0], [1.0, 1.0]]))  # 0-1, 0-2, 1-2
+        tensor([5.0000, 1.4142, 3.6056])
     """
 def permute(input: Tensor, dims: Any, *more: _int) -> Tensor:
     """`input` with its dimensions in the order `dims`; shares memory.
@@ -7412,6 +9810,10 @@ def permute(input: Tensor, dims: Any, *more: _int) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.permute(torch.zeros(2, 3, 4), (2, 0, 1)).shape
+        torch.Size([4, 2, 3])
     """
 def permute_copy(input: Tensor, dims: Any, *, out: Any = None) -> Tensor:
     """`permute` with memory of its own.
@@ -7423,6 +9825,10 @@ def permute_copy(input: Tensor, dims: Any, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.permute_copy(torch.zeros(2, 3, 4), (2, 0, 1)).shape
+        torch.Size([4, 2, 3])
     """
 def pinverse(input: Tensor, rcond: _float = 1e-15) -> Tensor:
     """`linalg.pinv` under its old name.
@@ -7433,6 +9839,10 @@ def pinverse(input: Tensor, rcond: _float = 1e-15) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.pinverse(torch.tensor([[3.0], [4.0]]))
+        tensor([[0.1200, 0.1600]])
     """
 def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:
     """(..., C * r**2, H, W) as (..., C, H * r, W * r): each r**2 channels become a square of pixels.
@@ -7445,8 +9855,10 @@ def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:
         Tensor
 
     Example:
-        >>> flambeau.pixel_shuffle(flambeau.zeros(1, 8, 2, 3), 2).shape
-        torch.Size([1, 2, 4, 6])
+        >>> x = torch.arange(4).view(1, 4, 1, 1)  # four channels of one pixel
+        >>> torch.pixel_shuffle(x, 2)
+        tensor([[[[0, 1],
+                  [2, 3]]]])
     """
 def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
     """The opposite of `pixel_shuffle`.
@@ -7457,6 +9869,11 @@ def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[[[0, 1], [2, 3]]]])
+        >>> torch.pixel_unshuffle(x, 2).flatten(1)
+        tensor([[0, 1, 2, 3]])
     """
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """For each rate in `input` a number of events, drawn from the Poisson distribution.
@@ -7467,6 +9884,11 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> torch.poisson(torch.tensor([0.0, 1.0, 5.0, 20.0]))
+        tensor([ 0.,  2.,  6., 19.])
     """
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: _bool, full: _bool, eps: _float, reduction: _int) -> Tensor:
     """Of Poisson distributions whose rates, or their logarithms, are `input`.
@@ -7481,6 +9903,10 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: _bool, full: _boo
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.poisson_nll_loss(torch.tensor([0.5]), torch.tensor([2.0]), True, False, 1e-8, 1)
+        tensor(0.6487)
     """
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complex numbers of the given lengths and angles.
@@ -7492,6 +9918,10 @@ def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.polar(torch.tensor([1.0, 2.0]), torch.tensor([0.0, torch.pi / 2])).imag
+        tensor([0., 2.])
     """
 def polygamma(n: _int, input: Tensor, *, out: Any = None) -> Tensor:
     """The derivative of order `n` of `digamma`.
@@ -7503,6 +9933,10 @@ def polygamma(n: _int, input: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.polygamma(1, torch.tensor([1.0, 2.0]))  # pi^2 / 6, and 1 less
+        tensor([1.6449, 0.6449])
     """
 def positive(input: Tensor) -> Tensor:
     """`input` itself.
@@ -7512,6 +9946,10 @@ def positive(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.positive(torch.tensor([1, -2]))
+        tensor([ 1, -2])
     """
 def pow(input: _Operand, exponent: _Operand, *, out: Any = None) -> Tensor:
     """`input ** exponent`.
@@ -7523,6 +9961,13 @@ def pow(input: _Operand, exponent: _Operand, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 2, 3])
+        >>> torch.pow(x, 2)
+        tensor([1, 4, 9])
+        >>> torch.pow(2, x)
+        tensor([2, 4, 8])
     """
 def pow_(input: _Operand, exponent: _Operand) -> Tensor:
     """In-place form of `pow`.
@@ -7533,6 +9978,11 @@ def pow_(input: _Operand, exponent: _Operand) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 2, 3])
+        >>> x.pow_(2)
+        tensor([1, 4, 9])
     """
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """`input` where it is positive, elsewhere `weight * input`, with one weight for all or for each channel.
@@ -7543,6 +9993,10 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.prelu(torch.tensor([-4.0, 2.0]), weight=torch.tensor([0.25]))
+        tensor([-1.,  2.])
     """
 def prod(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
     """Product of the elements, of all or along `dim`.
@@ -7556,6 +10010,13 @@ def prod(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, dtyp
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[1, 2], [3, 4]])
+        >>> torch.prod(x)
+        tensor(24)
+        >>> torch.prod(x, dim=1)
+        tensor([ 2, 12])
     """
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
     """A copy of `input` with the elements of `source` at positions of the flat tensor, or added to them.
@@ -7568,6 +10029,12 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False)
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[1, 2], [3, 4]])
+        >>> torch.put(x, torch.tensor([0, 3]), torch.tensor([10, 40]))
+        tensor([[10,  2],
+                [ 3, 40]])
     """
 def put_(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Any:
     """In-place form of `put`.
@@ -7580,6 +10047,12 @@ def put_(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False
 
     Returns:
         tuple[Any, ...]
+
+    Example:
+        >>> x = torch.tensor([[1, 2], [3, 4]])
+        >>> x.put_(torch.tensor([0, 3]), torch.tensor([10, 40]))
+        tensor([[10,  2],
+                [ 3, 40]])
     """
 def q_per_channel_axis(input: Tensor) -> _int:
     """The dimension whose slices have their own scales.
@@ -7589,6 +10062,12 @@ def q_per_channel_axis(input: Tensor) -> _int:
 
     Returns:
         int
+
+    Example:
+        >>> scales, zeros = torch.tensor([0.5, 0.1]), torch.tensor([0, 10])
+        >>> x = torch.quantize_per_channel(torch.ones(2, 3), scales, zeros, 0, torch.quint8)
+        >>> torch.q_per_channel_axis(x)
+        0
     """
 def q_per_channel_scales(input: Tensor) -> Tensor:
     """The scales of the slices.
@@ -7598,6 +10077,12 @@ def q_per_channel_scales(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> scales, zeros = torch.tensor([0.5, 0.25]), torch.tensor([0, 10])
+        >>> x = torch.quantize_per_channel(torch.ones(2, 3), scales, zeros, 0, torch.quint8)
+        >>> torch.q_per_channel_scales(x)
+        tensor([0.5000, 0.2500], dtype=torch.float64)
     """
 def q_per_channel_zero_points(input: Tensor) -> Tensor:
     """The zero points of the slices.
@@ -7607,6 +10092,12 @@ def q_per_channel_zero_points(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> scales, zeros = torch.tensor([0.5, 0.25]), torch.tensor([0, 10])
+        >>> x = torch.quantize_per_channel(torch.ones(2, 3), scales, zeros, 0, torch.quint8)
+        >>> torch.q_per_channel_zero_points(x)
+        tensor([ 0, 10])
     """
 def q_scale(input: Tensor) -> _float:
     """The scale of a tensor that has one.
@@ -7616,6 +10107,10 @@ def q_scale(input: Tensor) -> _float:
 
     Returns:
         float
+
+    Example:
+        >>> torch.q_scale(torch.quantize_per_tensor(torch.tensor([1.0]), 0.5, 10, torch.quint8))
+        0.5
     """
 def q_zero_point(input: Tensor) -> _int:
     """The code that stands for zero in a tensor that has one.
@@ -7625,6 +10120,10 @@ def q_zero_point(input: Tensor) -> _int:
 
     Returns:
         int
+
+    Example:
+        >>> torch.q_zero_point(torch.quantize_per_tensor(torch.tensor([1.0]), 0.5, 10, torch.quint8))
+        10
     """
 def qr(input: Tensor, some: _bool = True, *, out: Any = None) -> Any:
     """`linalg.qr` under its old name; with `some=False` Q is square.
@@ -7636,6 +10135,12 @@ def qr(input: Tensor, some: _bool = True, *, out: Any = None) -> Any:
 
     Returns:
         Any
+
+    Example:
+        >>> A = torch.tensor([[3.0, 1.0], [4.0, 2.0]])
+        >>> Q, R = torch.qr(A)
+        >>> torch.allclose(Q @ R, A)
+        True
     """
 def quantile(input: Tensor, q: Any, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear', out: Any = None) -> Tensor:
     """The `q`-quantiles of the elements, of all or along `dim`.
@@ -7652,8 +10157,8 @@ def quantile(input: Tensor, q: Any, dim: _int | None = None, keepdim: _bool = Fa
         Tensor
 
     Example:
-        >>> flambeau.tensor([0.0, 1.0, 3.0]).quantile(0.75)
-        tensor(2.)
+        >>> torch.quantile(torch.tensor([1.0, 2.0, 3.0, 4.0]), torch.tensor([0.25, 0.5]))
+        tensor([1.7500, 2.5000])
     """
 def quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axis: _int, dtype: Any) -> Tensor:
     """The same with a scale and a zero point for each slice along `axis`.
@@ -7667,6 +10172,12 @@ def quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axi
 
     Returns:
         Tensor
+
+    Example:
+        >>> scales, zeros = torch.tensor([0.5, 0.25]), torch.tensor([0, 10])
+        >>> torch.quantize_per_channel(torch.ones(2, 3), scales, zeros, 0, torch.quint8).int_repr()
+        tensor([[ 2,  2,  2],
+                [14, 14, 14]], dtype=torch.uint8)
     """
 def quantize_per_tensor(input: Tensor | Sequence[Tensor], scale: Any, zero_point: Any, dtype: Any) -> Any:
     """A tensor of codes, each of which stands for `scale * (code - zero_point)`.
@@ -7679,6 +10190,13 @@ def quantize_per_tensor(input: Tensor | Sequence[Tensor], scale: Any, zero_point
 
     Returns:
         Any
+
+    Example:
+        >>> x = torch.quantize_per_tensor(torch.tensor([0.3, 0.7, 1.1]), 0.5, 10, torch.quint8)
+        >>> x.int_repr()
+        tensor([11, 11, 12], dtype=torch.uint8)
+        >>> x.dequantize()
+        tensor([0.5000, 0.5000, 1.0000])
     """
 def quantize_per_tensor_dynamic(input: Tensor, dtype: Any, reduce_range: _bool) -> Tensor:
     """A quantized tensor whose codes span the range of the elements; with `reduce_range` they use half of it.
@@ -7690,6 +10208,11 @@ def quantize_per_tensor_dynamic(input: Tensor, dtype: Any, reduce_range: _bool) 
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.quantize_per_tensor_dynamic(torch.tensor([0.0, 25.5, 255.0]), torch.quint8, False)
+        >>> x.int_repr()
+        tensor([  0,  26, 255], dtype=torch.uint8)
     """
 def quantized_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor, var: Tensor, eps: _float, output_scale: _float, output_zero_point: _int) -> Tensor:
     """Codes normalised by given means and variances, as codes with another scale.
@@ -7706,6 +10229,12 @@ def quantized_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | No
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.quantize_per_tensor(torch.tensor([[[[1.0, 3.0]]]]), 0.5, 0, torch.quint8)
+        >>> one, zero = torch.ones(1), torch.zeros(1)
+        >>> torch.quantized_batch_norm(x, one, zero, zero, one, 0.0, 0.5, 0).dequantize()
+        tensor([[[[1., 3.]]]])
     """
 def quantized_gru(*args: Any) -> Any:
     """`gru` with such weights: the results and the hidden states.
@@ -7784,6 +10313,11 @@ def quantized_max_pool1d(input: Tensor, kernel_size: Any, stride: Any = ..., pad
 
     Returns:
         Any
+
+    Example:
+        >>> x = torch.quantize_per_tensor(torch.tensor([[1.0, 3.0, 7.0, 5.0]]), 0.5, 0, torch.quint8)
+        >>> torch.quantized_max_pool1d(x, [2]).dequantize()
+        tensor([[3., 7.]])
     """
 def quantized_max_pool2d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False) -> Any:
     """The largest code in each window.
@@ -7798,6 +10332,12 @@ def quantized_max_pool2d(input: Tensor, kernel_size: Any, stride: Any = ..., pad
 
     Returns:
         Any
+
+    Example:
+        >>> x = torch.quantize_per_tensor(torch.arange(16.0).view(1, 4, 4), 0.5, 0, torch.quint8)
+        >>> torch.quantized_max_pool2d(x, [2, 2]).dequantize()
+        tensor([[[ 5.,  7.],
+                 [13., 15.]]])
     """
 def quantized_max_pool3d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False) -> Any:
     """The largest code in each window.
@@ -7812,6 +10352,11 @@ def quantized_max_pool3d(input: Tensor, kernel_size: Any, stride: Any = ..., pad
 
     Returns:
         Any
+
+    Example:
+        >>> x = torch.quantize_per_tensor(torch.arange(8.0).view(1, 1, 2, 2, 2), 0.5, 0, torch.quint8)
+        >>> torch.quantized_max_pool3d(x, [2, 2, 2]).dequantize().item()
+        7.0
     """
 def quantized_rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, packed_ih: Tensor, packed_hh: Tensor, col_offsets_ih: Tensor, col_offsets_hh: Tensor, scale_ih: Any, scale_hh: Any, zero_point_ih: Any, zero_point_hh: Any) -> Tensor:
     """One step of a layer without gates, with weights of codes.
@@ -7866,6 +10411,11 @@ def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.0, torch.pi / 2, torch.pi])
+        >>> torch.rad2deg(x)
+        tensor([  0.,  90., 180.])
     """
 def rad2deg_(input: Tensor) -> Tensor:
     """In-place form of `rad2deg`.
@@ -7875,6 +10425,11 @@ def rad2deg_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.0, torch.pi / 2, torch.pi])
+        >>> x.rad2deg_()
+        tensor([  0.,  90., 180.])
     """
 def rand(*sizes: Any, size: Any = None, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Numbers in [0, 1), all equally likely.
@@ -7892,6 +10447,12 @@ def rand(*sizes: Any, size: Any = None, generator: Generator | None = None, out:
 
     Returns:
         Tensor
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> torch.rand(2, 3)
+        tensor([[0.4963, 0.7682, 0.0885],
+                [0.1320, 0.3074, 0.6341]])
     """
 def rand_like(input: Tensor, *, generator: Generator | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: Any = None) -> Tensor:
     """`rand` with the shape, dtype and device of `input`.
@@ -7908,6 +10469,11 @@ def rand_like(input: Tensor, *, generator: Generator | None = None, dtype: Any =
 
     Returns:
         Tensor
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> torch.rand_like(torch.zeros(3))
+        tensor([0.4963, 0.7682, 0.0885])
     """
 def randint(*bounds_and_size: Any, low: _int | None = None, high: _int | None = None, size: Any = None, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Whole numbers in [low, high): `randint(high, size)` or `randint(low, high, size)`.
@@ -7927,6 +10493,13 @@ def randint(*bounds_and_size: Any, low: _int | None = None, high: _int | None = 
 
     Returns:
         Tensor
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> torch.randint(10, (5,))
+        tensor([4, 9, 3, 0, 3])
+        >>> torch.randint(100, 103, (5,))
+        tensor([100, 101, 101, 101, 100])
     """
 def randint_like(input: Tensor, *bounds: Any, low: _int | None = None, high: _int | None = None, generator: Generator | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: Any = None) -> Tensor:
     """`randint(low, high)` with the shape, dtype and device of `input`.
@@ -7946,6 +10519,11 @@ def randint_like(input: Tensor, *bounds: Any, low: _int | None = None, high: _in
 
     Returns:
         Tensor
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> torch.randint_like(torch.zeros(5), 10)
+        tensor([4., 9., 3., 0., 3.])
     """
 def randn(*sizes: Any, size: Any = None, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Numbers of the standard normal distribution.
@@ -7963,6 +10541,12 @@ def randn(*sizes: Any, size: Any = None, generator: Generator | None = None, out
 
     Returns:
         Tensor
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> torch.randn(2, 3)
+        tensor([[ 1.5410, -0.2934, -2.1788],
+                [ 0.5684, -1.0845, -1.3986]])
     """
 def randn_like(input: Tensor, *, generator: Generator | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: Any = None) -> Tensor:
     """`randn` with the shape, dtype and device of `input`.
@@ -7979,6 +10563,11 @@ def randn_like(input: Tensor, *, generator: Generator | None = None, dtype: Any 
 
     Returns:
         Tensor
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> torch.randn_like(torch.zeros(3))
+        tensor([ 1.5410, -0.2934, -2.1788])
     """
 def randperm(n: _int, *, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """The numbers from 0 to n - 1 in random order.
@@ -7995,6 +10584,11 @@ def randperm(n: _int, *, generator: Generator | None = None, out: Tensor | None 
 
     Returns:
         Tensor
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> torch.randperm(5)
+        tensor([4, 0, 1, 3, 2])
     """
 def range(start: Any = 0, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False) -> Tensor:
     """Deprecated in favour of `arange`: numbers from `start` to `end` inclusive, of the default dtype.
@@ -8011,6 +10605,10 @@ def range(start: Any = 0, end: Any = None, step: Any = 1, *, out: Any = None, dt
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.range(1, 4)
+        tensor([1., 2., 3., 4.])
     """
 def ravel(input: Tensor) -> Tensor:
     """All elements in one dimension: a view of a contiguous tensor, else a copy.
@@ -8020,6 +10618,10 @@ def ravel(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.ravel(torch.tensor([[1, 2], [3, 4]]))
+        tensor([1, 2, 3, 4])
     """
 def real(input: Tensor) -> Tensor:
     """The real part of a complex tensor, which shares its memory; a real tensor itself.
@@ -8029,6 +10631,11 @@ def real(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1 + 2j, 3 - 4j])
+        >>> torch.real(x)
+        tensor([1., 3.])
     """
 def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """1 / input.
@@ -8039,6 +10646,11 @@ def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([2.0, -4.0, 0.0])
+        >>> torch.reciprocal(x)
+        tensor([ 0.5000, -0.2500,     inf])
     """
 def reciprocal_(input: Tensor) -> Tensor:
     """In-place form of `reciprocal`.
@@ -8048,6 +10660,11 @@ def reciprocal_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([2.0, -4.0, 0.0])
+        >>> x.reciprocal_()
+        tensor([ 0.5000, -0.2500,     inf])
     """
 def relu(input: Tensor) -> Tensor:
     """The larger of `input` and 0.
@@ -8058,6 +10675,11 @@ def relu(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-2.0, 0.0, 3.0])
+        >>> torch.relu(x)
+        tensor([0., 0., 3.])
     """
 def relu_(input: Tensor) -> Tensor:
     """In-place form of `relu`.
@@ -8067,6 +10689,11 @@ def relu_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-2.0, 0.0, 3.0])
+        >>> x.relu_()
+        tensor([0., 0., 3.])
     """
 def remainder(input: _Operand, other: _Operand, *, out: Any = None) -> Tensor:
     """What is left of the division rounded down: it has the sign of `other`.
@@ -8078,6 +10705,11 @@ def remainder(input: _Operand, other: _Operand, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([7, -7])
+        >>> torch.remainder(x, 3)
+        tensor([1, 2])
     """
 def remainder_(input: _Operand, other: _Operand) -> Tensor:
     """In-place form of `remainder`.
@@ -8088,6 +10720,11 @@ def remainder_(input: _Operand, other: _Operand) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([7, -7])
+        >>> x.remainder_(3)
+        tensor([1, 2])
     """
 def renorm(input: Tensor, p: Any, dim: _int, maxnorm: _float, *, out: Any = None) -> Tensor:
     """Scale the sub-tensors along `dim` whose `p`-norm exceeds `maxnorm` down to it.
@@ -8101,6 +10738,12 @@ def renorm(input: Tensor, p: Any, dim: _int, maxnorm: _float, *, out: Any = None
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[3.0, 4.0], [0.3, 0.4]])
+        >>> torch.renorm(x, p=2, dim=0, maxnorm=1)  # the second row is short enough
+        tensor([[0.6000, 0.8000],
+                [0.3000, 0.4000]])
     """
 def renorm_(input: Tensor, p: Any, dim: _int, maxnorm: _float) -> Tensor:
     """In-place form of `renorm`.
@@ -8113,6 +10756,12 @@ def renorm_(input: Tensor, p: Any, dim: _int, maxnorm: _float) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[3.0, 4.0], [0.3, 0.4]])
+        >>> x.renorm_(p=2, dim=0, maxnorm=1)  # the second row is short enough
+        tensor([[0.6000, 0.8000],
+                [0.3000, 0.4000]])
     """
 def repeat_interleave(input: Tensor | None = None, repeats: Any = None, dim: _int | None = None, *, output_size: _int | None = None) -> Tensor:
     """Each element of `input` (or each part along `dim`) so many times in a row.
@@ -8127,6 +10776,13 @@ def repeat_interleave(input: Tensor | None = None, repeats: Any = None, dim: _in
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 2, 3])
+        >>> torch.repeat_interleave(x, 2)
+        tensor([1, 1, 2, 2, 3, 3])
+        >>> torch.repeat_interleave(x, torch.tensor([3, 0, 1]))
+        tensor([1, 1, 1, 3])
     """
 def reshape(input: Tensor, shape: Any, *more: _int) -> Tensor:
     """The same elements in another shape: a view where the strides allow it, else a copy.
@@ -8138,6 +10794,14 @@ def reshape(input: Tensor, shape: Any, *more: _int) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.arange(6)
+        >>> torch.reshape(x, (2, 3))
+        tensor([[0, 1, 2],
+                [3, 4, 5]])
+        >>> x.reshape(3, -1).shape
+        torch.Size([3, 2])
     """
 def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
     """`resize_` to the size of another tensor.
@@ -8149,6 +10813,12 @@ def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = None
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 2, 3, 4])
+        >>> x.resize_as_(torch.zeros(2, 2))
+        tensor([[1, 2],
+                [3, 4]])
     """
 def resize_as_sparse_(input: Tensor, the_template: Tensor) -> Tensor:
     """Make the tensor as large in place as another one, with as many sparse dimensions; the new elements are zero.
@@ -8159,6 +10829,11 @@ def resize_as_sparse_(input: Tensor, the_template: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0]).to_sparse()
+        >>> torch.resize_as_sparse_(x, torch.zeros(4).to_sparse()).to_dense()
+        tensor([1., 2., 0., 0.])
     """
 def resolve_conj(input: Tensor) -> Tensor:
     """`input` itself; if its conjugate is still to be taken, a copy of its elements as they are.
@@ -8168,6 +10843,11 @@ def resolve_conj(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1 + 2j]).conj()
+        >>> torch.resolve_conj(x).is_conj()
+        False
     """
 def resolve_neg(input: Tensor) -> Tensor:
     """`input` itself; if its negative is still to be taken, a copy of its elements as they are.
@@ -8177,6 +10857,11 @@ def resolve_neg(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1 + 2j]).conj().imag
+        >>> torch.resolve_neg(x), torch.resolve_neg(x).is_neg()
+        (tensor([-2.]), False)
     """
 def result_type(tensor: _Operand | None = None, other: _Operand | None = None, *, scalar: _Operand | None = None, scalar1: _Operand | None = None, scalar2: _Operand | None = None) -> Any:
     """The dtype that arithmetic on two tensors or numbers gives, which may be named for what they are.
@@ -8190,6 +10875,12 @@ def result_type(tensor: _Operand | None = None, other: _Operand | None = None, *
 
     Returns:
         DType
+
+    Example:
+        >>> torch.result_type(torch.tensor([1]), 2.5)
+        torch.float32
+        >>> torch.result_type(torch.tensor([1.0], dtype=torch.float16), torch.tensor([1.0]))
+        torch.float32
     """
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: _float | None = None) -> Tensor:
     """`input` divided by the root of its mean square over the last dimensions; then times `weight`.
@@ -8204,6 +10895,10 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.rms_norm(torch.tensor([[1.0, 7.0]]), (2,))  # divided by 5
+        tensor([[0.2000, 1.4000]])
     """
 def rnn_relu(input: Tensor | None = None, *args: Any, **options: Any) -> tuple[Tensor, Tensor]:
     """A plain recurrent network with `relu`; arguments as in `gru`.
@@ -8215,6 +10910,13 @@ def rnn_relu(input: Tensor | None = None, *args: Any, **options: Any) -> tuple[T
 
     Returns:
         tuple[Tensor, Tensor]
+
+    Example:
+        >>> x, h = torch.ones(5, 1, 1), torch.zeros(1, 1, 1)
+        >>> weights = [torch.ones(1, 1), torch.ones(1, 1)]  # each step adds 1
+        >>> output, last = torch.rnn_relu(x, h, weights, False, 1, 0.0, False, False, False)
+        >>> output.flatten()
+        tensor([1., 2., 3., 4., 5.])
     """
 def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
     """One step of a plain network: `relu` of the sum of both products.
@@ -8229,6 +10931,10 @@ def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: T
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.rnn_relu_cell(torch.ones(1, 2), torch.ones(1, 1), torch.ones(1, 2), torch.ones(1, 1))
+        tensor([[3.]])
     """
 def rnn_tanh(input: Tensor | None = None, *args: Any, **options: Any) -> tuple[Tensor, Tensor]:
     """A plain recurrent network with `tanh`; arguments as in `gru`.
@@ -8240,6 +10946,13 @@ def rnn_tanh(input: Tensor | None = None, *args: Any, **options: Any) -> tuple[T
 
     Returns:
         tuple[Tensor, Tensor]
+
+    Example:
+        >>> x, h = torch.ones(3, 1, 1), torch.zeros(1, 1, 1)
+        >>> weights = [torch.ones(1, 1), torch.ones(1, 1)]
+        >>> output, last = torch.rnn_tanh(x, h, weights, False, 1, 0.0, False, False, False)
+        >>> output.flatten()
+        tensor([0.7616, 0.9427, 0.9597])
     """
 def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
     """One step of a plain network: `tanh` of the sum of both products.
@@ -8254,6 +10967,10 @@ def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: T
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.rnn_tanh_cell(torch.ones(1, 2), torch.ones(1, 1), torch.ones(1, 2), torch.ones(1, 1))
+        tensor([[0.9951]])
     """
 def roll(input: Tensor, shifts: Any, dims: Any = ...) -> Tensor:
     """Elements moved along `dims`, or in the flat tensor; those that leave at the end enter at the beginning.
@@ -8265,6 +10982,15 @@ def roll(input: Tensor, shifts: Any, dims: Any = ...) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 2, 3, 4])
+        >>> torch.roll(x, 1)
+        tensor([4, 1, 2, 3])
+        >>> torch.roll(torch.tensor([[1, 2], [3, 4], [5, 6]]), 1, dims=0)
+        tensor([[5, 6],
+                [1, 2],
+                [3, 4]])
     """
 def rot90(input: Tensor, k: _int = 1, dims: Any = ...) -> Tensor:
     """`input` turned by `k` right angles in the plane of two dimensions, from the first towards the second.
@@ -8276,6 +11002,11 @@ def rot90(input: Tensor, k: _int = 1, dims: Any = ...) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.rot90(torch.tensor([[1, 2], [3, 4]]))
+        tensor([[2, 4],
+                [1, 3]])
     """
 def round(input: Tensor, *, decimals: _int | None = None, out: Tensor | None = None) -> Tensor:
     """Rounded to the nearest number with that many decimals (none), halves to even.
@@ -8287,6 +11018,13 @@ def round(input: Tensor, *, decimals: _int | None = None, out: Tensor | None = N
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.5, 1.5, 2.4])
+        >>> torch.round(x)
+        tensor([0., 2., 2.])
+        >>> torch.round(torch.tensor([3.14159, 2.71828]), decimals=2)
+        tensor([3.1400, 2.7200])
     """
 def round_(input: Tensor, *, decimals: _int | None = None) -> Tensor:
     """In-place form of `round`.
@@ -8297,6 +11035,11 @@ def round_(input: Tensor, *, decimals: _int | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.5, 1.5, 2.4])
+        >>> x.round_()
+        tensor([0., 2., 2.])
     """
 def row_indices_copy(input: Tensor, *, out: Any = None) -> Tensor:
     """`row_indices` in memory of their own.
@@ -8307,6 +11050,10 @@ def row_indices_copy(input: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.row_indices_copy(torch.tensor([[0, 5], [7, 8]]).to_sparse_csc())
+        tensor([1, 0, 1])
     """
 def row_stack(tensors: list[Tensor], *, out: Any = None) -> Tensor:
     """`tensors` one below the other: vectors become rows.
@@ -8317,6 +11064,12 @@ def row_stack(tensors: list[Tensor], *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.row_stack([torch.tensor([1, 2]), torch.tensor([[3, 4], [5, 6]])])
+        tensor([[1, 2],
+                [3, 4],
+                [5, 6]])
     """
 def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, generator: Any = None) -> Tensor:
     """Leaky relu whose slope is drawn between the bounds for each negative element; in evaluation it is their mean.
@@ -8330,6 +11083,11 @@ def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = 0.33333333333333
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-8.0, 3.0])
+        >>> torch.rrelu(x, lower=0.25, upper=0.75)  # not in training: the mean slope, 0.5
+        tensor([-4.,  3.])
     """
 def rrelu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """In-place form of `rrelu`.
@@ -8341,6 +11099,10 @@ def rrelu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.rrelu_(torch.tensor([-8.0, 3.0]), 0.25, 0.75)  # not in training: the mean slope, 0.5
+        tensor([-4.,  3.])
     """
 def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """1 / sqrt(input).
@@ -8351,6 +11113,11 @@ def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 4.0, 16.0])
+        >>> torch.rsqrt(x)
+        tensor([1.0000, 0.5000, 0.2500])
     """
 def rsqrt_(input: Tensor) -> Tensor:
     """In-place form of `rsqrt`.
@@ -8360,6 +11127,11 @@ def rsqrt_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 4.0, 16.0])
+        >>> x.rsqrt_()
+        tensor([1.0000, 0.5000, 0.2500])
     """
 def rsub(input: _Operand, other: _Operand, alpha: Any = 1) -> Tensor:
     """`other - alpha * input`.
@@ -8371,6 +11143,10 @@ def rsub(input: _Operand, other: _Operand, alpha: Any = 1) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.rsub(torch.tensor([1, 2]), 10)
+        tensor([9, 8])
     """
 def saddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _float = 1, alpha: _float = 1, out: Any = None) -> Tensor:
     """`beta * input + alpha * mat1 @ mat2` with sparse `input` and `mat1`, as a sparse tensor.
@@ -8385,6 +11161,12 @@ def saddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _float = 1, alpha
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
+        >>> torch.saddmm(x, x, torch.tensor([[1.0, 2.0], [3.0, 4.0]])).to_dense()
+        tensor([[ 6., 10.],
+                [ 0.,  0.]])
     """
 def scalar_tensor(s: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """A 0-d tensor of the default dtype.
@@ -8399,6 +11181,10 @@ def scalar_tensor(s: Any, *, dtype: Any = None, layout: Any = None, device: Any 
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.scalar_tensor(3)
+        tensor(3.)
     """
 def scatter(input: Tensor, dim: _int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None, out: Any = None) -> Tensor:
     """A copy of `input` with `src` (a tensor or a number) written at the positions `index` along `dim`.
@@ -8416,9 +11202,10 @@ def scatter(input: Tensor, dim: _int, index: Tensor, src: Any = None, *, value: 
         Tensor
 
     Example:
-        >>> flambeau.zeros(2, 3).scatter(0, flambeau.tensor([[0, 1, 1]]), 5.0)
-        tensor([[5., 0., 0.],
-                [0., 5., 5.]])
+        >>> x = torch.zeros(2, 3)
+        >>> torch.scatter(x, 1, torch.tensor([[0], [2]]), 1.0)
+        tensor([[1., 0., 0.],
+                [0., 0., 1.]])
     """
 def scatter_(input: Tensor, dim: _int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Tensor:
     """In-place form of `scatter`.
@@ -8433,6 +11220,12 @@ def scatter_(input: Tensor, dim: _int, index: Tensor, src: Any = None, *, value:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.zeros(2, 3)
+        >>> x.scatter_(1, torch.tensor([[0], [2]]), 1.0)
+        tensor([[1., 0., 0.],
+                [0., 0., 1.]])
     """
 def scatter_add(input: Tensor, dim: _int, index: Tensor, src: Tensor, *, out: Any = None) -> Tensor:
     """A copy of `input` with `src` added at the positions `index` along `dim`.
@@ -8446,6 +11239,11 @@ def scatter_add(input: Tensor, dim: _int, index: Tensor, src: Tensor, *, out: An
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.zeros(3)
+        >>> torch.scatter_add(x, 0, torch.tensor([0, 0, 2]), torch.tensor([1.0, 2.0, 3.0]))
+        tensor([3., 0., 3.])
     """
 def scatter_add_(input: Tensor, dim: _int, index: Tensor, src: Tensor) -> Any:
     """In-place form of `scatter_add`.
@@ -8458,6 +11256,11 @@ def scatter_add_(input: Tensor, dim: _int, index: Tensor, src: Tensor) -> Any:
 
     Returns:
         tuple[Any, ...]
+
+    Example:
+        >>> x = torch.zeros(3)
+        >>> x.scatter_add_(0, torch.tensor([0, 0, 2]), torch.tensor([1.0, 2.0, 3.0]))
+        tensor([3., 0., 3.])
     """
 def scatter_reduce(input: Tensor, dim: _int, index: Tensor, src: Tensor, reduce: str, *, include_self: _bool = True, out: Any = None) -> Tensor:
     """A copy of `input` with `src` reduced into it ("sum", "prod", "mean", "amax", "amin") at positions along `dim`.
@@ -8473,6 +11276,12 @@ def scatter_reduce(input: Tensor, dim: _int, index: Tensor, src: Tensor, reduce:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0, 3.0])
+        >>> index = torch.tensor([0, 0, 2])
+        >>> torch.scatter_reduce(x, 0, index, torch.tensor([5.0, 7.0, 2.0]), reduce="amax")
+        tensor([7., 2., 3.])
     """
 def scatter_reduce_(input: Tensor, dim: _int, index: Tensor, src: Tensor, reduce: str, *, include_self: _bool = True) -> Any:
     """In-place form of `scatter_reduce`.
@@ -8487,6 +11296,12 @@ def scatter_reduce_(input: Tensor, dim: _int, index: Tensor, src: Tensor, reduce
 
     Returns:
         tuple[Any, ...]
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0, 3.0])
+        >>> index = torch.tensor([0, 0, 2])
+        >>> x.scatter_reduce_(0, index, torch.tensor([5.0, 7.0, 2.0]), reduce="amax")
+        tensor([7., 2., 3.])
     """
 def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: _bool = False, right: _bool = False, side: str | None = None, sorter: Tensor | None = None, out: Any = None) -> Tensor:
     """Where to insert each value so that the last dimension of `sorted_sequence` stays sorted.
@@ -8504,14 +11319,20 @@ def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: _bool = Fals
         Tensor
 
     Example:
-        >>> flambeau.searchsorted(flambeau.tensor([1, 3, 5]), flambeau.tensor([3, 4]))
-        tensor([1, 2])
+        >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([0, 3, 9]))
+        tensor([0, 1, 3])
+        >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([0, 3, 9]), side="right")
+        tensor([0, 2, 3])
     """
 def seed() -> _int:
     """Start from a seed taken from the operating system, and return it.
 
     Returns:
         int
+
+    Example:
+        >>> torch.seed() == torch.initial_seed()
+        True
     """
 def segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None, indices: Tensor | None = None, offsets: Tensor | None = None, axis: _int = 0, unsafe: _bool = False, initial: Any = None) -> Tensor:
     """`data` along `axis`, cut into segments by their lengths or by the offsets between them, each reduced to one.
@@ -8531,6 +11352,10 @@ def segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None, 
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.segment_reduce(torch.tensor([1.0, 2.0, 3.0, 4.0]), "sum", lengths=torch.tensor([1, 3]))
+        tensor([1., 9.])
     """
 def select(input: Tensor, dim: _int, index: _int) -> Tensor:
     """The part of `input` at one position of `dim`, without this dimension; shares memory.
@@ -8542,6 +11367,11 @@ def select(input: Tensor, dim: _int, index: _int) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[1, 2], [3, 4]])
+        >>> torch.select(x, 1, 0)  # column 0
+        tensor([1, 3])
     """
 def select_copy(input: Tensor, dim: _int, index: _int, *, out: Any = None) -> Tensor:
     """`select` with memory of its own.
@@ -8554,6 +11384,10 @@ def select_copy(input: Tensor, dim: _int, index: _int, *, out: Any = None) -> Te
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.select_copy(torch.tensor([[1, 2], [3, 4]]), 1, 0)
+        tensor([1, 3])
     """
 def select_scatter(input: Tensor, src: Tensor, dim: _int, index: _int) -> Tensor:
     """A copy of `input` with `src` at one position of `dim`.
@@ -8566,6 +11400,11 @@ def select_scatter(input: Tensor, src: Tensor, dim: _int, index: _int) -> Tensor
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.select_scatter(torch.zeros(2, 3), torch.tensor([1.0, 2.0, 3.0]), dim=0, index=1)
+        tensor([[0., 0., 0.],
+                [1., 2., 3.]])
     """
 def selu(input: Tensor) -> Tensor:
     """The self-normalising exponential unit.
@@ -8575,6 +11414,11 @@ def selu(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.0, 0.0, 1.0])
+        >>> torch.selu(x)
+        tensor([-1.1113,  0.0000,  1.0507])
     """
 def selu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """In-place form of `selu`.
@@ -8586,6 +11430,10 @@ def selu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.selu_(torch.tensor([-1.0, 0.0, 1.0]))
+        tensor([-1.1113,  0.0000,  1.0507])
     """
 def set_default_tensor_type(t: Any) -> None:
     """Deprecated: choose the default dtype by a legacy tensor type or its name.
@@ -8595,6 +11443,12 @@ def set_default_tensor_type(t: Any) -> None:
 
     Returns:
         None
+
+    Example:
+        >>> torch.set_default_tensor_type(torch.DoubleTensor)
+        >>> torch.tensor([0.5]).dtype
+        torch.float64
+        >>> torch.set_default_tensor_type(torch.FloatTensor)
     """
 def set_rng_state(new_state: Tensor) -> None:
     """Continue from a state that `get_rng_state` gave.
@@ -8604,6 +11458,13 @@ def set_rng_state(new_state: Tensor) -> None:
 
     Returns:
         None
+
+    Example:
+        >>> state = torch.get_rng_state()
+        >>> first = torch.rand(2)
+        >>> torch.set_rng_state(state)
+        >>> torch.equal(torch.rand(2), first)
+        True
     """
 def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Sign; of a complex number the number divided by its absolute value.
@@ -8614,6 +11475,11 @@ def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([3 + 4j, 0j])
+        >>> torch.sgn(x)
+        tensor([0.6000+0.8000j, 0.0000+0.0000j])
     """
 def sgn_(input: Tensor) -> Tensor:
     """In-place form of `sgn`.
@@ -8623,6 +11489,11 @@ def sgn_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([3 + 4j, 0j])
+        >>> x.sgn_()
+        tensor([0.6000+0.8000j, 0.0000+0.0000j])
     """
 def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """1 / (1 + exp(-input)).
@@ -8633,6 +11504,11 @@ def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-2.0, 0.0, 2.0])
+        >>> torch.sigmoid(x)
+        tensor([0.1192, 0.5000, 0.8808])
     """
 def sigmoid_(input: Tensor) -> Tensor:
     """In-place form of `sigmoid`.
@@ -8642,6 +11518,11 @@ def sigmoid_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-2.0, 0.0, 2.0])
+        >>> x.sigmoid_()
+        tensor([0.1192, 0.5000, 0.8808])
     """
 def sign(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """-1, 0 or 1.
@@ -8652,6 +11533,11 @@ def sign(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-3, 0, 7])
+        >>> torch.sign(x)
+        tensor([-1,  0,  1])
     """
 def sign_(input: Tensor) -> Tensor:
     """In-place form of `sign`.
@@ -8661,6 +11547,11 @@ def sign_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-3, 0, 7])
+        >>> x.sign_()
+        tensor([-1,  0,  1])
     """
 def signbit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether the sign bit is set.
@@ -8671,6 +11562,10 @@ def signbit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.signbit(torch.tensor([1.0, -1.0, -0.0]))
+        tensor([False,  True,  True])
     """
 def sin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Sine.
@@ -8681,6 +11576,11 @@ def sin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.0, 1.0, torch.pi / 2])
+        >>> torch.sin(x)
+        tensor([0.0000, 0.8415, 1.0000])
     """
 def sin_(input: Tensor) -> Tensor:
     """In-place form of `sin`.
@@ -8690,6 +11590,11 @@ def sin_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.0, 1.0, torch.pi / 2])
+        >>> x.sin_()
+        tensor([0.0000, 0.8415, 1.0000])
     """
 def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """sin(pi x) / (pi x), 1 at 0.
@@ -8700,6 +11605,11 @@ def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.0, 0.5, 1.5])
+        >>> torch.sinc(x)
+        tensor([ 1.0000,  0.6366, -0.2122])
     """
 def sinc_(input: Tensor) -> Tensor:
     """In-place form of `sinc`.
@@ -8709,6 +11619,11 @@ def sinc_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.0, 0.5, 1.5])
+        >>> x.sinc_()
+        tensor([ 1.0000,  0.6366, -0.2122])
     """
 def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Hyperbolic sine.
@@ -8719,6 +11634,11 @@ def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.0, 0.0, 1.0])
+        >>> torch.sinh(x)
+        tensor([-1.1752,  0.0000,  1.1752])
     """
 def sinh_(input: Tensor) -> Tensor:
     """In-place form of `sinh`.
@@ -8728,6 +11648,11 @@ def sinh_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.0, 0.0, 1.0])
+        >>> x.sinh_()
+        tensor([-1.1752,  0.0000,  1.1752])
     """
 def slice_copy(input: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *, out: Any = None) -> Tensor:
     """The positions `start:end:step` of `dim`, with memory of their own.
@@ -8742,6 +11667,10 @@ def slice_copy(input: Tensor, dim: _int = 0, start: _int | None = None, end: _in
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.slice_copy(torch.arange(6), 0, 1, 6, 2)
+        tensor([1, 3, 5])
     """
 def slice_inverse(input: Tensor, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1) -> Tensor:
     """The tensor of which `input` is a slice, when `src` had its shape.
@@ -8756,6 +11685,11 @@ def slice_inverse(input: Tensor, src: Tensor, dim: _int = 0, start: _int | None 
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.arange(6)
+        >>> torch.slice_inverse(x[2:4], x, 0, 2, 4)
+        tensor([0, 1, 2, 3, 4, 5])
     """
 def slice_scatter(input: Tensor, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *, out: Any = None) -> Tensor:
     """A copy of `input` with `src` at the positions `start:end:step` of `dim`.
@@ -8771,6 +11705,10 @@ def slice_scatter(input: Tensor, src: Tensor, dim: _int = 0, start: _int | None 
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.slice_scatter(torch.zeros(5), torch.tensor([1.0, 2.0]), start=1, end=5, step=2)
+        tensor([0., 1., 0., 2., 0.])
     """
 def slogdet(input: Tensor, *, out: Any = None) -> Any:
     """The sign and the logarithm of the size of the determinant.
@@ -8781,6 +11719,12 @@ def slogdet(input: Tensor, *, out: Any = None) -> Any:
 
     Returns:
         Any
+
+    Example:
+        >>> torch.slogdet(torch.tensor([[-2.0, 0.0], [0.0, 3.5]]))
+        torch.return_types.slogdet(
+        sign=tensor(-1.),
+        logabsdet=tensor(1.9459))
     """
 def smm(input: Tensor, mat2: Tensor) -> Tensor:
     """The product of a sparse and a dense matrix, as a sparse tensor.
@@ -8791,6 +11735,12 @@ def smm(input: Tensor, mat2: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
+        >>> torch.smm(x, torch.tensor([[1.0, 2.0], [3.0, 4.0]])).to_dense()
+        tensor([[6., 8.],
+                [0., 0.]])
     """
 def softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Any = None) -> Tensor:
     """Exponentials divided by their sum along `dim`.
@@ -8803,6 +11753,11 @@ def softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Any = None) -> 
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.softmax(torch.tensor([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0]]), dim=1)
+        tensor([[0.0900, 0.2447, 0.6652],
+                [0.3333, 0.3333, 0.3333]])
     """
 def sort(input: Tensor, dim: _int = -1, descending: _bool = False, *, stable: _bool | None = None, out: Any = None) -> Any:
     """The elements in order along `dim`, and where they were; equal ones in their order, asked for or not.
@@ -8818,13 +11773,12 @@ def sort(input: Tensor, dim: _int = -1, descending: _bool = False, *, stable: _b
         Any
 
     Example:
-        >>> flambeau.tensor([3, 1, 2]).sort()
-        torch.return_types.sort(
-        values=tensor([1, 2, 3]),
-        indices=tensor([1, 2, 0]))
+        >>> values, indices = torch.sort(torch.tensor([30, 10, 20]))
+        >>> values, indices
+        (tensor([10, 20, 30]), tensor([1, 2, 0]))
     """
 def sparse_bsc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
-    """The sparse matrix of blocks whose column i of blocks has those from `ccol_indices[i]` to `ccol_indices[i + 1]`.
+    """The sparse matrix of blocks whose column i has the blocks from `ccol_indices[i]` to `ccol_indices[i + 1]`.
 
     Args:
         ccol_indices (Tensor): where each column begins.
@@ -8842,11 +11796,15 @@ def sparse_bsc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: An
         Tensor
 
     Example:
-        >>> flambeau.sparse_bsc_tensor([0, 0, 1], [0], [[[3.0, 4.0]]], (1, 4)).to_dense()
-        tensor([[0., 0., 3., 4.]])
+        >>> x = torch.sparse_bsc_tensor([0, 1, 1], [1], [[[1, 2], [3, 4]]], size=(4, 4))
+        >>> x.to_dense()
+        tensor([[0, 0, 0, 0],
+                [0, 0, 0, 0],
+                [1, 2, 0, 0],
+                [3, 4, 0, 0]])
     """
 def sparse_bsr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
-    """The sparse matrix of blocks whose row i of blocks has those from `crow_indices[i]` to `crow_indices[i + 1]`.
+    """The sparse matrix of blocks whose row i has the blocks from `crow_indices[i]` to `crow_indices[i + 1]`.
 
     Args:
         crow_indices (Tensor): where each row begins.
@@ -8864,8 +11822,12 @@ def sparse_bsr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: An
         Tensor
 
     Example:
-        >>> flambeau.sparse_bsr_tensor([0, 1], [1], [[[3.0, 4.0]]], (1, 4)).to_dense()
-        tensor([[0., 0., 3., 4.]])
+        >>> x = torch.sparse_bsr_tensor([0, 1, 1], [1], [[[1, 2], [3, 4]]], size=(4, 4))
+        >>> x.to_dense()
+        tensor([[0, 0, 1, 2],
+                [0, 0, 3, 4],
+                [0, 0, 0, 0],
+                [0, 0, 0, 0]])
     """
 def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
     """A sparse matrix in the layout of rows or columns that `layout` names.
@@ -8886,9 +11848,10 @@ def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values
         Tensor
 
     Example:
-        >>> flambeau.sparse_compressed_tensor([0, 1, 2], [2, 0], [3.0, 4.0], (2, 3), layout=flambeau.sparse_csr).to_dense()
-        tensor([[0., 0., 3.],
-                [4., 0., 0.]])
+        >>> x = torch.sparse_compressed_tensor([0, 1, 3], [1, 0, 1], [5, 7, 8], layout=torch.sparse_csr)
+        >>> x.to_dense()
+        tensor([[0, 5],
+                [7, 8]])
     """
 def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None, is_coalesced: _bool | None = None) -> Tensor:
     """The sparse tensor that has `values` at the coordinates in the columns of `indices`.
@@ -8910,9 +11873,10 @@ def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None,
         Tensor
 
     Example:
-        >>> flambeau.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3)).to_dense()
-        tensor([[0., 0., 3.],
-                [4., 0., 0.]])
+        >>> x = torch.sparse_coo_tensor([[0, 1], [1, 0]], [5, 7], (2, 2))  # rows, then columns
+        >>> x.to_dense()
+        tensor([[0, 5],
+                [7, 0]])
     """
 def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
     """The sparse matrix whose column i has the values from `ccol_indices[i]` to `ccol_indices[i + 1]`.
@@ -8933,9 +11897,10 @@ def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: An
         Tensor
 
     Example:
-        >>> flambeau.sparse_csc_tensor([0, 1, 1, 2], [1, 0], [4.0, 3.0], (2, 3)).to_dense()
-        tensor([[0., 0., 3.],
-                [4., 0., 0.]])
+        >>> x = torch.sparse_csc_tensor([0, 1, 3], [1, 0, 1], [7, 5, 8])
+        >>> x.to_dense()
+        tensor([[0, 5],
+                [7, 8]])
     """
 def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
     """The sparse matrix whose row i has the values from `crow_indices[i]` to `crow_indices[i + 1]`.
@@ -8956,9 +11921,10 @@ def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: An
         Tensor
 
     Example:
-        >>> flambeau.sparse_csr_tensor([0, 1, 2], [2, 0], [3.0, 4.0], (2, 3)).to_dense()
-        tensor([[0., 0., 3.],
-                [4., 0., 0.]])
+        >>> x = torch.sparse_csr_tensor([0, 1, 3], [1, 0, 1], [5, 7, 8])  # row 0 has 1 value, row 1 has 2
+        >>> x.to_dense()
+        tensor([[0, 5],
+                [7, 8]])
     """
 def special_entr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """-x log(x).
@@ -8969,6 +11935,10 @@ def special_entr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.entr(torch.tensor([0.0, 0.5, 1.0]))
+        tensor([0.0000, 0.3466, -0.0000])
     """
 def special_erfcx(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """exp(x ** 2) erfc(x).
@@ -8979,6 +11949,10 @@ def special_erfcx(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.erfcx(torch.tensor([0.0, 1.0, 10.0]))
+        tensor([1.0000, 0.4276, 0.0561])
     """
 def special_i0e(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """exp(-|x|) I0(x).
@@ -8989,6 +11963,10 @@ def special_i0e(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.i0e(torch.tensor([0.0, 1.0, 2.0]))
+        tensor([1.0000, 0.4658, 0.3085])
     """
 def special_i1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Modified Bessel function of order 1.
@@ -8999,6 +11977,10 @@ def special_i1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.i1(torch.tensor([0.0, 1.0, 2.0]))
+        tensor([0.0000, 0.5652, 1.5906])
     """
 def special_i1e(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """exp(-|x|) I1(x).
@@ -9009,6 +11991,10 @@ def special_i1e(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.i1e(torch.tensor([0.0, 1.0, 2.0]))
+        tensor([0.0000, 0.2079, 0.2153])
     """
 def special_log_ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of `ndtr`.
@@ -9019,6 +12005,10 @@ def special_log_ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.log_ndtr(torch.tensor([-1.0, 0.0, 1.0]))
+        tensor([-1.8410, -0.6931, -0.1728])
     """
 def special_ndtri(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of `ndtr`.
@@ -9029,6 +12019,10 @@ def special_ndtri(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.ndtri(torch.tensor([0.025, 0.5, 0.975]))
+        tensor([-1.9600,  0.0000,  1.9600])
     """
 def split(tensor: Tensor, split_size_or_sections: Any, dim: _int = 0) -> tuple[Tensor, ...]:
     """Parts of `tensor` along `dim`, of one size (the last may be smaller) or of the given sizes; they share memory.
@@ -9042,8 +12036,10 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: _int = 0) -> tuple[T
         tuple[Tensor, ...]
 
     Example:
-        >>> [part.tolist() for part in flambeau.tensor([1, 2, 3]).split(2)]
-        [[1, 2], [3]]
+        >>> torch.split(torch.arange(5), 2)
+        (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+        >>> torch.split(torch.arange(5), [1, 4])
+        (tensor([0]), tensor([1, 2, 3, 4]))
     """
 def split_copy(input: Tensor, split_size: _int, dim: _int = 0, *, out: Any = None) -> tuple[Tensor, ...]:
     """`split` into tensors with memory of their own.
@@ -9056,6 +12052,10 @@ def split_copy(input: Tensor, split_size: _int, dim: _int = 0, *, out: Any = Non
 
     Returns:
         tuple[Tensor, ...]
+
+    Example:
+        >>> torch.split_copy(torch.arange(5), 2)
+        (tensor([0, 1]), tensor([2, 3]), tensor([4]))
     """
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: _int = 0) -> tuple[Tensor, ...]:
     """Parts of `input` along `dim` of the given sizes; they share memory.
@@ -9067,6 +12067,10 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: _int = 0) -> tuple[Te
 
     Returns:
         tuple[Tensor, ...]
+
+    Example:
+        >>> torch.split_with_sizes(torch.arange(5), [1, 4])
+        (tensor([0]), tensor([1, 2, 3, 4]))
     """
 def split_with_sizes_copy(input: Tensor, split_sizes: Any, dim: _int = 0, *, out: Any = None) -> tuple[Tensor, ...]:
     """`split_with_sizes` into tensors with memory of their own.
@@ -9079,6 +12083,10 @@ def split_with_sizes_copy(input: Tensor, split_sizes: Any, dim: _int = 0, *, out
 
     Returns:
         tuple[Tensor, ...]
+
+    Example:
+        >>> torch.split_with_sizes_copy(torch.arange(5), [1, 4])
+        (tensor([0]), tensor([1, 2, 3, 4]))
     """
 def spmm(input: Tensor, mat2: Tensor) -> Tensor:
     """`input @ mat2` of a sparse and a dense matrix.
@@ -9089,6 +12097,12 @@ def spmm(input: Tensor, mat2: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
+        >>> torch.spmm(x, torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        tensor([[6., 8.],
+                [0., 0.]])
     """
 def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Square root.
@@ -9099,6 +12113,11 @@ def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([4.0, 2.0, -1.0])
+        >>> torch.sqrt(x)
+        tensor([2.0000, 1.4142,    nan])
     """
 def sqrt_(input: Tensor) -> Tensor:
     """In-place form of `sqrt`.
@@ -9108,6 +12127,11 @@ def sqrt_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([4.0, 2.0, -1.0])
+        >>> x.sqrt_()
+        tensor([2.0000, 1.4142,    nan])
     """
 def square(input: Tensor, *, out: Any = None) -> Tensor:
     """`input * input`.
@@ -9118,6 +12142,11 @@ def square(input: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, -2.0, 3.0])
+        >>> torch.square(x)
+        tensor([1., 4., 9.])
     """
 def square_(input: Tensor) -> Tensor:
     """In-place form of `square`.
@@ -9127,6 +12156,11 @@ def square_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, -2.0, 3.0])
+        >>> x.square_()
+        tensor([1., 4., 9.])
     """
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     """`input` without its dimensions of size 1, or without those of them that `dim` names; shares memory.
@@ -9137,6 +12171,12 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.squeeze(torch.zeros(1, 3, 1)).shape
+        torch.Size([3])
+        >>> torch.squeeze(torch.zeros(1, 3, 1), dim=0).shape
+        torch.Size([3, 1])
     """
 def squeeze_copy(input: Tensor, dim: Any = None, *, out: Any = None) -> Tensor:
     """`squeeze` with memory of its own.
@@ -9148,6 +12188,10 @@ def squeeze_copy(input: Tensor, dim: Any = None, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.squeeze_copy(torch.zeros(1, 3, 1)).shape
+        torch.Size([3])
     """
 def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _float = 1, alpha: _float = 1, out: Any = None) -> Tensor:
     """`beta * input + alpha * mat1 @ mat2` with sparse `input` and `mat1`, as a sparse tensor.
@@ -9162,6 +12206,12 @@ def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _float = 1, alp
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
+        >>> torch.sspaddmm(x, x, torch.tensor([[1.0, 2.0], [3.0, 4.0]])).to_dense()
+        tensor([[ 6., 10.],
+                [ 0.,  0.]])
     """
 def stack(tensors: list[Tensor], dim: _int = 0, *, out: Any = None) -> Tensor:
     """Tensors of one shape side by side along a new dimension `dim`.
@@ -9173,6 +12223,14 @@ def stack(tensors: list[Tensor], dim: _int = 0, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.stack([torch.tensor([1, 2]), torch.tensor([5, 6])])
+        tensor([[1, 2],
+                [5, 6]])
+        >>> torch.stack([torch.tensor([1, 2]), torch.tensor([5, 6])], dim=1)
+        tensor([[1, 5],
+                [2, 6]])
     """
 def std(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: Any = None, out: Any = None) -> Tensor:
     """Standard deviation; `correction` as in `var`.
@@ -9187,6 +12245,13 @@ def std(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: _bool = F
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0, 3.0, 4.0])
+        >>> torch.std(x)
+        tensor(1.2910)
+        >>> torch.std(x, correction=0)
+        tensor(1.1180)
     """
 def std_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: Any = None) -> tuple[Tensor, Tensor]:
     """Standard deviation and mean.
@@ -9200,6 +12265,10 @@ def std_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: _boo
 
     Returns:
         tuple[Tensor, Tensor]
+
+    Example:
+        >>> torch.std_mean(torch.tensor([1.0, 2.0, 3.0, 4.0]))
+        (tensor(1.2910), tensor(2.5000))
     """
 def stft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, pad_mode: str = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: _bool | None = None) -> Tensor:
     """The Fourier transforms of windows of `n_fft` samples, `hop_length` apart: a column for each window.
@@ -9219,6 +12288,14 @@ def stft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length:
 
     Returns:
         Tensor
+
+    Example:
+        >>> signal = torch.cos(torch.arange(16) * torch.pi / 4)  # one eighth of the sampling rate
+        >>> spectrum = torch.stft(signal, n_fft=8, window=torch.hann_window(8), return_complex=True)
+        >>> spectrum.shape
+        torch.Size([5, 9])
+        >>> spectrum.abs().mean(1).argmax()  # the strongest frequency
+        tensor(1)
     """
 def sub(input: _Operand, other: _Operand, *, alpha: Any = 1, out: Any = None) -> Tensor:
     """`input - alpha * other`.
@@ -9231,6 +12308,11 @@ def sub(input: _Operand, other: _Operand, *, alpha: Any = 1, out: Any = None) ->
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([10, 20])
+        >>> torch.sub(x, torch.tensor([1, 2]), alpha=3)
+        tensor([ 7, 14])
     """
 def sub_(input: Tensor, other: _Operand, *, alpha: Any = 1) -> Tensor:
     """In-place form of `sub`.
@@ -9242,6 +12324,11 @@ def sub_(input: Tensor, other: _Operand, *, alpha: Any = 1) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([10, 20])
+        >>> x.sub_(torch.tensor([1, 2]), alpha=3)
+        tensor([ 7, 14])
     """
 def subtract(input: _Operand, other: _Operand, *, alpha: Any = 1, out: Any = None) -> Tensor:
     """`input - alpha * other`.
@@ -9254,6 +12341,11 @@ def subtract(input: _Operand, other: _Operand, *, alpha: Any = 1, out: Any = Non
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([10, 20])
+        >>> torch.subtract(x, torch.tensor([1, 2]), alpha=3)
+        tensor([ 7, 14])
     """
 def subtract_(input: Tensor, other: _Operand, *, alpha: Any = 1) -> Tensor:
     """In-place form of `sub`.
@@ -9265,6 +12357,11 @@ def subtract_(input: Tensor, other: _Operand, *, alpha: Any = 1) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([10, 20])
+        >>> x.subtract_(torch.tensor([1, 2]), alpha=3)
+        tensor([ 7, 14])
     """
 def sum(input: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
     """Sum of the elements, of all or along `dim`.
@@ -9280,8 +12377,14 @@ def sum(input: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: Any = 
         Tensor
 
     Example:
-        >>> flambeau.tensor([[1, 2], [3, 4]]).sum(0)
+        >>> x = torch.tensor([[1, 2], [3, 4]])
+        >>> torch.sum(x)
+        tensor(10)
+        >>> torch.sum(x, dim=0)
         tensor([4, 6])
+        >>> torch.sum(x, dim=1, keepdim=True)
+        tensor([[3],
+                [7]])
     """
 def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Any = None) -> Any:
     """`linalg.svd` under its old name: gives V instead of Vh, and by default the reduced form.
@@ -9294,6 +12397,12 @@ def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Any
 
     Returns:
         Any
+
+    Example:
+        >>> A = torch.tensor([[3.0, 0.0], [4.0, 5.0]])
+        >>> U, S, V = torch.svd(A)
+        >>> torch.allclose(U @ torch.diag(S) @ V.mT, A, atol=1e-5)
+        True
     """
 def svd_lowrank(A: Tensor, q: _int | None = 6, niter: _int | None = 2, M: Tensor | None = None) -> Any:
     """U, S and V of a matrix near A - M of rank `q` at most; random, so that the seed decides the last digits.
@@ -9306,6 +12415,12 @@ def svd_lowrank(A: Tensor, q: _int | None = 6, niter: _int | None = 2, M: Tensor
 
     Returns:
         Any
+
+    Example:
+        >>> A = torch.outer(torch.tensor([3.0, 4.0]), torch.tensor([0.0, 2.0]))
+        >>> U, S, V = torch.svd_lowrank(A, q=1)
+        >>> S.round(decimals=2)
+        tensor([10.])
     """
 def swapaxes(input: Tensor, axis0: _int, axis1: _int) -> Tensor:
     """`input` with two dimensions exchanged; shares memory. NumPy's name for `transpose`.
@@ -9317,6 +12432,12 @@ def swapaxes(input: Tensor, axis0: _int, axis1: _int) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.swapaxes(torch.tensor([[1, 2, 3]]), 0, 1)
+        tensor([[1],
+                [2],
+                [3]])
     """
 def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """`input` with two dimensions exchanged; shares memory. Another name for `transpose`.
@@ -9328,6 +12449,12 @@ def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.swapdims(torch.tensor([[1, 2, 3]]), 0, 1)
+        tensor([[1],
+                [2],
+                [3]])
     """
 def t(input: Tensor) -> Tensor:
     """The transpose of a matrix; tensors of less than two dimensions as they are.
@@ -9337,6 +12464,11 @@ def t(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.t(torch.tensor([[1, 2], [3, 4]]))
+        tensor([[1, 3],
+                [2, 4]])
     """
 def t_copy(input: Tensor, *, out: Any = None) -> Tensor:
     """`t` with memory of its own.
@@ -9347,6 +12479,11 @@ def t_copy(input: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.t_copy(torch.tensor([[1, 2], [3, 4]]))
+        tensor([[1, 3],
+                [2, 4]])
     """
 def take(input: Tensor, index: Tensor, *, out: Any = None) -> Tensor:
     """Elements of the flat `input` at the positions `index`.
@@ -9358,6 +12495,10 @@ def take(input: Tensor, index: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.take(torch.tensor([[10, 20], [30, 40]]), torch.tensor([0, 3]))
+        tensor([10, 40])
     """
 def take_along_dim(input: Tensor, indices: Tensor, dim: _int | None = None, *, out: Any = None) -> Tensor:
     """Elements of `input` at the positions `indices` along `dim`, both broadcast; without `dim`, of the flat input.
@@ -9370,6 +12511,12 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: _int | None = None, *, o
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[30, 10, 20], [60, 50, 40]])
+        >>> torch.take_along_dim(x, x.argsort(dim=1), dim=1)
+        tensor([[10, 20, 30],
+                [40, 50, 60]])
     """
 def tan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Tangent.
@@ -9380,6 +12527,11 @@ def tan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.0, torch.pi / 4, 1.0])
+        >>> torch.tan(x)
+        tensor([0.0000, 1.0000, 1.5574])
     """
 def tan_(input: Tensor) -> Tensor:
     """In-place form of `tan`.
@@ -9389,6 +12541,11 @@ def tan_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.0, torch.pi / 4, 1.0])
+        >>> x.tan_()
+        tensor([0.0000, 1.0000, 1.5574])
     """
 def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Hyperbolic tangent.
@@ -9399,6 +12556,11 @@ def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.0, 0.0, 1.0])
+        >>> torch.tanh(x)
+        tensor([-0.7616,  0.0000,  0.7616])
     """
 def tanh_(input: Tensor) -> Tensor:
     """In-place form of `tanh`.
@@ -9408,6 +12570,11 @@ def tanh_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.0, 0.0, 1.0])
+        >>> x.tanh_()
+        tensor([-0.7616,  0.0000,  0.7616])
     """
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """A new tensor with a copy of `data`: numbers, nested sequences, arrays.
@@ -9423,9 +12590,13 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: _
         Tensor
 
     Example:
-        >>> flambeau.tensor([[1, 2], [3, 4.5]])
-        tensor([[1.0000, 2.0000],
-                [3.0000, 4.5000]])
+        >>> torch.tensor([[1, 2], [3, 4]])
+        tensor([[1, 2],
+                [3, 4]])
+        >>> torch.tensor([1, 2.5])
+        tensor([1.0000, 2.5000])
+        >>> torch.tensor([0, 1], dtype=torch.bool)
+        tensor([False,  True])
     """
 def tensor_split(input: Tensor, sections: Any, dim: _int = 0) -> tuple[Tensor, ...]:
     """`input` along `dim` in a number of nearly equal parts, or cut at the given positions; they share memory.
@@ -9437,6 +12608,12 @@ def tensor_split(input: Tensor, sections: Any, dim: _int = 0) -> tuple[Tensor, .
 
     Returns:
         tuple[Tensor, ...]
+
+    Example:
+        >>> torch.tensor_split(torch.arange(5), 2)
+        (tensor([0, 1, 2]), tensor([3, 4]))
+        >>> torch.tensor_split(torch.arange(5), (1, 4))
+        (tensor([0]), tensor([1, 2, 3]), tensor([4]))
     """
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
     """The product of two tensors summed over pairs of dimensions: the last and first `dims`, or two lists of them.
@@ -9449,12 +12626,22 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.tensordot(torch.ones(2, 3, 4), torch.ones(3, 4, 5), dims=2).shape
+        torch.Size([2, 5])
+        >>> torch.tensordot(torch.ones(2, 3), torch.ones(5, 3), dims=([1], [1])).shape
+        torch.Size([2, 5])
     """
 def thread_safe_generator() -> Generator | None:
     """The generator to pass as `generator=` from any thread: that of a loader's thread worker, elsewhere None.
 
     Returns:
         Generator | None
+
+    Example:
+        >>> torch.thread_safe_generator() is None  # not in a thread worker of a DataLoader
+        True
     """
 def threshold(input: Tensor, threshold: _float, value: _float, *, out: Any = None) -> Tensor:
     """`input` where it is above `threshold`, elsewhere `value`.
@@ -9467,6 +12654,11 @@ def threshold(input: Tensor, threshold: _float, value: _float, *, out: Any = Non
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.5, 1.0, 1.5])
+        >>> torch.threshold(x, 1.0, -9.0)
+        tensor([-9.0000, -9.0000,  1.5000])
     """
 def threshold_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """In-place form of `threshold`.
@@ -9478,6 +12670,10 @@ def threshold_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.threshold_(torch.tensor([0.5, 1.0, 1.5]), threshold=1.0, value=-9.0)
+        tensor([-9.0000, -9.0000,  1.5000])
     """
 def tile(input: Tensor, dims: Any, *more: _int) -> Tensor:
     """Copies of `input` side by side; `dims` that are missing in front count as 1.
@@ -9489,6 +12685,13 @@ def tile(input: Tensor, dims: Any, *more: _int) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.tile(torch.tensor([1, 2]), (2,))
+        tensor([1, 2, 1, 2])
+        >>> torch.tile(torch.tensor([[1, 2], [3, 4]]), (1, 2))
+        tensor([[1, 2, 1, 2],
+                [3, 4, 3, 4]])
     """
 def to_dlpack(tensor: Tensor, max_version: Any = None, copy: _bool | None = None) -> Any:
     """The tensor's memory in a DLPack capsule, which another library takes over once.
@@ -9500,6 +12703,11 @@ def to_dlpack(tensor: Tensor, max_version: Any = None, copy: _bool | None = None
 
     Returns:
         Any
+
+    Example:
+        >>> x = torch.tensor([1, 2])
+        >>> torch.from_dlpack(torch.to_dlpack(x))
+        tensor([1, 2])
     """
 def topk(input: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: Any = None) -> Any:
     """The `k` largest (or smallest) elements along `dim`, in order, and where they are.
@@ -9514,6 +12722,11 @@ def topk(input: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: 
 
     Returns:
         Any
+
+    Example:
+        >>> values, indices = torch.topk(torch.tensor([30, 10, 20, 40]), k=2)
+        >>> values, indices
+        (tensor([40, 30]), tensor([3, 0]))
     """
 def trace(input: Tensor) -> Tensor:
     """The sum of the diagonal of a matrix.
@@ -9523,6 +12736,10 @@ def trace(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.trace(torch.tensor([[1, 2], [3, 4]]))
+        tensor(5)
     """
 def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """`input` with two dimensions exchanged; shares memory.
@@ -9534,6 +12751,15 @@ def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[1, 2, 3], [4, 5, 6]])
+        >>> torch.transpose(x, 0, 1)
+        tensor([[1, 4],
+                [2, 5],
+                [3, 6]])
+        >>> torch.zeros(2, 3, 4).transpose(1, 2).shape
+        torch.Size([2, 4, 3])
     """
 def transpose_copy(input: Tensor, dim0: _int, dim1: _int, *, out: Any = None) -> Tensor:
     """`transpose` with memory of its own.
@@ -9546,6 +12772,12 @@ def transpose_copy(input: Tensor, dim0: _int, dim1: _int, *, out: Any = None) ->
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.transpose_copy(torch.tensor([[1, 2, 3]]), 0, 1)
+        tensor([[1],
+                [2],
+                [3]])
     """
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: _int = -1) -> Tensor:
     """The integral of `y` along `dim` by the trapezoidal rule; `x` or `dx` tell where the samples are.
@@ -9560,8 +12792,10 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: _int = -1
         Tensor
 
     Example:
-        >>> flambeau.trapezoid(flambeau.tensor([1.0, 5.0, 10.0]))
-        tensor(10.5000)
+        >>> torch.trapezoid(torch.tensor([1.0, 2.0, 3.0]))
+        tensor(4.)
+        >>> torch.trapezoid(torch.tensor([1.0, 2.0, 3.0]), x=torch.tensor([0.0, 1.0, 3.0]))
+        tensor(6.5000)
     """
 def trapz(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: _int = -1) -> Tensor:
     """The integral of `y` along `dim` by the trapezoidal rule; `x` or `dx` tell where the samples are.
@@ -9576,8 +12810,10 @@ def trapz(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: _int = -1) ->
         Tensor
 
     Example:
-        >>> flambeau.trapezoid(flambeau.tensor([1.0, 5.0, 10.0]))
-        tensor(10.5000)
+        >>> torch.trapz(torch.tensor([1.0, 2.0, 3.0]))
+        tensor(4.)
+        >>> torch.trapz(torch.tensor([1.0, 2.0, 3.0]), x=torch.tensor([0.0, 1.0, 3.0]))
+        tensor(6.5000)
     """
 def triangular_solve(input: Tensor, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False, *, out: Any = None) -> Any:
     """The solution X of A X = input for a triangular A, and a copy of A; kept for old programs.
@@ -9592,6 +12828,12 @@ def triangular_solve(input: Tensor, A: Tensor, upper: _bool = True, transpose: _
 
     Returns:
         Any
+
+    Example:
+        >>> A = torch.tensor([[2.0, 0.0], [1.0, 4.0]])
+        >>> torch.triangular_solve(torch.tensor([[3.0], [9.5]]), A, upper=False).solution
+        tensor([[1.5000],
+                [2.0000]])
     """
 def tril(input: Tensor, diagonal: _int = 0, *, out: Any = None) -> Tensor:
     """The lower triangle of the matrices in `input`, up to the given diagonal; zeros elsewhere.
@@ -9603,6 +12845,13 @@ def tril(input: Tensor, diagonal: _int = 0, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.arange(1, 10).reshape(3, 3)
+        >>> torch.tril(x)
+        tensor([[1, 0, 0],
+                [4, 5, 0],
+                [7, 8, 9]])
     """
 def tril_(input: Tensor, diagonal: _int = 0) -> Tensor:
     """In-place form of `tril`.
@@ -9613,6 +12862,13 @@ def tril_(input: Tensor, diagonal: _int = 0) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.arange(1, 10).reshape(3, 3)
+        >>> x.tril_()
+        tensor([[1, 0, 0],
+                [4, 5, 0],
+                [7, 8, 9]])
     """
 def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Row and column numbers of the lower triangle of a `row` x `col` matrix, row by row.
@@ -9629,6 +12885,11 @@ def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: Any = None, l
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.tril_indices(3, 3)
+        tensor([[0, 1, 1, 2, 2, 2],
+                [0, 0, 1, 0, 1, 2]])
     """
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _float = 2.0, eps: _float = 1e-06, swap: _bool = False, reduction: _int = 0) -> Tensor:
     """max(0, margin + distance to the positive - distance to the negative example).
@@ -9645,6 +12906,11 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
 
     Returns:
         Tensor
+
+    Example:
+        >>> anchor, near, far = torch.tensor([[[0.0, 0.0]], [[1.0, 0.0]], [[1.5, 0.0]]])
+        >>> torch.triplet_margin_loss(anchor, near, far, margin=1.0)
+        tensor([0.5000])
     """
 def triu(input: Tensor, diagonal: _int = 0, *, out: Any = None) -> Tensor:
     """The upper triangle of the matrices in `input`, from the given diagonal on; zeros elsewhere.
@@ -9656,6 +12922,17 @@ def triu(input: Tensor, diagonal: _int = 0, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.arange(1, 10).reshape(3, 3)
+        >>> torch.triu(x)
+        tensor([[1, 2, 3],
+                [0, 5, 6],
+                [0, 0, 9]])
+        >>> torch.triu(x, diagonal=1)
+        tensor([[0, 2, 3],
+                [0, 0, 6],
+                [0, 0, 0]])
     """
 def triu_(input: Tensor, diagonal: _int = 0) -> Tensor:
     """In-place form of `triu`.
@@ -9666,6 +12943,13 @@ def triu_(input: Tensor, diagonal: _int = 0) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.arange(1, 10).reshape(3, 3)
+        >>> x.triu_()
+        tensor([[1, 2, 3],
+                [0, 5, 6],
+                [0, 0, 9]])
     """
 def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Row and column numbers of the upper triangle of a `row` x `col` matrix, row by row.
@@ -9682,6 +12966,11 @@ def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: Any = None, l
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.triu_indices(3, 3, offset=1)
+        tensor([[0, 0, 1],
+                [1, 2, 2]])
     """
 def true_divide(input: _Operand, other: _Operand, *, out: Any = None) -> Tensor:
     """Quotient, never rounded.
@@ -9693,6 +12982,11 @@ def true_divide(input: _Operand, other: _Operand, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([7.0, 8.0])
+        >>> torch.true_divide(x, 2)
+        tensor([3.5000, 4.0000])
     """
 def true_divide_(input: _Operand, other: _Operand) -> Tensor:
     """In-place form of `true_divide`.
@@ -9703,6 +12997,11 @@ def true_divide_(input: _Operand, other: _Operand) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([7.0, 8.0])
+        >>> x.true_divide_(2)
+        tensor([3.5000, 4.0000])
     """
 def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Rounded towards zero.
@@ -9713,6 +13012,11 @@ def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.5, 0.2, 2.7])
+        >>> torch.trunc(x)
+        tensor([-1.,  0.,  2.])
     """
 def trunc_(input: Tensor) -> Tensor:
     """In-place form of `trunc`.
@@ -9722,6 +13026,11 @@ def trunc_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.5, 0.2, 2.7])
+        >>> x.trunc_()
+        tensor([-1.,  0.,  2.])
     """
 def typename(obj: Any) -> str:
     """The name of an object's type with its module; tensors have names such as 'torch.FloatTensor'.
@@ -9731,6 +13040,10 @@ def typename(obj: Any) -> str:
 
     Returns:
         str
+
+    Example:
+        >>> torch.typename(torch.tensor([1.0])), torch.typename(5)
+        ('torch.FloatTensor', 'int')
     """
 def unbind(input: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
     """The parts of `input` at each position of `dim`; they share memory.
@@ -9741,6 +13054,10 @@ def unbind(input: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
 
     Returns:
         tuple[Tensor, ...]
+
+    Example:
+        >>> torch.unbind(torch.tensor([[1, 2], [3, 4]]))
+        (tensor([1, 2]), tensor([3, 4]))
     """
 def unbind_copy(input: Tensor, dim: _int = 0, *, out: Any = None) -> tuple[Tensor, ...]:
     """`unbind` into tensors with memory of their own.
@@ -9752,6 +13069,10 @@ def unbind_copy(input: Tensor, dim: _int = 0, *, out: Any = None) -> tuple[Tenso
 
     Returns:
         tuple[Tensor, ...]
+
+    Example:
+        >>> torch.unbind_copy(torch.tensor([[1, 2], [3, 4]]))
+        (tensor([1, 2]), tensor([3, 4]))
     """
 def unflatten(input: Tensor, dim: _int, sizes: Any) -> Tensor:
     """One dimension as several, whose sizes multiply up to its own; shares memory.
@@ -9763,6 +13084,11 @@ def unflatten(input: Tensor, dim: _int, sizes: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.unflatten(torch.arange(6), 0, (2, 3))
+        tensor([[0, 1, 2],
+                [3, 4, 5]])
     """
 def unfold_copy(input: Tensor, dimension: _int, size: _int, step: _int, *, out: Any = None) -> Tensor:
     """`unfold` with memory of its own.
@@ -9776,6 +13102,11 @@ def unfold_copy(input: Tensor, dimension: _int, size: _int, step: _int, *, out: 
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.unfold_copy(torch.arange(6), 0, 3, 2)
+        tensor([[0, 1, 2],
+                [2, 3, 4]])
     """
 def unique(input: Tensor, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None) -> Any:
     """The distinct elements (or, with `dim`, the distinct slices), in order.
@@ -9789,6 +13120,12 @@ def unique(input: Tensor, sorted: _bool = True, return_inverse: _bool = False, r
 
     Returns:
         Any
+
+    Example:
+        >>> torch.unique(torch.tensor([3, 1, 3, 2]))
+        tensor([1, 2, 3])
+        >>> torch.unique(torch.tensor([3, 1, 3, 2]), return_counts=True)
+        (tensor([1, 2, 3]), tensor([1, 1, 2]))
     """
 def unique_consecutive(input: Tensor, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None) -> Any:
     """The elements without those that equal the one before.
@@ -9801,6 +13138,10 @@ def unique_consecutive(input: Tensor, return_inverse: _bool = False, return_coun
 
     Returns:
         Any
+
+    Example:
+        >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
+        tensor([1, 2, 1])
     """
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """Positions in a flat tensor as positions along each dimension of `shape`.
@@ -9811,6 +13152,10 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
 
     Returns:
         tuple[Tensor, ...]
+
+    Example:
+        >>> torch.unravel_index(torch.tensor([0, 5]), (2, 3))
+        (tensor([0, 1]), tensor([0, 2]))
     """
 def unsafe_chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
     """`chunk` whose parts are not tracked as views.
@@ -9822,6 +13167,10 @@ def unsafe_chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ..
 
     Returns:
         tuple[Tensor, ...]
+
+    Example:
+        >>> torch.unsafe_chunk(torch.arange(5), 2)
+        (tensor([0, 1, 2]), tensor([3, 4]))
     """
 def unsafe_split(input: Tensor, split_size: _int, dim: _int = 0) -> tuple[Tensor, ...]:
     """`split` whose parts are not tracked as views: do not change them in place if the input is still needed.
@@ -9833,6 +13182,10 @@ def unsafe_split(input: Tensor, split_size: _int, dim: _int = 0) -> tuple[Tensor
 
     Returns:
         tuple[Tensor, ...]
+
+    Example:
+        >>> torch.unsafe_split(torch.arange(5), 2)
+        (tensor([0, 1]), tensor([2, 3]), tensor([4]))
     """
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: _int = 0) -> tuple[Tensor, ...]:
     """`split_with_sizes` whose parts are not tracked as views.
@@ -9844,6 +13197,10 @@ def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: _int = 0) -> t
 
     Returns:
         tuple[Tensor, ...]
+
+    Example:
+        >>> torch.unsafe_split_with_sizes(torch.arange(5), [1, 4])
+        (tensor([0]), tensor([1, 2, 3, 4]))
     """
 def unsqueeze(input: Tensor, dim: _int) -> Tensor:
     """`input` with a new dimension of size 1 at `dim`; shares memory.
@@ -9854,6 +13211,14 @@ def unsqueeze(input: Tensor, dim: _int) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 2])
+        >>> torch.unsqueeze(x, 0)
+        tensor([[1, 2]])
+        >>> torch.unsqueeze(x, 1)
+        tensor([[1],
+                [2]])
     """
 def unsqueeze_copy(input: Tensor, dim: _int, *, out: Any = None) -> Tensor:
     """`unsqueeze` with memory of its own.
@@ -9865,6 +13230,10 @@ def unsqueeze_copy(input: Tensor, dim: _int, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.unsqueeze_copy(torch.tensor([1, 2]), 0)
+        tensor([[1, 2]])
     """
 def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tensor:
     """The Vandermonde matrix: the powers of each element in a row, the highest first unless `increasing`.
@@ -9876,6 +13245,16 @@ def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tenso
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.vander(torch.tensor([1, 2, 3]))
+        tensor([[1, 1, 1],
+                [4, 2, 1],
+                [9, 3, 1]])
+        >>> torch.vander(torch.tensor([1, 2, 3]), N=2, increasing=True)
+        tensor([[1, 1],
+                [1, 2],
+                [1, 3]])
     """
 def var(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: Any = None, out: Any = None) -> Tensor:
     """Variance; `correction` is subtracted from the number of elements (1 unless told).
@@ -9890,6 +13269,13 @@ def var(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: _bool = F
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0, 3.0, 4.0])
+        >>> torch.var(x)
+        tensor(1.6667)
+        >>> torch.var(x, correction=0)
+        tensor(1.2500)
     """
 def var_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: Any = None) -> tuple[Tensor, Tensor]:
     """Variance and mean.
@@ -9903,6 +13289,10 @@ def var_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: _boo
 
     Returns:
         tuple[Tensor, Tensor]
+
+    Example:
+        >>> torch.var_mean(torch.tensor([1.0, 2.0, 3.0, 4.0]))
+        (tensor(1.6667), tensor(2.5000))
     """
 def vdot(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The dot product of two vectors, the first of them conjugated.
@@ -9914,6 +13304,10 @@ def vdot(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.vdot(torch.tensor([1 + 2j, 3 + 0j]), torch.tensor([1 + 0j, 1j]))
+        tensor(1.+1.j)
     """
 def view_as_complex(input: Tensor) -> Tensor:
     """A real tensor with a last dimension of size 2 as a complex one; shares memory.
@@ -9923,6 +13317,10 @@ def view_as_complex(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.view_as_complex(torch.tensor([[1.0, 2.0], [3.0, -4.0]]))
+        tensor([1.+2.j, 3.-4.j])
     """
 def view_as_complex_copy(input: Tensor, *, out: Any = None) -> Tensor:
     """`view_as_complex` with memory of its own.
@@ -9933,6 +13331,10 @@ def view_as_complex_copy(input: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.view_as_complex_copy(torch.tensor([[1.0, 2.0]]))
+        tensor([1.+2.j])
     """
 def view_as_real(input: Tensor) -> Tensor:
     """A complex tensor as a real one, whose last dimension holds real and imaginary part; shares memory.
@@ -9942,6 +13344,11 @@ def view_as_real(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.view_as_real(torch.tensor([1 + 2j, 3 - 4j]))
+        tensor([[ 1.,  2.],
+                [ 3., -4.]])
     """
 def view_as_real_copy(input: Tensor, *, out: Any = None) -> Tensor:
     """`view_as_real` with memory of its own.
@@ -9952,6 +13359,10 @@ def view_as_real_copy(input: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.view_as_real_copy(torch.tensor([1 + 2j]))
+        tensor([[1., 2.]])
     """
 def view_copy(input: Tensor, size: Any = None, *, dtype: Any = None, out: Any = None) -> Tensor:
     """`view` with memory of its own.
@@ -9964,6 +13375,11 @@ def view_copy(input: Tensor, size: Any = None, *, dtype: Any = None, out: Any = 
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.view_copy(torch.arange(6), (2, 3))
+        tensor([[0, 1, 2],
+                [3, 4, 5]])
     """
 def vsplit(input: Tensor, sections: Any) -> tuple[Tensor, ...]:
     """`input` cut along its first dimension.
@@ -9974,6 +13390,10 @@ def vsplit(input: Tensor, sections: Any) -> tuple[Tensor, ...]:
 
     Returns:
         tuple[Tensor, ...]
+
+    Example:
+        >>> torch.vsplit(torch.tensor([[1, 2], [3, 4]]), 2)
+        (tensor([[1, 2]]), tensor([[3, 4]]))
     """
 def vstack(tensors: list[Tensor], *, out: Any = None) -> Tensor:
     """`tensors` one below the other: vectors become rows.
@@ -9984,6 +13404,12 @@ def vstack(tensors: list[Tensor], *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.vstack([torch.tensor([1, 2]), torch.tensor([[3, 4], [5, 6]])])
+        tensor([[1, 2],
+                [3, 4],
+                [5, 6]])
     """
 def where(condition: Tensor, input: _Operand | None = None, other: _Operand | None = None, *, out: Any = None) -> Any:
     """`input` where `condition` holds, else `other`; with a condition alone the positions where it holds.
@@ -9998,8 +13424,11 @@ def where(condition: Tensor, input: _Operand | None = None, other: _Operand | No
         Any
 
     Example:
-        >>> flambeau.where(flambeau.tensor([True, False]), flambeau.tensor([1, 2]), 0)
-        tensor([1, 0])
+        >>> x = torch.tensor([1, -2, 3])
+        >>> torch.where(x > 0, x, 0)
+        tensor([1, 0, 3])
+        >>> torch.where(x > 0)
+        (tensor([0, 2]),)
     """
 def xlogy(input: _Operand, other: _Operand, *, out: Any = None) -> Tensor:
     """`input * log(other)`, 0 where `input` is 0.
@@ -10011,6 +13440,11 @@ def xlogy(input: _Operand, other: _Operand, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.0, 2.0])
+        >>> torch.xlogy(x, torch.tensor([0.0, 3.0]))
+        tensor([0.0000, 2.1972])
     """
 def xlogy_(input: _Operand, other: _Operand) -> Tensor:
     """In-place form of `xlogy`.
@@ -10021,6 +13455,11 @@ def xlogy_(input: _Operand, other: _Operand) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.0, 2.0])
+        >>> x.xlogy_(torch.tensor([0.0, 3.0]))
+        tensor([0.0000, 2.1972])
     """
 def zero_(input: Tensor) -> Tensor:
     """Set every element to zero.
@@ -10030,6 +13469,11 @@ def zero_(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1, 2])
+        >>> x.zero_()
+        tensor([0, 0])
     """
 def zeros(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: Any = None) -> Tensor:
     """A tensor of the given size filled with zeros.
@@ -10047,6 +13491,13 @@ def zeros(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, lay
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.zeros(2, 3)
+        tensor([[0., 0., 0.],
+                [0., 0., 0.]])
+        >>> torch.zeros(2, dtype=torch.int64)
+        tensor([0, 0])
     """
 def zeros_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: Any = None) -> Tensor:
     """Zeros with the shape, dtype and device of `input`.
@@ -10062,4 +13513,9 @@ def zeros_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: 
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.zeros_like(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        tensor([[0., 0.],
+                [0., 0.]])
     """

@@ -37,6 +37,13 @@ def fft(input: Tensor, n: Any = None, dim: _int = -1, norm: str | None = None, *
 
     Returns:
         Tensor
+
+    Example:
+        >>> signal = torch.tensor([1.0, 0.0, -1.0, 0.0])  # one period of a cosine
+        >>> torch.fft.fft(signal).abs()
+        tensor([0., 2., 0., 2.])
+        >>> torch.fft.ifft(torch.fft.fft(signal)).real
+        tensor([ 1.,  0., -1.,  0.])
     """
 def fft2(input: Tensor, s: Any = None, dim: Any = ..., norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The Fourier transform along several dimensions. By default the last two dimensions are transformed.
@@ -50,6 +57,11 @@ def fft2(input: Tensor, s: Any = None, dim: Any = ..., norm: str | None = None, 
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.fft.fft2(torch.tensor([[1.0, 2.0], [3.0, 4.0]])).real
+        tensor([[10., -2.],
+                [-4.,  0.]])
     """
 def fftfreq(n: _int, d: _float = 1.0, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool | None = None) -> Tensor:
     """The frequencies of the `n` results of `fft`, in cycles per unit, for samples `d` apart.
@@ -68,8 +80,10 @@ def fftfreq(n: _int, d: _float = 1.0, *, out: Any = None, dtype: Any = None, lay
         Tensor
 
     Example:
-        >>> flambeau.fft.fftfreq(4)
+        >>> torch.fft.fftfreq(4)
         tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
+        >>> torch.fft.fftfreq(4, d=0.5)
+        tensor([ 0.0000,  0.5000, -1.0000, -0.5000])
     """
 def fftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The Fourier transform along several dimensions.
@@ -83,6 +97,11 @@ def fftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None,
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.fft.fftn(torch.tensor([[1.0, 2.0], [3.0, 4.0]])).real
+        tensor([[10., -2.],
+                [-4.,  0.]])
     """
 def fftshift(input: Tensor, dim: Any = None) -> Tensor:
     """The frequency zero moved to the middle of each dimension.
@@ -93,6 +112,10 @@ def fftshift(input: Tensor, dim: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.fft.fftshift(torch.fft.fftfreq(4))
+        tensor([-0.5000, -0.2500,  0.0000,  0.2500])
     """
 def hfft(input: Tensor, n: Any = None, dim: _int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The Fourier transform of a Hermitian signal, of which `input` is half.
@@ -106,6 +129,10 @@ def hfft(input: Tensor, n: Any = None, dim: _int = -1, norm: str | None = None, 
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.fft.hfft(torch.tensor([1.0, 2.0, 3.0]), n=4)
+        tensor([ 8., -2.,  0., -2.])
     """
 def hfft2(input: Tensor, s: Any = None, dim: Any = ..., norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The Fourier transform of a Hermitian signal along several dimensions. By default the last two dimensions are transformed.
@@ -119,6 +146,11 @@ def hfft2(input: Tensor, s: Any = None, dim: Any = ..., norm: str | None = None,
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.fft.hfft2(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        tensor([[10., -2.],
+                [-4.,  0.]])
     """
 def hfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The Fourier transform of a Hermitian signal along several dimensions.
@@ -132,6 +164,11 @@ def hfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.fft.hfftn(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        tensor([[10., -2.],
+                [-4.,  0.]])
     """
 def ifft(input: Tensor, n: Any = None, dim: _int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The inverse discrete Fourier transform along one dimension.
@@ -145,6 +182,10 @@ def ifft(input: Tensor, n: Any = None, dim: _int = -1, norm: str | None = None, 
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.fft.ifft(torch.tensor([10 + 0j, -2 + 2j, -2 + 0j, -2 - 2j])).real
+        tensor([1., 2., 3., 4.])
     """
 def ifft2(input: Tensor, s: Any = None, dim: Any = ..., norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The inverse Fourier transform along several dimensions. By default the last two dimensions are transformed.
@@ -158,6 +199,11 @@ def ifft2(input: Tensor, s: Any = None, dim: Any = ..., norm: str | None = None,
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.fft.ifft2(torch.tensor([[10 + 0j, -2 + 0j], [-4 + 0j, 0j]])).real
+        tensor([[1., 2.],
+                [3., 4.]])
     """
 def ifftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The inverse Fourier transform along several dimensions.
@@ -171,6 +217,11 @@ def ifftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.fft.ifftn(torch.tensor([[10 + 0j, -2 + 0j], [-4 + 0j, 0j]])).real
+        tensor([[1., 2.],
+                [3., 4.]])
     """
 def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
     """The inverse of `fftshift`.
@@ -181,6 +232,10 @@ def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.fft.ifftshift(torch.tensor([-2, -1, 0, 1]))
+        tensor([ 0,  1, -2, -1])
     """
 def ihfft(input: Tensor, n: Any = None, dim: _int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The inverse of `hfft`.
@@ -194,6 +249,10 @@ def ihfft(input: Tensor, n: Any = None, dim: _int = -1, norm: str | None = None,
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.fft.ihfft(torch.tensor([10.0, -2.0, -2.0, -2.0])).real
+        tensor([1., 3., 3.])
     """
 def ihfft2(input: Tensor, s: Any = None, dim: Any = ..., norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The inverse of `hfftn`. By default the last two dimensions are transformed.
@@ -207,6 +266,11 @@ def ihfft2(input: Tensor, s: Any = None, dim: Any = ..., norm: str | None = None
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.fft.ihfft2(torch.tensor([[10.0, -2.0], [-4.0, 0.0]])).real
+        tensor([[1., 2.],
+                [3., 4.]])
     """
 def ihfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The inverse of `hfftn`.
@@ -220,6 +284,11 @@ def ihfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = Non
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.fft.ihfftn(torch.tensor([[10.0, -2.0], [-4.0, 0.0]])).real
+        tensor([[1., 2.],
+                [3., 4.]])
     """
 def irfft(input: Tensor, n: Any = None, dim: _int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The inverse of `rfft`: real output from half of a Hermitian spectrum.
@@ -233,6 +302,10 @@ def irfft(input: Tensor, n: Any = None, dim: _int = -1, norm: str | None = None,
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.fft.irfft(torch.tensor([10 + 0j, -2 + 2j, -2 + 0j]))
+        tensor([1., 2., 3., 4.])
     """
 def irfft2(input: Tensor, s: Any = None, dim: Any = ..., norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The inverse of `rfftn`. By default the last two dimensions are transformed.
@@ -246,6 +319,11 @@ def irfft2(input: Tensor, s: Any = None, dim: Any = ..., norm: str | None = None
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.fft.irfft2(torch.tensor([[10 + 0j, -2 + 0j], [-4 + 0j, 0j]]))
+        tensor([[1., 2.],
+                [3., 4.]])
     """
 def irfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The inverse of `rfftn`.
@@ -259,6 +337,11 @@ def irfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = Non
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.fft.irfftn(torch.tensor([[10 + 0j, -2 + 0j], [-4 + 0j, 0j]]))
+        tensor([[1., 2.],
+                [3., 4.]])
     """
 def rfft(input: Tensor, n: Any = None, dim: _int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The Fourier transform of real input; of its Hermitian result the first half.
@@ -272,6 +355,10 @@ def rfft(input: Tensor, n: Any = None, dim: _int = -1, norm: str | None = None, 
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.fft.rfft(torch.tensor([1.0, 0.0, -1.0, 0.0])).abs()  # one period of a cosine
+        tensor([0., 2., 0.])
     """
 def rfft2(input: Tensor, s: Any = None, dim: Any = ..., norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The Fourier transform of real input along several dimensions; of the last one half. By default the last two dimensions are transformed.
@@ -285,6 +372,11 @@ def rfft2(input: Tensor, s: Any = None, dim: Any = ..., norm: str | None = None,
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.fft.rfft2(torch.tensor([[1.0, 2.0], [3.0, 4.0]])).real
+        tensor([[10., -2.],
+                [-4.,  0.]])
     """
 def rfftfreq(n: _int, d: _float = 1.0, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool | None = None) -> Tensor:
     """The frequencies of the results of `rfft` of `n` samples that are `d` apart.
@@ -301,6 +393,10 @@ def rfftfreq(n: _int, d: _float = 1.0, *, out: Any = None, dtype: Any = None, la
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.fft.rfftfreq(4)
+        tensor([0.0000, 0.2500, 0.5000])
     """
 def rfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The Fourier transform of real input along several dimensions; of the last one half.
@@ -314,4 +410,9 @@ def rfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.fft.rfftn(torch.tensor([[1.0, 2.0], [3.0, 4.0]])).real
+        tensor([[10., -2.],
+                [-4.,  0.]])
     """

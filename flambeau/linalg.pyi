@@ -36,6 +36,15 @@ def cholesky(input: Tensor, *, upper: _bool = False, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> A = torch.tensor([[4.0, 2.0], [2.0, 3.0]])
+        >>> L = torch.linalg.cholesky(A)
+        >>> L
+        tensor([[2.0000, 0.0000],
+                [1.0000, 1.4142]])
+        >>> torch.allclose(L @ L.mT, A)
+        True
     """
 def cholesky_ex(input: Tensor, *, upper: _bool = False, check_errors: _bool = False, out: Any = None) -> Any:
     """The Cholesky factor, and codes that are not zero where there is none.
@@ -48,6 +57,11 @@ def cholesky_ex(input: Tensor, *, upper: _bool = False, check_errors: _bool = Fa
 
     Returns:
         Any
+
+    Example:
+        >>> L, info = torch.linalg.cholesky_ex(torch.tensor([[1.0, 0.0], [0.0, -1.0]]))
+        >>> info  # not positive definite: the second pivot is negative
+        tensor(2, dtype=torch.int32)
     """
 def cond(input: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
     """The condition number: the norm of A times the norm of its inverse.
@@ -59,6 +73,10 @@ def cond(input: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.linalg.cond(torch.tensor([[4.0, 0.0], [0.0, 0.5]]))
+        tensor(8.)
     """
 def cross(input: Tensor, other: Tensor, *, dim: _int = -1, out: Any = None) -> Tensor:
     """The cross product of vectors of three elements along `dim`; other dimensions broadcast.
@@ -71,6 +89,10 @@ def cross(input: Tensor, other: Tensor, *, dim: _int = -1, out: Any = None) -> T
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.linalg.cross(torch.tensor([1.0, 0.0, 0.0]), torch.tensor([0.0, 1.0, 0.0]))
+        tensor([0., 0., 1.])
     """
 def det(A: Tensor, *, out: Any = None) -> Tensor:
     """The determinant of a square matrix, or of each one in a batch.
@@ -81,6 +103,10 @@ def det(A: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.linalg.det(torch.tensor([[2.0, 0.0], [0.0, 3.5]]))
+        tensor(7.)
     """
 def diagonal(A: Tensor, *, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
     """The diagonals of matrices.
@@ -93,6 +119,10 @@ def diagonal(A: Tensor, *, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.linalg.diagonal(torch.tensor([[1, 2], [3, 4]]))
+        tensor([1, 4])
     """
 def eig(input: Tensor, *, out: Any = None) -> Any:
     """The eigenvalues and eigenvectors, always complex.
@@ -103,6 +133,14 @@ def eig(input: Tensor, *, out: Any = None) -> Any:
 
     Returns:
         Any
+
+    Example:
+        >>> A = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> values, vectors = torch.linalg.eig(A)
+        >>> values.real
+        tensor([-0.3723,  5.3723])
+        >>> torch.allclose(A + 0j, vectors @ torch.diag(values) @ torch.linalg.inv(vectors), atol=1e-5)
+        True
     """
 def eigh(input: Tensor, UPLO: str = 'L', *, out: Any = None) -> Any:
     """The eigenvalues, ascending, and eigenvectors of a Hermitian matrix, of which one triangle is read.
@@ -114,6 +152,14 @@ def eigh(input: Tensor, UPLO: str = 'L', *, out: Any = None) -> Any:
 
     Returns:
         Any
+
+    Example:
+        >>> A = torch.tensor([[2.0, 0.5], [0.5, 2.0]])
+        >>> values, vectors = torch.linalg.eigh(A)
+        >>> values
+        tensor([1.5000, 2.5000])
+        >>> torch.allclose(vectors @ torch.diag(values) @ vectors.mT, A)
+        True
     """
 def eigvals(input: Tensor, *, out: Any = None) -> Tensor:
     """The eigenvalues, always complex.
@@ -124,6 +170,10 @@ def eigvals(input: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.linalg.eigvals(torch.tensor([[0.0, -1.0], [1.0, 0.0]])).imag  # a rotation by 90 degrees
+        tensor([ 1., -1.])
     """
 def eigvalsh(input: Tensor, UPLO: str = 'L', *, out: Any = None) -> Tensor:
     """The eigenvalues of a Hermitian matrix, in ascending order.
@@ -135,6 +185,10 @@ def eigvalsh(input: Tensor, UPLO: str = 'L', *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.linalg.eigvalsh(torch.tensor([[2.0, 0.5], [0.5, 2.0]]))
+        tensor([1.5000, 2.5000])
     """
 def householder_product(input: Tensor, tau: Tensor, *, out: Any = None) -> Tensor:
     """The first columns of the product of the reflectors in `input` and `tau`, as `geqrf` gives them.
@@ -146,6 +200,12 @@ def householder_product(input: Tensor, tau: Tensor, *, out: Any = None) -> Tenso
 
     Returns:
         Tensor
+
+    Example:
+        >>> reflectors, tau = torch.geqrf(torch.tensor([[3.0, 1.0], [4.0, 2.0]]))
+        >>> Q = torch.linalg.householder_product(reflectors, tau)
+        >>> torch.allclose(Q.mT @ Q, torch.eye(2), atol=1e-6)
+        True
     """
 def inv(A: Tensor, *, out: Any = None) -> Tensor:
     """The inverse of a square matrix, or of each one in a batch.
@@ -156,6 +216,11 @@ def inv(A: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.linalg.inv(torch.tensor([[2.0, 1.0], [0.0, 4.0]]))
+        tensor([[ 0.5000, -0.1250],
+                [ 0.0000,  0.2500]])
     """
 def inv_ex(A: Tensor, *, check_errors: _bool = False, out: Any = None) -> Any:
     """The inverse of square matrices, and codes that are not zero where there is none.
@@ -167,6 +232,11 @@ def inv_ex(A: Tensor, *, check_errors: _bool = False, out: Any = None) -> Any:
 
     Returns:
         Any
+
+    Example:
+        >>> inverse, info = torch.linalg.inv_ex(torch.tensor([[1.0, 2.0], [2.0, 4.0]]))
+        >>> info  # singular, which `linalg.inv` answers with an error
+        tensor(2, dtype=torch.int32)
     """
 def ldl_factor(input: Tensor, *, hermitian: _bool = False, out: Any = None) -> Any:
     """L and D in one matrix, of which one triangle of A is read, and the pivots.
@@ -178,6 +248,13 @@ def ldl_factor(input: Tensor, *, hermitian: _bool = False, out: Any = None) -> A
 
     Returns:
         Any
+
+    Example:
+        >>> A = torch.tensor([[4.0, 2.0], [2.0, 3.0]])
+        >>> LD, pivots = torch.linalg.ldl_factor(A)
+        >>> LD.tril(), pivots
+        (tensor([[4.0000, 0.0000],
+                [0.5000, 2.0000]]), tensor([1, 2], dtype=torch.int32))
     """
 def ldl_factor_ex(input: Tensor, *, hermitian: _bool = False, check_errors: _bool = False, out: Any = None) -> Any:
     """L and D in one matrix, the pivots, and codes that are not zero where D is singular.
@@ -190,6 +267,11 @@ def ldl_factor_ex(input: Tensor, *, hermitian: _bool = False, check_errors: _boo
 
     Returns:
         Any
+
+    Example:
+        >>> LD, pivots, info = torch.linalg.ldl_factor_ex(torch.tensor([[4.0, 2.0], [2.0, 3.0]]))
+        >>> info
+        tensor(0, dtype=torch.int32)
     """
 def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: _bool = False, out: Any = None) -> Tensor:
     """The solution of A X = B from the factors of A that `linalg.ldl_factor` gave.
@@ -203,6 +285,12 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: _bool = False
 
     Returns:
         Tensor
+
+    Example:
+        >>> LD, pivots = torch.linalg.ldl_factor(torch.tensor([[4.0, 2.0], [2.0, 3.0]]))
+        >>> torch.linalg.ldl_solve(LD, pivots, torch.tensor([[1.0], [1.0]]))
+        tensor([[0.1250],
+                [0.2500]])
     """
 def lstsq(input: Tensor, b: Tensor, rcond: Any = None, *, driver: str | None = None, out: Any = None) -> Any:
     """The X that makes the columns of A X - B shortest.
@@ -216,6 +304,12 @@ def lstsq(input: Tensor, b: Tensor, rcond: Any = None, *, driver: str | None = N
 
     Returns:
         Any
+
+    Example:
+        >>> A = torch.tensor([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])  # the line a + b x through three points
+        >>> torch.linalg.lstsq(A, torch.tensor([[1.0], [2.0], [3.5]])).solution
+        tensor([[0.9167],
+                [1.2500]])
     """
 def lu(A: Tensor, *, pivot: _bool = True, out: Any = None) -> Any:
     """A = P L U: a permutation, a lower triangle with ones on the diagonal, an upper triangle.
@@ -227,6 +321,15 @@ def lu(A: Tensor, *, pivot: _bool = True, out: Any = None) -> Any:
 
     Returns:
         Any
+
+    Example:
+        >>> A = torch.tensor([[1.0, 2.0], [4.0, 4.0]])
+        >>> P, L, U = torch.linalg.lu(A)
+        >>> P, L, U
+        (tensor([[0., 1.],
+                [1., 0.]]), tensor([[1.0000, 0.0000],
+                [0.2500, 1.0000]]), tensor([[4., 4.],
+                [0., 1.]]))
     """
 def lu_factor(A: Tensor, *, pivot: _bool = True, out: Any = None) -> Any:
     """L and U in one matrix, and the row swaps.
@@ -238,6 +341,12 @@ def lu_factor(A: Tensor, *, pivot: _bool = True, out: Any = None) -> Any:
 
     Returns:
         Any
+
+    Example:
+        >>> LU, pivots = torch.linalg.lu_factor(torch.tensor([[1.0, 2.0], [4.0, 4.0]]))
+        >>> LU, pivots
+        (tensor([[4.0000, 4.0000],
+                [0.2500, 1.0000]]), tensor([2, 2], dtype=torch.int32))
     """
 def lu_factor_ex(A: Tensor, *, pivot: _bool = True, check_errors: _bool = False, out: Any = None) -> Any:
     """L and U in one matrix, the row swaps, and codes that are not zero where U has a zero on its diagonal.
@@ -250,6 +359,11 @@ def lu_factor_ex(A: Tensor, *, pivot: _bool = True, check_errors: _bool = False,
 
     Returns:
         Any
+
+    Example:
+        >>> LU, pivots, info = torch.linalg.lu_factor_ex(torch.tensor([[1.0, 2.0], [2.0, 4.0]]))
+        >>> info  # U has a zero at its second place
+        tensor(2, dtype=torch.int32)
     """
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: _bool = True, adjoint: _bool = False, out: Any = None) -> Tensor:
     """The solution of A X = B from the LU factors of A; `left=False`: of X A = B; `adjoint`: with A^H for A.
@@ -264,6 +378,12 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: _bool = True, adjoi
 
     Returns:
         Tensor
+
+    Example:
+        >>> LU, pivots = torch.linalg.lu_factor(torch.tensor([[1.0, 2.0], [4.0, 4.0]]))
+        >>> torch.linalg.lu_solve(LU, pivots, torch.tensor([[5.0], [12.0]]))
+        tensor([[1.],
+                [2.]])
     """
 def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The matrix product; vectors are rows or columns as needed, and further dimensions are batches that broadcast.
@@ -277,8 +397,14 @@ def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         Tensor
 
     Example:
-        >>> flambeau.matmul(flambeau.tensor([[1, 2], [3, 4]]), flambeau.tensor([1, 1]))
-        tensor([3, 7])
+        >>> x = torch.tensor([[1, 2], [3, 4]])
+        >>> torch.linalg.matmul(x, torch.tensor([1, 10]))  # a vector
+        tensor([21, 43])
+        >>> torch.linalg.matmul(x, torch.tensor([[1, 0], [0, 2]]))  # a matrix
+        tensor([[1, 4],
+                [3, 8]])
+        >>> torch.linalg.matmul(torch.ones(5, 2, 3), torch.ones(3, 4)).shape  # a batch
+        torch.Size([5, 2, 4])
     """
 def matrix_exp(input: Tensor) -> Tensor:
     """The exponential of a square matrix, or of each one in a batch.
@@ -288,6 +414,11 @@ def matrix_exp(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.linalg.matrix_exp(torch.tensor([[0.0, 1.0], [0.0, 0.0]]))
+        tensor([[1., 1.],
+                [0., 1.]])
     """
 def matrix_norm(input: Tensor, ord: Any = 'fro', dim: Any = ..., keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
     """The norm of matrices: "fro", "nuc", or 1, 2, inf and their negatives.
@@ -302,6 +433,13 @@ def matrix_norm(input: Tensor, ord: Any = 'fro', dim: Any = ..., keepdim: _bool 
 
     Returns:
         Tensor
+
+    Example:
+        >>> A = torch.tensor([[1.0, -2.0], [3.0, 4.0]])
+        >>> torch.linalg.matrix_norm(A)  # Frobenius
+        tensor(5.4772)
+        >>> torch.linalg.matrix_norm(A, ord=1)  # the largest sum of a column
+        tensor(6.)
     """
 def matrix_power(input: Tensor, n: _int, *, out: Any = None) -> Tensor:
     """The n-th power of a square matrix, or of each one in a batch; negative powers are those of the inverse.
@@ -313,6 +451,11 @@ def matrix_power(input: Tensor, n: _int, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.linalg.matrix_power(torch.tensor([[1.0, 1.0], [0.0, 1.0]]), 5)
+        tensor([[1., 5.],
+                [0., 1.]])
     """
 def matrix_rank(input: Tensor, tol: Any = None, hermitian: _bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None) -> Tensor:
     """How many singular values exceed max(atol, rtol * the largest).
@@ -327,6 +470,10 @@ def matrix_rank(input: Tensor, tol: Any = None, hermitian: _bool = False, *, ato
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.linalg.matrix_rank(torch.tensor([[1.0, 2.0], [2.0, 4.0]]))
+        tensor(1)
     """
 def multi_dot(tensors: Any, *, out: Any = None) -> Tensor:
     """The product of several matrices, multiplied in the order that takes the fewest operations.
@@ -337,6 +484,11 @@ def multi_dot(tensors: Any, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.linalg.multi_dot([torch.ones(2, 3), torch.ones(3, 4), torch.ones(4, 2)])
+        tensor([[12., 12.],
+                [12., 12.]])
     """
 def norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
     """The norm of vectors or, where `dim` names two dimensions, of matrices.
@@ -351,6 +503,12 @@ def norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: _bool = False
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.linalg.norm(torch.tensor([3.0, 4.0]))
+        tensor(5.)
+        >>> torch.linalg.norm(torch.tensor([[1.0, -2.0], [3.0, 4.0]]), ord=1)
+        tensor(6.)
     """
 def pinv(input: Tensor, rcond: Any = None, hermitian: _bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None) -> Tensor:
     """The pseudo-inverse; singular values up to max(atol, rtol * the largest) count as zero.
@@ -365,6 +523,10 @@ def pinv(input: Tensor, rcond: Any = None, hermitian: _bool = False, *, atol: An
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.linalg.pinv(torch.tensor([[3.0], [4.0]]))
+        tensor([[0.1200, 0.1600]])
     """
 def qr(A: Tensor, mode: str = 'reduced', *, out: Any = None) -> Any:
     """A = Q R with orthonormal columns in Q and an upper triangular R.
@@ -376,6 +538,12 @@ def qr(A: Tensor, mode: str = 'reduced', *, out: Any = None) -> Any:
 
     Returns:
         Any
+
+    Example:
+        >>> A = torch.tensor([[3.0, 1.0], [4.0, 2.0]])
+        >>> Q, R = torch.linalg.qr(A)
+        >>> torch.allclose(Q @ R, A), torch.allclose(Q.mT @ Q, torch.eye(2), atol=1e-6)
+        (True, True)
     """
 def slogdet(A: Tensor, *, out: Any = None) -> Any:
     """The sign and the logarithm of the size of the determinant.
@@ -386,6 +554,12 @@ def slogdet(A: Tensor, *, out: Any = None) -> Any:
 
     Returns:
         Any
+
+    Example:
+        >>> torch.linalg.slogdet(torch.tensor([[-2.0, 0.0], [0.0, 3.5]]))
+        torch.return_types.linalg_slogdet(
+        sign=tensor(-1.),
+        logabsdet=tensor(1.9459))
     """
 def solve(A: Tensor, B: Tensor, *, left: _bool = True, out: Any = None) -> Tensor:
     """The solution of A X = B; with `left=False` of X A = B.
@@ -398,6 +572,11 @@ def solve(A: Tensor, B: Tensor, *, left: _bool = True, out: Any = None) -> Tenso
 
     Returns:
         Tensor
+
+    Example:
+        >>> A = torch.tensor([[2.0, 0.0], [1.0, 4.0]])
+        >>> torch.linalg.solve(A, torch.tensor([3.0, 9.5]))
+        tensor([1.5000, 2.0000])
     """
 def solve_ex(A: Tensor, B: Tensor, *, left: _bool = True, check_errors: _bool = False, out: Any = None) -> Any:
     """The solution of A X = B, and codes that are not zero where there is none.
@@ -411,6 +590,11 @@ def solve_ex(A: Tensor, B: Tensor, *, left: _bool = True, check_errors: _bool = 
 
     Returns:
         Any
+
+    Example:
+        >>> result, info = torch.linalg.solve_ex(torch.tensor([[1.0, 2.0], [2.0, 4.0]]), torch.ones(2))
+        >>> info  # singular, which `linalg.solve` answers with an error
+        tensor(2, dtype=torch.int32)
     """
 def solve_triangular(input: Tensor, B: Tensor, *, upper: _bool, left: _bool = True, unitriangular: _bool = False, out: Any = None) -> Tensor:
     """The solution of A X = B, or of X A = B, for a triangular A.
@@ -425,6 +609,12 @@ def solve_triangular(input: Tensor, B: Tensor, *, upper: _bool, left: _bool = Tr
 
     Returns:
         Tensor
+
+    Example:
+        >>> A = torch.tensor([[2.0, 0.0], [1.0, 4.0]])
+        >>> torch.linalg.solve_triangular(A, torch.tensor([[3.0], [9.5]]), upper=False)
+        tensor([[1.5000],
+                [2.0000]])
     """
 def svd(A: Tensor, full_matrices: _bool = True, *, driver: str | None = None, out: Any = None) -> Any:
     """A = U diag(S) Vh with orthonormal columns in U and rows in Vh; S descends.
@@ -437,6 +627,14 @@ def svd(A: Tensor, full_matrices: _bool = True, *, driver: str | None = None, ou
 
     Returns:
         Any
+
+    Example:
+        >>> A = torch.tensor([[3.0, 0.0], [4.0, 5.0]])
+        >>> U, S, Vh = torch.linalg.svd(A)
+        >>> S
+        tensor([6.7082, 2.2361])
+        >>> torch.allclose(U @ torch.diag(S) @ Vh, A, atol=1e-5)
+        True
     """
 def svdvals(A: Tensor, *, driver: str | None = None, out: Any = None) -> Tensor:
     """The singular values, in descending order.
@@ -448,6 +646,10 @@ def svdvals(A: Tensor, *, driver: str | None = None, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.linalg.svdvals(torch.tensor([[3.0, 0.0], [4.0, 5.0]]))
+        tensor([6.7082, 2.2361])
     """
 def tensorinv(input: Tensor, ind: _int = 2, *, out: Any = None) -> Tensor:
     """The inverse for tensordot over the last dimensions; the first `ind` dimensions count as rows.
@@ -459,6 +661,11 @@ def tensorinv(input: Tensor, ind: _int = 2, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> A = torch.eye(6).reshape(2, 3, 6) * 2
+        >>> torch.linalg.tensorinv(A, ind=2).shape
+        torch.Size([6, 2, 3])
     """
 def tensorsolve(input: Tensor, other: Tensor, dims: Any = None, *, out: Any = None) -> Tensor:
     """The X with tensordot(A, X, X.ndim) = B; `dims` of A are moved to its end first.
@@ -471,6 +678,11 @@ def tensorsolve(input: Tensor, other: Tensor, dims: Any = None, *, out: Any = No
 
     Returns:
         Tensor
+
+    Example:
+        >>> A = torch.eye(6).reshape(2, 3, 6) * 2
+        >>> torch.linalg.tensorsolve(A, torch.ones(2, 3))
+        tensor([0.5000, 0.5000, 0.5000, 0.5000, 0.5000, 0.5000])
     """
 def vander(x: Tensor, N: _int | None = None) -> Tensor:
     """The powers 0 to N - 1 of each element, along a new last dimension.
@@ -481,6 +693,12 @@ def vander(x: Tensor, N: _int | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.linalg.vander(torch.tensor([1, 2, 3]))
+        tensor([[1, 1, 1],
+                [1, 2, 4],
+                [1, 3, 9]])
     """
 def vecdot(x: Tensor, y: Tensor, *, dim: _int = -1, out: Any = None) -> Tensor:
     """The dot products of vectors along `dim`, those of `x` conjugated.
@@ -493,6 +711,10 @@ def vecdot(x: Tensor, y: Tensor, *, dim: _int = -1, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.linalg.vecdot(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1.0, 10.0]))
+        tensor([21., 43.])
     """
 def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
     """The `ord`-norm of the elements, of all or along `dim`.
@@ -507,4 +729,11 @@ def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: _bool = F
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[3.0, 4.0], [0.0, -2.0]])
+        >>> torch.linalg.vector_norm(x, dim=1)
+        tensor([5., 2.])
+        >>> torch.linalg.vector_norm(x, ord=torch.inf)
+        tensor(4.)
     """

@@ -34,6 +34,10 @@ def airy_ai(x: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.airy_ai(torch.tensor([-1.0, 0.0, 1.0]))
+        tensor([0.5356, 0.3550, 0.1353])
     """
 def bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:
     """Bessel function of the first kind of order 0.
@@ -44,6 +48,10 @@ def bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.bessel_j0(torch.tensor([0.0, 1.0, 5.0]))
+        tensor([ 1.0000,  0.7652, -0.1776])
     """
 def bessel_j1(input: Tensor, *, out: Any = None) -> Tensor:
     """Bessel function of the first kind of order 1.
@@ -54,6 +62,10 @@ def bessel_j1(input: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.bessel_j1(torch.tensor([0.0, 1.0, 5.0]))
+        tensor([ 0.0000,  0.4401, -0.3276])
     """
 def bessel_y0(input: Tensor, *, out: Any = None) -> Tensor:
     """Bessel function of the second kind of order 0.
@@ -64,6 +76,10 @@ def bessel_y0(input: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.bessel_y0(torch.tensor([0.0, 1.0, 5.0]))
+        tensor([   -inf,  0.0883, -0.3085])
     """
 def bessel_y1(input: Tensor, *, out: Any = None) -> Tensor:
     """Bessel function of the second kind of order 1.
@@ -74,6 +90,10 @@ def bessel_y1(input: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.bessel_y1(torch.tensor([0.0, 1.0, 5.0]))
+        tensor([   -inf, -0.7812,  0.1479])
     """
 def chebyshev_polynomial_t(x: _Operand, n: _Operand, *, out: Any = None) -> Tensor:
     """The Chebyshev polynomial of the first kind of degree `n`.
@@ -85,6 +105,10 @@ def chebyshev_polynomial_t(x: _Operand, n: _Operand, *, out: Any = None) -> Tens
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.chebyshev_polynomial_t(torch.tensor([0.5, 1.0, 2.0]), 2)  # 2 x^2 - 1
+        tensor([-0.5000,  1.0000,  7.0000])
     """
 def chebyshev_polynomial_u(x: _Operand, n: _Operand, *, out: Any = None) -> Tensor:
     """The Chebyshev polynomial of the second kind of degree `n`.
@@ -96,6 +120,10 @@ def chebyshev_polynomial_u(x: _Operand, n: _Operand, *, out: Any = None) -> Tens
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.chebyshev_polynomial_u(torch.tensor([0.5, 1.0, 2.0]), 2)  # 4 x^2 - 1
+        tensor([ 0.,  3., 15.])
     """
 def chebyshev_polynomial_v(x: _Operand, n: _Operand, *, out: Any = None) -> Tensor:
     """The Chebyshev polynomial of the third kind of degree `n`.
@@ -107,6 +135,10 @@ def chebyshev_polynomial_v(x: _Operand, n: _Operand, *, out: Any = None) -> Tens
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.chebyshev_polynomial_v(torch.tensor([0.5, 1.0, 2.0]), 2)  # 4 x^2 - 2 x - 1
+        tensor([-1.,  1., 11.])
     """
 def chebyshev_polynomial_w(x: _Operand, n: _Operand, *, out: Any = None) -> Tensor:
     """The Chebyshev polynomial of the fourth kind of degree `n`.
@@ -118,6 +150,10 @@ def chebyshev_polynomial_w(x: _Operand, n: _Operand, *, out: Any = None) -> Tens
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.chebyshev_polynomial_w(torch.tensor([0.5, 1.0, 2.0]), 2)  # 4 x^2 + 2 x - 1
+        tensor([ 1.,  5., 19.])
     """
 def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The derivative of `lgamma`.
@@ -128,6 +164,11 @@ def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> torch.special.digamma(x)
+        tensor([-0.5772,  0.4228])
     """
 def entr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """-x log(x).
@@ -138,6 +179,10 @@ def entr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.entr(torch.tensor([0.0, 0.5, 1.0]))
+        tensor([0.0000, 0.3466, -0.0000])
     """
 def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The error function.
@@ -148,6 +193,11 @@ def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.0, 0.0, 10.0])
+        >>> torch.special.erf(x)
+        tensor([-0.8427,  0.0000,  1.0000])
     """
 def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """1 - erf(input).
@@ -158,6 +208,11 @@ def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.0, 0.0, 1.0])
+        >>> torch.special.erfc(x)
+        tensor([1.8427, 1.0000, 0.1573])
     """
 def erfcx(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """exp(x ** 2) erfc(x).
@@ -168,6 +223,10 @@ def erfcx(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.erfcx(torch.tensor([0.0, 1.0, 10.0]))
+        tensor([1.0000, 0.4276, 0.0561])
     """
 def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of `erf`.
@@ -178,6 +237,11 @@ def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-0.5, 0.0, 0.5])
+        >>> torch.special.erfinv(x)
+        tensor([-0.4769,  0.0000,  0.4769])
     """
 def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """e ** input.
@@ -188,6 +252,11 @@ def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.0, 1.0, 2.0])
+        >>> torch.special.exp(x)
+        tensor([1.0000, 2.7183, 7.3891])
     """
 def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """2 ** input.
@@ -198,6 +267,11 @@ def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.0, 3.0, -1.0])
+        >>> torch.special.exp2(x)
+        tensor([1.0000, 8.0000, 0.5000])
     """
 def expit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """1 / (1 + exp(-input)).
@@ -208,6 +282,11 @@ def expit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-2.0, 0.0, 2.0])
+        >>> torch.special.expit(x)
+        tensor([0.1192, 0.5000, 0.8808])
     """
 def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """e ** input - 1, accurate near 0.
@@ -218,6 +297,13 @@ def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1e-10, 1.0])
+        >>> torch.special.expm1(x)[0].item() > 0  # exp(x) - 1 would be 0
+        True
+        >>> torch.special.expm1(torch.tensor([0.0, 1.0]))
+        tensor([0.0000, 1.7183])
     """
 def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Rounded down.
@@ -228,6 +314,11 @@ def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.5, 0.2, 2.0])
+        >>> torch.special.floor(x)
+        tensor([-2.,  0.,  2.])
     """
 def gammainc(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """The regularised lower incomplete gamma function of order `input` at `other`.
@@ -239,6 +330,11 @@ def gammainc(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> torch.special.gammainc(x, torch.tensor([1.0, 1.0]))
+        tensor([0.6321, 0.2642])
     """
 def gammaincc(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """The regularised upper incomplete gamma function of order `input` at `other`.
@@ -250,6 +346,11 @@ def gammaincc(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> torch.special.gammaincc(x, torch.tensor([1.0, 1.0]))
+        tensor([0.3679, 0.7358])
     """
 def gammaln(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the absolute value of the gamma function.
@@ -260,6 +361,11 @@ def gammaln(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0, 5.0])
+        >>> torch.special.gammaln(x)
+        tensor([0.0000, 0.0000, 3.1781])
     """
 def hermite_polynomial_h(x: _Operand, n: _Operand, *, out: Any = None) -> Tensor:
     """The physicist's Hermite polynomial of degree `n`.
@@ -271,6 +377,10 @@ def hermite_polynomial_h(x: _Operand, n: _Operand, *, out: Any = None) -> Tensor
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.hermite_polynomial_h(torch.tensor([0.0, 1.0, 2.0]), 2)  # 4 x^2 - 2
+        tensor([-2.,  2., 14.])
     """
 def hermite_polynomial_he(x: _Operand, n: _Operand, *, out: Any = None) -> Tensor:
     """The probabilist's Hermite polynomial of degree `n`.
@@ -282,6 +392,10 @@ def hermite_polynomial_he(x: _Operand, n: _Operand, *, out: Any = None) -> Tenso
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.hermite_polynomial_he(torch.tensor([0.0, 1.0, 2.0]), 2)  # x^2 - 1
+        tensor([-1.,  0.,  3.])
     """
 def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Modified Bessel function of order 0.
@@ -292,6 +406,11 @@ def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.0, 1.0, 2.0])
+        >>> torch.special.i0(x)
+        tensor([1.0000, 1.2661, 2.2796])
     """
 def i0e(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """exp(-|x|) I0(x).
@@ -302,6 +421,10 @@ def i0e(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.i0e(torch.tensor([0.0, 1.0, 2.0]))
+        tensor([1.0000, 0.4658, 0.3085])
     """
 def i1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Modified Bessel function of order 1.
@@ -312,6 +435,10 @@ def i1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.i1(torch.tensor([0.0, 1.0, 2.0]))
+        tensor([0.0000, 0.5652, 1.5906])
     """
 def i1e(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """exp(-|x|) I1(x).
@@ -322,6 +449,10 @@ def i1e(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.i1e(torch.tensor([0.0, 1.0, 2.0]))
+        tensor([0.0000, 0.2079, 0.2153])
     """
 def laguerre_polynomial_l(x: _Operand, n: _Operand, *, out: Any = None) -> Tensor:
     """The Laguerre polynomial of degree `n`.
@@ -333,6 +464,10 @@ def laguerre_polynomial_l(x: _Operand, n: _Operand, *, out: Any = None) -> Tenso
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.laguerre_polynomial_l(torch.tensor([0.0, 1.0, 2.0]), 1)  # 1 - x
+        tensor([ 1.,  0., -1.])
     """
 def legendre_polynomial_p(x: _Operand, n: _Operand, *, out: Any = None) -> Tensor:
     """The Legendre polynomial of degree `n`.
@@ -344,6 +479,10 @@ def legendre_polynomial_p(x: _Operand, n: _Operand, *, out: Any = None) -> Tenso
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.legendre_polynomial_p(torch.tensor([0.0, 0.5, 1.0]), 2)  # (3 x^2 - 1) / 2
+        tensor([-0.5000, -0.1250,  1.0000])
     """
 def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log(1 + input), accurate near 0.
@@ -354,6 +493,11 @@ def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.0, 1.0, 9.0])
+        >>> torch.special.log1p(x)
+        tensor([0.0000, 0.6931, 2.3026])
     """
 def log_ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of `ndtr`.
@@ -364,6 +508,10 @@ def log_ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.log_ndtr(torch.tensor([-1.0, 0.0, 1.0]))
+        tensor([-1.8410, -0.6931, -0.1728])
     """
 def log_softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Any = None) -> Tensor:
     """The logarithm of `softmax`, computed in one go.
@@ -376,6 +524,10 @@ def log_softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Any = None)
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.log_softmax(torch.tensor([1.0, 2.0, 3.0]), dim=0)
+        tensor([-2.4076, -1.4076, -0.4076])
     """
 def logit(input: Tensor, eps: _float | None = None, *, out: Any = None) -> Tensor:
     """The inverse of `sigmoid`; with `eps`, `input` is first clamped to [eps, 1 - eps].
@@ -387,6 +539,13 @@ def logit(input: Tensor, eps: _float | None = None, *, out: Any = None) -> Tenso
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.1, 0.5, 0.9])
+        >>> torch.special.logit(x)
+        tensor([-2.1972,  0.0000,  2.1972])
+        >>> torch.special.logit(torch.tensor([0.0, 1.0]), eps=0.1)
+        tensor([-2.1972,  2.1972])
     """
 def logsumexp(input: Tensor, dim: Any, keepdim: _bool = False, *, out: Any = None) -> Tensor:
     """The logarithm of the sum of exponentials along `dim`.
@@ -399,6 +558,10 @@ def logsumexp(input: Tensor, dim: Any, keepdim: _bool = False, *, out: Any = Non
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.logsumexp(torch.tensor([[0.0, 0.0], [99.0, 99.0]]), dim=1)  # though exp(99) overflows
+        tensor([ 0.6931, 99.6931])
     """
 def modified_bessel_i0(input: Tensor, *, out: Any = None) -> Tensor:
     """Modified Bessel function of the first kind of order 0.
@@ -409,6 +572,10 @@ def modified_bessel_i0(input: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.modified_bessel_i0(torch.tensor([0.0, 1.0, 2.0]))
+        tensor([1.0000, 1.2661, 2.2796])
     """
 def modified_bessel_i1(input: Tensor, *, out: Any = None) -> Tensor:
     """Modified Bessel function of the first kind of order 1.
@@ -419,6 +586,10 @@ def modified_bessel_i1(input: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.modified_bessel_i1(torch.tensor([0.0, 1.0, 2.0]))
+        tensor([0.0000, 0.5652, 1.5906])
     """
 def modified_bessel_k0(input: Tensor, *, out: Any = None) -> Tensor:
     """Modified Bessel function of the second kind of order 0.
@@ -429,6 +600,10 @@ def modified_bessel_k0(input: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.modified_bessel_k0(torch.tensor([0.0, 1.0, 2.0]))
+        tensor([   inf, 0.4210, 0.1139])
     """
 def modified_bessel_k1(input: Tensor, *, out: Any = None) -> Tensor:
     """Modified Bessel function of the second kind of order 1.
@@ -439,6 +614,10 @@ def modified_bessel_k1(input: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.modified_bessel_k1(torch.tensor([0.0, 1.0, 2.0]))
+        tensor([   inf, 0.6019, 0.1399])
     """
 def multigammaln(input: Tensor, p: _int, *, out: Any = None) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension `p`.
@@ -450,6 +629,11 @@ def multigammaln(input: Tensor, p: _int, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([2.0, 3.0])
+        >>> torch.special.multigammaln(x, p=2)
+        tensor([0.4516, 1.5502])
     """
 def ndtr(input: Tensor, *, out: Any = None) -> Tensor:
     """The area under the normal density up to `input`.
@@ -460,6 +644,10 @@ def ndtr(input: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.ndtr(torch.tensor([-1.0, 0.0, 1.0]))
+        tensor([0.1587, 0.5000, 0.8413])
     """
 def ndtri(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of `ndtr`.
@@ -470,6 +658,10 @@ def ndtri(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.ndtri(torch.tensor([0.025, 0.5, 0.975]))
+        tensor([-1.9600,  0.0000,  1.9600])
     """
 def polygamma(n: _int, input: Tensor, *, out: Any = None) -> Tensor:
     """The derivative of order `n` of `digamma`.
@@ -481,6 +673,10 @@ def polygamma(n: _int, input: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.polygamma(1, torch.tensor([1.0, 2.0]))  # pi^2 / 6, and 1 less
+        tensor([1.6449, 0.6449])
     """
 def psi(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The derivative of `lgamma`.
@@ -491,6 +687,11 @@ def psi(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> torch.special.psi(x)
+        tensor([-0.5772,  0.4228])
     """
 def round(input: Tensor, *, decimals: _int = 0, out: Tensor | None = None) -> Tensor:
     """Rounded to the nearest number with that many decimals, halves to even.
@@ -502,6 +703,10 @@ def round(input: Tensor, *, decimals: _int = 0, out: Tensor | None = None) -> Te
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.round(torch.tensor([0.5, 1.5, 2.4]))
+        tensor([0., 2., 2.])
     """
 def scaled_modified_bessel_k0(x: Tensor, *, out: Any = None) -> Tensor:
     """exp(x) times `modified_bessel_k0`.
@@ -512,6 +717,10 @@ def scaled_modified_bessel_k0(x: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.scaled_modified_bessel_k0(torch.tensor([1.0, 2.0]))
+        tensor([1.1445, 0.8416])
     """
 def scaled_modified_bessel_k1(x: Tensor, *, out: Any = None) -> Tensor:
     """exp(x) times `modified_bessel_k1`.
@@ -522,6 +731,10 @@ def scaled_modified_bessel_k1(x: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.scaled_modified_bessel_k1(torch.tensor([1.0, 2.0]))
+        tensor([1.6362, 1.0335])
     """
 def shifted_chebyshev_polynomial_t(x: _Operand, n: _Operand, *, out: Any = None) -> Tensor:
     """The Chebyshev polynomial of the first kind of degree `n`, at 2 x - 1.
@@ -533,6 +746,10 @@ def shifted_chebyshev_polynomial_t(x: _Operand, n: _Operand, *, out: Any = None)
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.shifted_chebyshev_polynomial_t(torch.tensor([0.0, 0.5, 1.0]), 2)
+        tensor([ 1., -1.,  1.])
     """
 def shifted_chebyshev_polynomial_u(x: _Operand, n: _Operand, *, out: Any = None) -> Tensor:
     """The Chebyshev polynomial of the second kind of degree `n`, at 2 x - 1.
@@ -544,6 +761,10 @@ def shifted_chebyshev_polynomial_u(x: _Operand, n: _Operand, *, out: Any = None)
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.shifted_chebyshev_polynomial_u(torch.tensor([0.0, 0.5, 1.0]), 2)
+        tensor([ 3., -1.,  3.])
     """
 def shifted_chebyshev_polynomial_v(x: _Operand, n: _Operand, *, out: Any = None) -> Tensor:
     """The Chebyshev polynomial of the third kind of degree `n`, at 2 x - 1.
@@ -555,6 +776,10 @@ def shifted_chebyshev_polynomial_v(x: _Operand, n: _Operand, *, out: Any = None)
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.shifted_chebyshev_polynomial_v(torch.tensor([0.0, 0.5, 1.0]), 2)
+        tensor([ 5., -1.,  1.])
     """
 def shifted_chebyshev_polynomial_w(x: _Operand, n: _Operand, *, out: Any = None) -> Tensor:
     """The Chebyshev polynomial of the fourth kind of degree `n`, at 2 x - 1.
@@ -566,6 +791,10 @@ def shifted_chebyshev_polynomial_w(x: _Operand, n: _Operand, *, out: Any = None)
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.shifted_chebyshev_polynomial_w(torch.tensor([0.0, 0.5, 1.0]), 2)
+        tensor([ 1., -1.,  5.])
     """
 def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """sin(pi x) / (pi x), 1 at 0.
@@ -576,6 +805,11 @@ def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.0, 0.5, 1.5])
+        >>> torch.special.sinc(x)
+        tensor([ 1.0000,  0.6366, -0.2122])
     """
 def softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Any = None) -> Tensor:
     """Exponentials divided by their sum along `dim`.
@@ -588,6 +822,11 @@ def softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Any = None) -> 
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.softmax(torch.tensor([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0]]), dim=1)
+        tensor([[0.0900, 0.2447, 0.6652],
+                [0.3333, 0.3333, 0.3333]])
     """
 def spherical_bessel_j0(x: Tensor, *, out: Any = None) -> Tensor:
     """sin(x) / x.
@@ -598,6 +837,10 @@ def spherical_bessel_j0(x: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.spherical_bessel_j0(torch.tensor([0.0, 1.0, 2.0]))
+        tensor([1.0000, 0.8415, 0.4546])
     """
 def square(input: Tensor, *, out: Any = None) -> Tensor:
     """`input * input`.
@@ -608,6 +851,11 @@ def square(input: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([1.0, -2.0, 3.0])
+        >>> torch.special.square(x)
+        tensor([1., 4., 9.])
     """
 def xlog1py(input: _Operand, other: _Operand, *, out: Any = None) -> Tensor:
     """`input * log1p(other)`, 0 where `input` is 0.
@@ -619,6 +867,10 @@ def xlog1py(input: _Operand, other: _Operand, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.xlog1py(torch.tensor([0.0, 2.0]), torch.tensor([-1.0, 0.0]))
+        tensor([0., 0.])
     """
 def xlogy(input: _Operand, other: _Operand, *, out: Any = None) -> Tensor:
     """`input * log(other)`, 0 where `input` is 0.
@@ -630,6 +882,11 @@ def xlogy(input: _Operand, other: _Operand, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([0.0, 2.0])
+        >>> torch.special.xlogy(x, torch.tensor([0.0, 3.0]))
+        tensor([0.0000, 2.1972])
     """
 def zeta(input: _Operand, other: _Operand, *, out: Any = None) -> Tensor:
     """The Hurwitz zeta function.
@@ -641,4 +898,8 @@ def zeta(input: _Operand, other: _Operand, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.special.zeta(torch.tensor([2.0, 4.0]), torch.tensor(1.0))  # pi^2 / 6 and pi^4 / 90
+        tensor([1.6449, 1.0823])
     """

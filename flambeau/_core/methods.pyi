@@ -37,6 +37,13 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-1.5, 0.0, 2.0])
+            >>> torch.abs(x)
+            tensor([1.5000, 0.0000, 2.0000])
+            >>> torch.tensor([3 + 4j]).abs()
+            tensor([5.])
         """
     def __add__(self, other: Any) -> Tensor: ...
     def __and__(self, other: Any) -> Tensor: ...
@@ -222,6 +229,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, -2.0])
+            >>> torch.neg(x)
+            tensor([-1.,  2.])
         """
     def __or__(self, other: Any) -> Tensor: ...
     def __pos__(self) -> Tensor:
@@ -232,6 +244,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.positive(torch.tensor([1, -2]))
+            tensor([ 1, -2])
         """
     def __pow__(self, other: Any) -> Tensor: ...
     def __radd__(self, other: Any) -> Tensor: ...
@@ -385,6 +401,13 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-1.5, 0.0, 2.0])
+            >>> torch.abs(x)
+            tensor([1.5000, 0.0000, 2.0000])
+            >>> torch.tensor([3 + 4j]).abs()
+            tensor([5.])
         """
     def abs_(self) -> Tensor:
         """In-place form of `abs`.
@@ -394,6 +417,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-1.5, 0.0, 2.0])
+            >>> x.abs_()
+            tensor([1.5000, 0.0000, 2.0000])
         """
     def absolute(self, *, out: Tensor | None = None) -> Tensor:
         """Absolute value.
@@ -404,6 +432,13 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-1.5, 0.0, 2.0])
+            >>> torch.absolute(x)
+            tensor([1.5000, 0.0000, 2.0000])
+            >>> torch.tensor([3 + 4j]).abs()
+            tensor([5.])
         """
     def absolute_(self) -> Tensor:
         """In-place form of `abs`.
@@ -413,6 +448,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-1.5, 0.0, 2.0])
+            >>> x.absolute_()
+            tensor([1.5000, 0.0000, 2.0000])
         """
     def acos(self, *, out: Tensor | None = None) -> Tensor:
         """Inverse cosine.
@@ -423,6 +463,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 0.0, -1.0])
+            >>> torch.acos(x)
+            tensor([0.0000, 1.5708, 3.1416])
         """
     def acos_(self) -> Tensor:
         """In-place form of `acos`.
@@ -432,6 +477,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 0.0, -1.0])
+            >>> x.acos_()
+            tensor([0.0000, 1.5708, 3.1416])
         """
     def acosh(self, *, out: Tensor | None = None) -> Tensor:
         """Inverse hyperbolic cosine.
@@ -442,6 +492,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 2.0])
+            >>> torch.acosh(x)
+            tensor([0.0000, 1.3170])
         """
     def acosh_(self) -> Tensor:
         """In-place form of `acosh`.
@@ -451,6 +506,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 2.0])
+            >>> x.acosh_()
+            tensor([0.0000, 1.3170])
         """
     def add(self, other: _Operand, *, alpha: Any = 1, out: Any = None) -> Tensor:
         """`input + alpha * other`.
@@ -465,8 +525,12 @@ class TensorMethods:
             Tensor
 
         Example:
-            >>> flambeau.add(flambeau.tensor([1.0, 2.0]), 10, alpha=2)
-            tensor([21., 22.])
+            >>> x = torch.tensor([1.0, 2.0])
+            >>> torch.add(x, 10)
+            tensor([11., 12.])
+            >>> torch.add(x, torch.tensor([[0.0], [10.0]]), alpha=2)  # a column: shapes are broadcast
+            tensor([[ 1.,  2.],
+                    [21., 22.]])
         """
     def add_(self, other: _Operand, *further: Any, alpha: Any = 1) -> Tensor:
         """In-place form of `add`.
@@ -479,6 +543,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 2.0])
+            >>> x.add_(torch.tensor([3.0, 4.0]), alpha=2)
+            tensor([ 7., 10.])
         """
     def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor:
         """`beta * input + alpha *` the sum of the products of a batch.
@@ -493,6 +562,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.zeros(2, 2)
+            >>> torch.addbmm(x, torch.ones(5, 2, 3), torch.ones(5, 3, 2))  # 5 products, each of 3 terms
+            tensor([[15., 15.],
+                    [15., 15.]])
         """
     def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """In-place form of `addbmm`.
@@ -506,6 +581,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.zeros(2, 2)
+            >>> x.addbmm_(torch.ones(5, 2, 3), torch.ones(5, 3, 2))  # 5 products, each of 3 terms
+            tensor([[15., 15.],
+                    [15., 15.]])
         """
     def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, out: Any = None) -> Tensor:
         """`input + value * tensor1 / tensor2`.
@@ -519,6 +600,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 1.0])
+            >>> torch.addcdiv(x, torch.tensor([6.0, 8.0]), torch.tensor([2.0, 4.0]), value=10)
+            tensor([31., 21.])
         """
     def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
         """In-place form of `addcdiv`.
@@ -531,6 +617,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 1.0])
+            >>> x.addcdiv_(torch.tensor([6.0, 8.0]), torch.tensor([2.0, 4.0]), value=10)
+            tensor([31., 21.])
         """
     def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, out: Any = None) -> Tensor:
         """`input + value * tensor1 * tensor2`.
@@ -544,6 +635,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 1.0])
+            >>> torch.addcmul(x, torch.tensor([2.0, 3.0]), torch.tensor([4.0, 5.0]), value=10)
+            tensor([ 81., 151.])
         """
     def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
         """In-place form of `addcmul`.
@@ -556,6 +652,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 1.0])
+            >>> x.addcmul_(torch.tensor([2.0, 3.0]), torch.tensor([4.0, 5.0]), value=10)
+            tensor([ 81., 151.])
         """
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor:
         """`beta * input + alpha * (mat1 @ mat2)`.
@@ -570,6 +671,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([[100.0, 200.0]])
+            >>> torch.addmm(x, torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0, 0.0], [0.0, 1.0]]), beta=0.5)
+            tensor([[ 51., 102.]])
         """
     def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """In-place form of `addmm`.
@@ -583,6 +689,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([[100.0, 200.0]])
+            >>> x.addmm_(torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0, 0.0], [0.0, 1.0]]), beta=0.5)
+            tensor([[ 51., 102.]])
         """
     def addmv(self, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor:
         """`beta * input + alpha * (mat @ vec)`.
@@ -597,6 +708,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([100.0, 200.0])
+            >>> torch.addmv(x, torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1.0, 1.0]))
+            tensor([103., 207.])
         """
     def addmv_(self, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """In-place form of `addmv`.
@@ -610,6 +726,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([100.0, 200.0])
+            >>> x.addmv_(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1.0, 1.0]))
+            tensor([103., 207.])
         """
     def addr(self, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor:
         """`beta * input + alpha * outer(vec1, vec2)`.
@@ -624,6 +745,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.zeros(2, 3)
+            >>> torch.addr(x, torch.tensor([1.0, 2.0]), torch.tensor([1.0, 10.0, 100.0]))
+            tensor([[  1.,  10., 100.],
+                    [  2.,  20., 200.]])
         """
     def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """In-place form of `addr`.
@@ -637,6 +764,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.zeros(2, 3)
+            >>> x.addr_(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 10.0, 100.0]))
+            tensor([[  1.,  10., 100.],
+                    [  2.,  20., 200.]])
         """
     def adjoint(self) -> Tensor:
         """The conjugate transpose of a matrix or of each matrix in a batch.
@@ -646,6 +779,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.adjoint(torch.tensor([[1 + 1j, 2j], [3 + 0j, 4 + 0j]]))
+            tensor([[1.-1.j, 3.-0.j],
+                    [0.-2.j, 4.-0.j]])
         """
     def all(self, dim: Any = None, keepdim: _bool = False, *, out: Any = None) -> Tensor:
         """Whether all elements are true, altogether or along `dim`.
@@ -658,6 +796,13 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([[True, False], [True, True]])
+            >>> torch.all(x)
+            tensor(False)
+            >>> torch.all(x, dim=1)
+            tensor([False,  True])
         """
     def allclose(self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> _bool:
         """Whether all pairs of elements are close.
@@ -671,6 +816,12 @@ class TensorMethods:
 
         Returns:
             bool
+
+        Example:
+            >>> torch.allclose(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.000001]))
+            True
+            >>> torch.allclose(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.1]))
+            False
         """
     def amax(self, dim: Any = ..., keepdim: _bool = False, *, out: Any = None) -> Tensor:
         """The largest elements along `dim`; equal ones share the gradient.
@@ -683,6 +834,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([[1, 7, 3], [9, 5, 6]])
+            >>> torch.amax(x, dim=1)
+            tensor([7, 9])
         """
     def amin(self, dim: Any = ..., keepdim: _bool = False, *, out: Any = None) -> Tensor:
         """The smallest elements along `dim`; equal ones share the gradient.
@@ -695,6 +851,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([[1, 7, 3], [9, 5, 6]])
+            >>> torch.amin(x, dim=1)
+            tensor([1, 5])
         """
     def aminmax(self, *, dim: _int | None = None, keepdim: _bool = False, out: Any = None) -> Any:
         """The smallest and the largest element.
@@ -707,6 +868,12 @@ class TensorMethods:
 
         Returns:
             Any
+
+        Example:
+            >>> torch.aminmax(torch.tensor([3, 1, 2]))
+            torch.return_types.aminmax(
+            min=tensor(1),
+            max=tensor(3))
         """
     def angle(self, *, out: Any = None) -> Tensor:
         """The argument of complex numbers; of negative real ones pi.
@@ -717,6 +884,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.angle(torch.tensor([1 + 1j, -1 + 0j]))
+            tensor([0.7854, 3.1416])
+            >>> torch.angle(torch.tensor([2.0, -2.0]))
+            tensor([0.0000, 3.1416])
         """
     def any(self, dim: Any = None, keepdim: _bool = False, *, out: Any = None) -> Tensor:
         """Whether any element is true, altogether or along `dim`.
@@ -729,6 +902,13 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([[True, False], [False, False]])
+            >>> torch.any(x)
+            tensor(True)
+            >>> torch.any(x, dim=1)
+            tensor([ True, False])
         """
     def apply_(self, callable: Any) -> Tensor:
         """Replace each element by what a Python function makes of it. Slow: each call is one element.
@@ -739,6 +919,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2, 3])
+            >>> x.apply_(lambda element: element * 10)
+            tensor([10, 20, 30])
         """
     def arccos(self, *, out: Tensor | None = None) -> Tensor:
         """Inverse cosine.
@@ -749,6 +934,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 0.0, -1.0])
+            >>> torch.arccos(x)
+            tensor([0.0000, 1.5708, 3.1416])
         """
     def arccos_(self) -> Tensor:
         """In-place form of `acos`.
@@ -758,6 +948,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 0.0, -1.0])
+            >>> x.arccos_()
+            tensor([0.0000, 1.5708, 3.1416])
         """
     def arccosh(self, *, out: Tensor | None = None) -> Tensor:
         """Inverse hyperbolic cosine.
@@ -768,6 +963,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 2.0])
+            >>> torch.arccosh(x)
+            tensor([0.0000, 1.3170])
         """
     def arccosh_(self) -> Tensor:
         """In-place form of `acosh`.
@@ -777,6 +977,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 2.0])
+            >>> x.arccosh_()
+            tensor([0.0000, 1.3170])
         """
     def arcsin(self, *, out: Tensor | None = None) -> Tensor:
         """Inverse sine.
@@ -787,6 +992,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-1.0, 0.0, 1.0])
+            >>> torch.arcsin(x)
+            tensor([-1.5708,  0.0000,  1.5708])
         """
     def arcsin_(self) -> Tensor:
         """In-place form of `asin`.
@@ -796,6 +1006,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-1.0, 0.0, 1.0])
+            >>> x.arcsin_()
+            tensor([-1.5708,  0.0000,  1.5708])
         """
     def arcsinh(self, *, out: Tensor | None = None) -> Tensor:
         """Inverse hyperbolic sine.
@@ -806,6 +1021,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-1.0, 0.0, 1.0])
+            >>> torch.arcsinh(x)
+            tensor([-0.8814,  0.0000,  0.8814])
         """
     def arcsinh_(self) -> Tensor:
         """In-place form of `asinh`.
@@ -815,6 +1035,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-1.0, 0.0, 1.0])
+            >>> x.arcsinh_()
+            tensor([-0.8814,  0.0000,  0.8814])
         """
     def arctan(self, *, out: Tensor | None = None) -> Tensor:
         """Inverse tangent.
@@ -825,6 +1050,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-1.0, 0.0, 1.0])
+            >>> torch.arctan(x)
+            tensor([-0.7854,  0.0000,  0.7854])
         """
     def arctan2(self, other: Any, *, out: Tensor | None = None) -> Tensor:
         """The angle of the point (other, input).
@@ -836,6 +1066,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, -1.0])
+            >>> torch.arctan2(x, torch.tensor([1.0, -1.0]))
+            tensor([ 0.7854, -2.3562])
         """
     def arctan2_(self, other: Any) -> Tensor:
         """In-place form of `atan2`.
@@ -846,6 +1081,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, -1.0])
+            >>> x.arctan2_(torch.tensor([1.0, -1.0]))
+            tensor([ 0.7854, -2.3562])
         """
     def arctan_(self) -> Tensor:
         """In-place form of `atan`.
@@ -855,6 +1095,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-1.0, 0.0, 1.0])
+            >>> x.arctan_()
+            tensor([-0.7854,  0.0000,  0.7854])
         """
     def arctanh(self, *, out: Tensor | None = None) -> Tensor:
         """Inverse hyperbolic tangent.
@@ -865,6 +1110,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-0.5, 0.0, 0.5])
+            >>> torch.arctanh(x)
+            tensor([-0.5493,  0.0000,  0.5493])
         """
     def arctanh_(self) -> Tensor:
         """In-place form of `atanh`.
@@ -874,6 +1124,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-0.5, 0.0, 0.5])
+            >>> x.arctanh_()
+            tensor([-0.5493,  0.0000,  0.5493])
         """
     def argmax(self, dim: _int | None = None, keepdim: _bool = False, *, out: Any = None) -> Tensor:
         """The index of the largest element.
@@ -886,6 +1141,13 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([[1, 7, 3], [9, 5, 6]])
+            >>> torch.argmax(x)  # its place in the flat tensor
+            tensor(3)
+            >>> torch.argmax(x, dim=1)
+            tensor([1, 0])
         """
     def argmin(self, dim: _int | None = None, keepdim: _bool = False, *, out: Any = None) -> Tensor:
         """The index of the smallest element.
@@ -898,6 +1160,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([[1, 7, 3], [9, 5, 6]])
+            >>> torch.argmin(x, dim=1)
+            tensor([0, 1])
         """
     def argsort(self, dim: _int = -1, descending: _bool = False, *, stable: _bool = False, out: Any = None) -> Tensor:
         """The indices that sort `input` along `dim`.
@@ -911,6 +1178,13 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([30, 10, 20])
+            >>> torch.argsort(x)
+            tensor([1, 2, 0])
+            >>> torch.argsort(x, descending=True)
+            tensor([0, 2, 1])
         """
     def argwhere(self) -> Tensor:
         """The positions of the elements that are not zero, one row each.
@@ -920,6 +1194,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.argwhere(torch.tensor([[0, 5], [7, 0]]))
+            tensor([[0, 1],
+                    [1, 0]])
         """
     def as_strided(self, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
         """A view of the storage under `input` with any size, strides and offset, in elements.
@@ -932,6 +1211,14 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.arange(6)
+            >>> torch.as_strided(x, (4, 3), (1, 1))  # overlapping windows of three
+            tensor([[0, 1, 2],
+                    [1, 2, 3],
+                    [2, 3, 4],
+                    [3, 4, 5]])
         """
     def as_strided_(self, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
         """Give `input` itself another size, other strides and another offset on its storage.
@@ -944,6 +1231,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.arange(6)
+            >>> x.as_strided_((2, 2), (3, 1))
+            tensor([[0, 1],
+                    [3, 4]])
         """
     def as_strided_scatter(self, src: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
         """A copy of `input` with `src` in the window that `as_strided` would give.
@@ -957,6 +1250,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.as_strided_scatter(torch.zeros(6), torch.ones(2), (2,), (3,))
+            tensor([1., 0., 0., 1., 0., 0.])
         """
     def as_subclass(self, cls: Any) -> Any:
         """The same tensor, in the same graph, as an instance of a subclass.
@@ -967,6 +1264,11 @@ class TensorMethods:
 
         Returns:
             Any
+
+        Example:
+            >>> class Distances(torch.Tensor): pass
+            >>> type(torch.tensor([1.0]).as_subclass(Distances)).__name__
+            'Distances'
         """
     def asin(self, *, out: Tensor | None = None) -> Tensor:
         """Inverse sine.
@@ -977,6 +1279,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-1.0, 0.0, 1.0])
+            >>> torch.asin(x)
+            tensor([-1.5708,  0.0000,  1.5708])
         """
     def asin_(self) -> Tensor:
         """In-place form of `asin`.
@@ -986,6 +1293,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-1.0, 0.0, 1.0])
+            >>> x.asin_()
+            tensor([-1.5708,  0.0000,  1.5708])
         """
     def asinh(self, *, out: Tensor | None = None) -> Tensor:
         """Inverse hyperbolic sine.
@@ -996,6 +1308,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-1.0, 0.0, 1.0])
+            >>> torch.asinh(x)
+            tensor([-0.8814,  0.0000,  0.8814])
         """
     def asinh_(self) -> Tensor:
         """In-place form of `asinh`.
@@ -1005,6 +1322,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-1.0, 0.0, 1.0])
+            >>> x.asinh_()
+            tensor([-0.8814,  0.0000,  0.8814])
         """
     def atan(self, *, out: Tensor | None = None) -> Tensor:
         """Inverse tangent.
@@ -1015,6 +1337,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-1.0, 0.0, 1.0])
+            >>> torch.atan(x)
+            tensor([-0.7854,  0.0000,  0.7854])
         """
     def atan2(self, other: Any, *, out: Tensor | None = None) -> Tensor:
         """The angle of the point (other, input).
@@ -1026,6 +1353,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, -1.0])
+            >>> torch.atan2(x, torch.tensor([1.0, -1.0]))
+            tensor([ 0.7854, -2.3562])
         """
     def atan2_(self, other: Any) -> Tensor:
         """In-place form of `atan2`.
@@ -1036,6 +1368,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, -1.0])
+            >>> x.atan2_(torch.tensor([1.0, -1.0]))
+            tensor([ 0.7854, -2.3562])
         """
     def atan_(self) -> Tensor:
         """In-place form of `atan`.
@@ -1045,6 +1382,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-1.0, 0.0, 1.0])
+            >>> x.atan_()
+            tensor([-0.7854,  0.0000,  0.7854])
         """
     def atanh(self, *, out: Tensor | None = None) -> Tensor:
         """Inverse hyperbolic tangent.
@@ -1055,6 +1397,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-0.5, 0.0, 0.5])
+            >>> torch.atanh(x)
+            tensor([-0.5493,  0.0000,  0.5493])
         """
     def atanh_(self) -> Tensor:
         """In-place form of `atanh`.
@@ -1064,6 +1411,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-0.5, 0.0, 0.5])
+            >>> x.atanh_()
+            tensor([-0.5493,  0.0000,  0.5493])
         """
     def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor:
         """`beta * input + alpha * bmm(batch1, batch2)`.
@@ -1078,6 +1430,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.ones(5, 2, 2)
+            >>> torch.baddbmm(x, torch.ones(5, 2, 3), torch.ones(5, 3, 2))[0]
+            tensor([[4., 4.],
+                    [4., 4.]])
         """
     def baddbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """In-place form of `baddbmm`.
@@ -1091,6 +1449,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.ones(5, 2, 2)
+            >>> x.baddbmm_(torch.ones(5, 2, 3), torch.ones(5, 3, 2))[0]
+            tensor([[4., 4.],
+                    [4., 4.]])
         """
     def bernoulli(self, p: _float | None = None, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor:
         """Ones with the probability that stands in each place of `input` (or `p` everywhere), else zeros.
@@ -1103,6 +1467,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> _ = torch.manual_seed(0)
+            >>> torch.bernoulli(torch.tensor([0.0, 0.5, 0.5, 1.0]))
+            tensor([0., 0., 1., 1.])
         """
     def bernoulli_(self, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
         """Fill with ones with probability `p`, a number or a tensor of them, else zeros.
@@ -1114,6 +1483,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.zeros(2, 2).bernoulli_(1.0)  # certain
+            tensor([[1., 1.],
+                    [1., 1.]])
         """
     def bfloat16(self, *, memory_format: Any = None) -> Tensor:
         """The tensor as torch.bfloat16.
@@ -1124,6 +1498,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.tensor([1, 2]).bfloat16()
+            tensor([1., 2.], dtype=torch.bfloat16)
         """
     def bincount(self, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
         """How often each of the numbers 0, 1, 2, ... occurs.
@@ -1137,8 +1515,10 @@ class TensorMethods:
             Tensor
 
         Example:
-            >>> flambeau.tensor([0, 2, 2]).bincount()
-            tensor([1, 0, 2])
+            >>> torch.bincount(torch.tensor([0, 1, 1, 3]))
+            tensor([1, 2, 0, 1])
+            >>> torch.bincount(torch.tensor([0, 1, 1]), weights=torch.tensor([0.5, 1.0, 2.0]))
+            tensor([0.5000, 3.0000])
         """
     def bitwise_and(self, other: Any, *, out: Tensor | None = None) -> Tensor:
         """Bitwise `input & other`.
@@ -1150,6 +1530,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([6, 5])
+            >>> torch.bitwise_and(x, 3)
+            tensor([2, 1])
         """
     def bitwise_and_(self, other: Any) -> Tensor:
         """In-place form of `bitwise_and`.
@@ -1160,6 +1545,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([6, 5])
+            >>> x.bitwise_and_(3)
+            tensor([2, 1])
         """
     def bitwise_left_shift(self, other: Any, *, out: Tensor | None = None) -> Tensor:
         """Bits shifted up: `input << other`.
@@ -1171,6 +1561,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 3])
+            >>> torch.bitwise_left_shift(x, 2)
+            tensor([ 4, 12])
         """
     def bitwise_left_shift_(self, other: Any) -> Tensor:
         """In-place form of `bitwise_left_shift`.
@@ -1181,6 +1576,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 3])
+            >>> x.bitwise_left_shift_(2)
+            tensor([ 4, 12])
         """
     def bitwise_not(self, *, out: Tensor | None = None) -> Tensor:
         """Bits inverted; of bool the logical not.
@@ -1191,6 +1591,13 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([0, 1, -8])
+            >>> torch.bitwise_not(x)
+            tensor([-1, -2,  7])
+            >>> ~torch.tensor([True, False])
+            tensor([False,  True])
         """
     def bitwise_not_(self) -> Tensor:
         """In-place form of `bitwise_not`.
@@ -1200,6 +1607,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([0, 1, -8])
+            >>> x.bitwise_not_()
+            tensor([-1, -2,  7])
         """
     def bitwise_or(self, other: Any, *, out: Tensor | None = None) -> Tensor:
         """Bitwise `input | other`.
@@ -1211,6 +1623,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([6, 5])
+            >>> torch.bitwise_or(x, 3)
+            tensor([7, 7])
         """
     def bitwise_or_(self, other: Any) -> Tensor:
         """In-place form of `bitwise_or`.
@@ -1221,6 +1638,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([6, 5])
+            >>> x.bitwise_or_(3)
+            tensor([7, 7])
         """
     def bitwise_right_shift(self, other: Any, *, out: Tensor | None = None) -> Tensor:
         """Bits shifted down: `input >> other`.
@@ -1232,6 +1654,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([8, 12])
+            >>> torch.bitwise_right_shift(x, 2)
+            tensor([2, 3])
         """
     def bitwise_right_shift_(self, other: Any) -> Tensor:
         """In-place form of `bitwise_right_shift`.
@@ -1242,6 +1669,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([8, 12])
+            >>> x.bitwise_right_shift_(2)
+            tensor([2, 3])
         """
     def bitwise_xor(self, other: Any, *, out: Tensor | None = None) -> Tensor:
         """Bitwise `input ^ other`.
@@ -1253,6 +1685,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([6, 5])
+            >>> torch.bitwise_xor(x, 3)
+            tensor([5, 6])
         """
     def bitwise_xor_(self, other: Any) -> Tensor:
         """In-place form of `bitwise_xor`.
@@ -1263,6 +1700,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([6, 5])
+            >>> x.bitwise_xor_(3)
+            tensor([5, 6])
         """
     def bmm(self, mat2: Tensor, *, out: Any = None) -> Tensor:
         """The products of two batches of matrices.
@@ -1274,6 +1716,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> a, b = torch.ones(5, 2, 3), torch.ones(5, 3, 4)
+            >>> torch.bmm(a, b).shape
+            torch.Size([5, 2, 4])
         """
     def bool(self, *, memory_format: Any = None) -> Tensor:
         """The tensor as torch.bool.
@@ -1284,6 +1731,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.tensor([0, 1, -5]).bool()
+            tensor([False,  True,  True])
         """
     def broadcast_to(self, *size: Any) -> Tensor:
         """`input` stretched to `size` by the rules of broadcasting; shares memory.
@@ -1294,6 +1745,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.broadcast_to(torch.tensor([1, 2, 3]), (2, 3))
+            tensor([[1, 2, 3],
+                    [1, 2, 3]])
         """
     def byte(self, *, memory_format: Any = None) -> Tensor:
         """The tensor as torch.uint8.
@@ -1304,6 +1760,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.tensor([1, 255, 256]).byte()  # modulo 256
+            tensor([  1, 255,   0], dtype=torch.uint8)
         """
     def cauchy_(self, median: _float = 0.0, sigma: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
         """Fill with numbers of the Cauchy distribution.
@@ -1316,6 +1776,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> _ = torch.manual_seed(0)
+            >>> torch.zeros(3).cauchy_(median=10)
+            tensor([20.5977, 10.7648,  9.8717])
         """
     def ccol_indices(self) -> Tensor:
         """Where in the values each column begins, and where the last ends.
@@ -1325,6 +1790,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.tensor([[0, 5], [7, 8]]).to_sparse_csc().ccol_indices()
+            tensor([0, 1, 3])
         """
     def cdouble(self, *, memory_format: Any = None) -> Tensor:
         """The tensor as torch.complex128.
@@ -1335,6 +1804,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.tensor([1.0]).cdouble()
+            tensor([1.+0.j], dtype=torch.complex128)
         """
     def ceil(self, *, out: Tensor | None = None) -> Tensor:
         """Rounded up.
@@ -1345,6 +1818,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-1.5, 0.2, 2.0])
+            >>> torch.ceil(x)
+            tensor([-1.,  1.,  2.])
         """
     def ceil_(self) -> Tensor:
         """In-place form of `ceil`.
@@ -1354,6 +1832,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-1.5, 0.2, 2.0])
+            >>> x.ceil_()
+            tensor([-1.,  1.,  2.])
         """
     def cfloat(self, *, memory_format: Any = None) -> Tensor:
         """The tensor as torch.complex64.
@@ -1364,6 +1847,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.tensor([1, 2]).cfloat()
+            tensor([1.+0.j, 2.+0.j])
         """
     def chalf(self, *, memory_format: Any = None) -> Tensor:
         """The tensor as torch.complex32.
@@ -1374,6 +1861,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.tensor([1.0]).chalf().dtype
+            torch.complex32
         """
     def char(self, *, memory_format: Any = None) -> Tensor:
         """The tensor as torch.int8.
@@ -1384,6 +1875,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.tensor([1.9, -1.9]).char()
+            tensor([ 1, -1], dtype=torch.int8)
         """
     def cholesky(self, upper: _bool = False, *, out: Any = None) -> Tensor:
         """The Cholesky factor of a positive-definite matrix, or of each one in a batch.
@@ -1395,6 +1890,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.cholesky(torch.tensor([[4.0, 2.0], [2.0, 3.0]]))
+            tensor([[2.0000, 0.0000],
+                    [1.0000, 1.4142]])
         """
     def cholesky_inverse(self, upper: _bool = False, *, out: Any = None) -> Tensor:
         """The inverse of A, where L is the Cholesky factor of A.
@@ -1406,6 +1906,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> L = torch.linalg.cholesky(torch.tensor([[4.0, 2.0], [2.0, 3.0]]))
+            >>> torch.cholesky_inverse(L)
+            tensor([[ 0.3750, -0.2500],
+                    [-0.2500,  0.5000]])
         """
     def cholesky_solve(self, input2: Tensor, upper: _bool = False, *, out: Any = None) -> Tensor:
         """The solution X of A X = B, where L is the Cholesky factor of A.
@@ -1418,6 +1924,13 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> A = torch.tensor([[4.0, 2.0], [2.0, 3.0]])
+            >>> x = torch.cholesky_solve(torch.tensor([[1.0], [1.0]]), torch.linalg.cholesky(A))
+            >>> x
+            tensor([[0.1250],
+                    [0.2500]])
         """
     def chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
         """At most `chunks` parts of equal size along `dim` (the last may be smaller); they share memory.
@@ -1429,6 +1942,10 @@ class TensorMethods:
 
         Returns:
             tuple[Tensor, ...]
+
+        Example:
+            >>> torch.chunk(torch.arange(5), 2)
+            (tensor([0, 1, 2]), tensor([3, 4]))
         """
     def clamp(self, min: _Operand | None = None, max: _Operand | None = None, *, out: Any = None) -> Tensor:
         """Elements below `min` raised to it, elements above `max` lowered to it.
@@ -1441,6 +1958,13 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-2, 0, 5])
+            >>> torch.clamp(x, min=-1, max=3)
+            tensor([-1,  0,  3])
+            >>> torch.clamp(x, max=3)
+            tensor([-2,  0,  3])
         """
     def clamp_(self, min: _Operand | None = None, max: _Operand | None = None) -> Tensor:
         """In-place form of `clamp`.
@@ -1452,6 +1976,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-2, 0, 5])
+            >>> x.clamp_(min=-1, max=3)
+            tensor([-1,  0,  3])
         """
     def clamp_max(self, max: _Operand, *, out: Any = None) -> Tensor:
         """Elements above `max` lowered to it.
@@ -1463,6 +1992,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-2, 0, 5])
+            >>> torch.clamp_max(x, 3)
+            tensor([-2,  0,  3])
         """
     def clamp_max_(self, max: _Operand) -> Tensor:
         """In-place form of `clamp_max`.
@@ -1473,6 +2007,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-2, 0, 5])
+            >>> x.clamp_max_(3)
+            tensor([-2,  0,  3])
         """
     def clamp_min(self, min: _Operand, *, out: Any = None) -> Tensor:
         """Elements below `min` raised to it.
@@ -1484,6 +2023,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-2, 0, 5])
+            >>> torch.clamp_min(x, 0)
+            tensor([0, 0, 5])
         """
     def clamp_min_(self, min: _Operand) -> Tensor:
         """In-place form of `clamp_min`.
@@ -1494,6 +2038,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-2, 0, 5])
+            >>> x.clamp_min_(0)
+            tensor([0, 0, 5])
         """
     def clip(self, min: _Operand | None = None, max: _Operand | None = None, *, out: Any = None) -> Tensor:
         """Elements below `min` raised to it, elements above `max` lowered to it.
@@ -1506,6 +2055,13 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-2, 0, 5])
+            >>> torch.clip(x, min=-1, max=3)
+            tensor([-1,  0,  3])
+            >>> torch.clip(x, max=3)
+            tensor([-2,  0,  3])
         """
     def clip_(self, min: _Operand | None = None, max: _Operand | None = None) -> Tensor:
         """In-place form of `clamp`.
@@ -1517,6 +2073,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-2, 0, 5])
+            >>> x.clip_(min=-1, max=3)
+            tensor([-1,  0,  3])
         """
     def clone(self, *, memory_format: Any = None) -> Tensor:
         """A copy with its own memory, connected in the graph.
@@ -1529,7 +2090,10 @@ class TensorMethods:
             Tensor
 
         Example:
-            >>> flambeau.tensor([1, 2]).clone()
+            >>> x = torch.tensor([1, 2])
+            >>> y = torch.clone(x)
+            >>> y[0] = 10
+            >>> x
             tensor([1, 2])
         """
     def coalesce(self) -> Tensor:
@@ -1540,6 +2104,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.sparse_coo_tensor([[1, 1]], [2.0, 3.0], (3,))  # one place twice
+            >>> x.coalesce().values()
+            tensor([5.])
         """
     def col_indices(self) -> Tensor:
         """The column of each value of a matrix by rows.
@@ -1549,6 +2118,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.tensor([[0, 5], [7, 8]]).to_sparse_csr().col_indices()
+            tensor([1, 0, 1])
         """
     def conj(self) -> Tensor:
         """The complex conjugate of a complex tensor, as a view on its memory; a real tensor itself.
@@ -1560,12 +2133,11 @@ class TensorMethods:
             Tensor
 
         Example:
-            >>> a = flambeau.tensor([1 + 2j])
-            >>> b = a.conj()
-            >>> a.mul_(2)
-            tensor([2.+4.j])
-            >>> b
-            tensor([2.-4.j])
+            >>> x = torch.tensor([1 + 2j])
+            >>> torch.conj(x)
+            tensor([1.-2.j])
+            >>> x.conj().is_conj()  # a view: memory holds the numbers of x
+            True
         """
     def conj_physical(self, *, out: Any = None) -> Tensor:
         """The complex conjugate in memory of its own; a real tensor itself.
@@ -1576,6 +2148,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.conj_physical(torch.tensor([1 + 2j]))
+            tensor([1.-2.j])
         """
     def conj_physical_(self) -> Tensor:
         """Conjugate every element in place.
@@ -1585,6 +2161,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1 + 2j])
+            >>> x.conj_physical_()
+            tensor([1.-2.j])
         """
     def const_data_ptr(self) -> _int:
         """The address of the first element.
@@ -1594,6 +2175,11 @@ class TensorMethods:
 
         Returns:
             int
+
+        Example:
+            >>> x = torch.tensor([1, 2])
+            >>> x.const_data_ptr() == x.data_ptr()
+            True
         """
     def contiguous(self, memory_format: Any = ...) -> Tensor:
         """The tensor itself if it is contiguous, else a contiguous copy.
@@ -1604,6 +2190,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([[1, 2], [3, 4]]).t()
+            >>> x.stride(), x.contiguous().stride()
+            ((1, 2), (2, 1))
         """
     def copy_(self, other: Tensor, non_blocking: _bool = False) -> Tensor:
         """Overwrite the elements with those of `other`, which is converted and broadcast.
@@ -1615,6 +2206,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.zeros(2, 2)
+            >>> x.copy_(torch.tensor([1, 2]))
+            tensor([[1., 2.],
+                    [1., 2.]])
         """
     def copysign(self, other: _Operand, *, out: Any = None) -> Tensor:
         """The size of `input` with the sign of `other`.
@@ -1626,6 +2223,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, -2.0])
+            >>> torch.copysign(x, torch.tensor([-1.0, 1.0]))
+            tensor([-1.,  2.])
         """
     def copysign_(self, other: _Operand) -> Tensor:
         """In-place form of `copysign`.
@@ -1636,6 +2238,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, -2.0])
+            >>> x.copysign_(torch.tensor([-1.0, 1.0]))
+            tensor([-1.,  2.])
         """
     def corrcoef(self) -> Tensor:
         """The correlation coefficients of the variables in the rows of `input`.
@@ -1645,6 +2252,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.corrcoef(torch.tensor([[1.0, 2.0, 3.0], [1.0, 3.0, 2.0]]))
+            tensor([[1.0000, 0.5000],
+                    [0.5000, 1.0000]])
         """
     def cos(self, *, out: Tensor | None = None) -> Tensor:
         """Cosine.
@@ -1655,6 +2267,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([0.0, 1.0, torch.pi])
+            >>> torch.cos(x)
+            tensor([ 1.0000,  0.5403, -1.0000])
         """
     def cos_(self) -> Tensor:
         """In-place form of `cos`.
@@ -1664,6 +2281,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([0.0, 1.0, torch.pi])
+            >>> x.cos_()
+            tensor([ 1.0000,  0.5403, -1.0000])
         """
     def cosh(self, *, out: Tensor | None = None) -> Tensor:
         """Hyperbolic cosine.
@@ -1674,6 +2296,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-1.0, 0.0, 1.0])
+            >>> torch.cosh(x)
+            tensor([1.5431, 1.0000, 1.5431])
         """
     def cosh_(self) -> Tensor:
         """In-place form of `cosh`.
@@ -1683,6 +2310,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-1.0, 0.0, 1.0])
+            >>> x.cosh_()
+            tensor([1.5431, 1.0000, 1.5431])
         """
     def count_nonzero(self, *dim: Any) -> Tensor:
         """How many elements are not zero.
@@ -1693,6 +2325,13 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([[0, 5, 7], [0, 0, 1]])
+            >>> torch.count_nonzero(x)
+            tensor(3)
+            >>> torch.count_nonzero(x, dim=1)
+            tensor([2, 1])
         """
     def cov(self, *, correction: _int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
         """The covariances of the variables in the rows of `input`, whose columns are observations.
@@ -1705,6 +2344,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.cov(torch.tensor([[1.0, 2.0, 3.0], [3.0, 1.0, 2.0]]))
+            tensor([[ 1.0000, -0.5000],
+                    [-0.5000,  1.0000]])
         """
     def cpu(self, memory_format: Any = ...) -> Tensor:
         """The tensor on the CPU.
@@ -1715,6 +2359,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2])
+            >>> x.cpu() is x  # it is there already
+            True
         """
     def cross(self, other: Tensor, dim: _int | None = None, *, out: Any = None) -> Tensor:
         """The cross product along `dim`; without it along the first dimension of size 3.
@@ -1727,6 +2376,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.cross(torch.tensor([1.0, 0.0, 0.0]), torch.tensor([0.0, 1.0, 0.0]), dim=0)
+            tensor([0., 0., 1.])
         """
     def crow_indices(self) -> Tensor:
         """Where in the values each row begins, and where the last ends.
@@ -1736,6 +2389,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.tensor([[0, 5], [7, 8]]).to_sparse_csr().crow_indices()
+            tensor([0, 1, 3])
         """
     def cuda(self, device: Any = None, non_blocking: _bool = False, memory_format: Any = ...) -> Tensor:
         """The tensor on a CUDA device.
@@ -1748,6 +2405,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0])
+            >>> y = x.cuda() if torch.cuda.is_available() else x
+            >>> y.is_cuda == torch.cuda.is_available()
+            True
         """
     def cummax(self, dim: _int, *, out: Any = None) -> Any:
         """Running maximum along `dim`, with the index of each.
@@ -1759,6 +2422,11 @@ class TensorMethods:
 
         Returns:
             Any
+
+        Example:
+            >>> values, indices = torch.cummax(torch.tensor([1, 3, 2, 5]), dim=0)
+            >>> values, indices
+            (tensor([1, 3, 3, 5]), tensor([0, 1, 1, 3]))
         """
     def cummin(self, dim: _int, *, out: Any = None) -> Any:
         """Running minimum along `dim`, with the index of each.
@@ -1770,6 +2438,11 @@ class TensorMethods:
 
         Returns:
             Any
+
+        Example:
+            >>> values, indices = torch.cummin(torch.tensor([4, 2, 3, 1]), dim=0)
+            >>> values, indices
+            (tensor([4, 2, 2, 1]), tensor([0, 1, 1, 3]))
         """
     def cumprod(self, dim: _int, *, dtype: Any = None, out: Any = None) -> Tensor:
         """Running product along `dim`.
@@ -1782,6 +2455,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2, 3, 4])
+            >>> torch.cumprod(x, dim=0)
+            tensor([ 1,  2,  6, 24])
         """
     def cumprod_(self, dim: _int, *, dtype: Any = None) -> Tensor:
         """In-place form of `cumprod`.
@@ -1793,6 +2471,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2, 3, 4])
+            >>> x.cumprod_(dim=0)
+            tensor([ 1,  2,  6, 24])
         """
     def cumsum(self, dim: _int, *, dtype: Any = None, out: Any = None) -> Tensor:
         """Running sum along `dim`.
@@ -1807,8 +2490,9 @@ class TensorMethods:
             Tensor
 
         Example:
-            >>> flambeau.tensor([1, 2, 3]).cumsum(0)
-            tensor([1, 3, 6])
+            >>> x = torch.tensor([1, 2, 3, 4])
+            >>> torch.cumsum(x, dim=0)
+            tensor([ 1,  3,  6, 10])
         """
     def cumsum_(self, dim: _int, *, dtype: Any = None) -> Tensor:
         """In-place form of `cumsum`.
@@ -1820,6 +2504,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2, 3, 4])
+            >>> x.cumsum_(dim=0)
+            tensor([ 1,  3,  6, 10])
         """
     def deg2rad(self, *, out: Tensor | None = None) -> Tensor:
         """Degrees to radians.
@@ -1830,6 +2519,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([0.0, 90.0, 180.0])
+            >>> torch.deg2rad(x)
+            tensor([0.0000, 1.5708, 3.1416])
         """
     def deg2rad_(self) -> Tensor:
         """In-place form of `deg2rad`.
@@ -1839,6 +2533,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([0.0, 90.0, 180.0])
+            >>> x.deg2rad_()
+            tensor([0.0000, 1.5708, 3.1416])
         """
     def dense_dim(self) -> _int:
         """How many dimensions are dense.
@@ -1848,6 +2547,10 @@ class TensorMethods:
 
         Returns:
             int
+
+        Example:
+            >>> torch.sparse_coo_tensor([[1]], [[2.0, 3.0]], (3, 2)).dense_dim()
+            1
         """
     def dequantize(self) -> Any:
         """The floats for which codes stand; a tensor that is not quantized in float32.
@@ -1859,9 +2562,9 @@ class TensorMethods:
             Any
 
         Example:
-            >>> codes = flambeau.tensor([0, 3], dtype=flambeau.uint8)
-            >>> flambeau._make_per_tensor_quantized_tensor(codes, 0.5, 1).dequantize()
-            tensor([-0.5000,  1.0000])
+            >>> x = torch.quantize_per_tensor(torch.tensor([0.3, 0.7, 1.1]), 0.5, 0, torch.quint8)
+            >>> torch.dequantize(x)
+            tensor([0.5000, 0.5000, 1.0000])
         """
     def det(self) -> Tensor:
         """The determinant of a square matrix, or of each one in a batch.
@@ -1873,8 +2576,8 @@ class TensorMethods:
             Tensor
 
         Example:
-            >>> flambeau.det(flambeau.tensor([[2.0, 0.0], [0.0, 3.0]]))
-            tensor(6.)
+            >>> torch.det(torch.tensor([[2.0, 0.0], [0.0, 3.5]]))
+            tensor(7.)
         """
     def detach(self) -> Tensor:
         """The same memory outside the graph; in-place changes of one are seen, and counted, by the other.
@@ -1884,6 +2587,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+            >>> y = torch.detach(x * 3)
+            >>> y, y.requires_grad
+            (tensor([3., 6.]), False)
         """
     def detach_(self) -> Tensor:
         """Take the tensor out of the graph: it becomes a leaf that needs no gradient.
@@ -1893,6 +2602,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+            >>> y = x * 3
+            >>> y.detach_()
+            tensor([3., 6.])
         """
     def diag(self, diagonal: _int = 0, *, out: Any = None) -> Tensor:
         """The diagonal of a matrix, or the matrix with a vector as its diagonal.
@@ -1904,6 +2619,14 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.diag(torch.tensor([1, 2, 3]))
+            tensor([[1, 0, 0],
+                    [0, 2, 0],
+                    [0, 0, 3]])
+            >>> torch.diag(torch.tensor([[1, 2], [3, 4]]))
+            tensor([1, 4])
         """
     def diag_embed(self, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
         """Matrices with the last dimension of `input` as diagonal and zeros elsewhere.
@@ -1916,6 +2639,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.diag_embed(torch.tensor([1, 2]), offset=1)
+            tensor([[0, 1, 0],
+                    [0, 0, 2],
+                    [0, 0, 0]])
         """
     def diagflat(self, offset: _int = 0) -> Tensor:
         """The matrix with the elements of `input` as its diagonal.
@@ -1926,6 +2655,13 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.diagflat(torch.tensor([[1, 2], [3, 4]]))
+            tensor([[1, 0, 0, 0],
+                    [0, 2, 0, 0],
+                    [0, 0, 3, 0],
+                    [0, 0, 0, 4]])
         """
     def diagonal(self, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
         """The diagonal of the matrices in `dim1` and `dim2`, as the last dimension; shares memory.
@@ -1938,6 +2674,13 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([[1, 2], [3, 4]])
+            >>> torch.diagonal(x)
+            tensor([1, 4])
+            >>> torch.diagonal(x, offset=1)
+            tensor([2])
         """
     def diagonal_scatter(self, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
         """A copy of `input` with `src` on its diagonal.
@@ -1951,6 +2694,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.diagonal_scatter(torch.zeros(3, 3), torch.tensor([1.0, 2.0, 3.0]))
+            tensor([[1., 0., 0.],
+                    [0., 2., 0.],
+                    [0., 0., 3.]])
         """
     def diff(self, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *, out: Any = None) -> Tensor:
         """Differences of neighbours along `dim`, `n` times over.
@@ -1965,6 +2714,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.diff(torch.tensor([1, 4, 9, 16]))
+            tensor([3, 5, 7])
+            >>> torch.diff(torch.tensor([1, 4, 9, 16]), n=2)
+            tensor([2, 2])
         """
     def digamma(self, *, out: Tensor | None = None) -> Tensor:
         """The derivative of `lgamma`.
@@ -1975,6 +2730,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 2.0])
+            >>> torch.digamma(x)
+            tensor([-0.5772,  0.4228])
         """
     def digamma_(self) -> Tensor:
         """In-place form of `digamma`.
@@ -1984,6 +2744,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 2.0])
+            >>> x.digamma_()
+            tensor([-0.5772,  0.4228])
         """
     def dim_order(self, ambiguity_check: Any = False) -> tuple[_int, ...]:
         """The dimensions in the order in which memory runs through them, the slowest first.
@@ -1994,6 +2759,10 @@ class TensorMethods:
 
         Returns:
             tuple[int, ...]
+
+        Example:
+            >>> torch.zeros(2, 3, 4).dim_order(), torch.zeros(2, 3, 4).transpose(0, 2).dim_order()
+            ((0, 1, 2), (2, 1, 0))
         """
     def dist(self, other: Tensor, p: Any = 2) -> Tensor:
         """The `p`-norm of `input - other`.
@@ -2005,6 +2774,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.dist(torch.tensor([0.0, 0.0]), torch.tensor([3.0, 4.0]))
+            tensor(5.)
         """
     def div(self, other: _Operand, *, rounding_mode: str | None = None, out: Any = None) -> Tensor:
         """Quotient; `rounding_mode` "trunc" or "floor" rounds it.
@@ -2017,6 +2790,15 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([7.0, -7.0])
+            >>> torch.div(x, 2)
+            tensor([ 3.5000, -3.5000])
+            >>> torch.div(x, 2, rounding_mode="trunc")
+            tensor([ 3., -3.])
+            >>> torch.div(x, 2, rounding_mode="floor")
+            tensor([ 3., -4.])
         """
     def div_(self, other: _Operand, *, rounding_mode: str | None = None) -> Tensor:
         """In-place form of `div`.
@@ -2028,6 +2810,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([7.0, -7.0])
+            >>> x.div_(2)
+            tensor([ 3.5000, -3.5000])
         """
     def divide(self, other: _Operand, *, rounding_mode: str | None = None, out: Any = None) -> Tensor:
         """Quotient; `rounding_mode` "trunc" or "floor" rounds it.
@@ -2040,6 +2827,15 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([7.0, -7.0])
+            >>> torch.divide(x, 2)
+            tensor([ 3.5000, -3.5000])
+            >>> torch.divide(x, 2, rounding_mode="trunc")
+            tensor([ 3., -3.])
+            >>> torch.divide(x, 2, rounding_mode="floor")
+            tensor([ 3., -4.])
         """
     def divide_(self, other: _Operand, *, rounding_mode: str | None = None) -> Tensor:
         """In-place form of `div`.
@@ -2051,6 +2847,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([7.0, -7.0])
+            >>> x.divide_(2)
+            tensor([ 3.5000, -3.5000])
         """
     def dot(self, tensor: Tensor, *, out: Any = None) -> Tensor:
         """The dot product of two vectors.
@@ -2062,6 +2863,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.dot(torch.tensor([1, 2, 3]), torch.tensor([1, 10, 100]))
+            tensor(321)
         """
     def double(self, *, memory_format: Any = None) -> Tensor:
         """The tensor as torch.float64.
@@ -2072,6 +2877,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.tensor([1, 2]).double()
+            tensor([1., 2.], dtype=torch.float64)
         """
     def dsplit(self, *indices: Any) -> tuple[Tensor, ...]:
         """`input` cut along its third dimension.
@@ -2082,6 +2891,10 @@ class TensorMethods:
 
         Returns:
             tuple[Tensor, ...]
+
+        Example:
+            >>> [part.shape for part in torch.dsplit(torch.zeros(2, 2, 4), 2)]
+            [torch.Size([2, 2, 2]), torch.Size([2, 2, 2])]
         """
     def eig(self, *args: Any, **kwargs: Any) -> Any:
         """Removed from PyTorch: `torch.linalg` has its successor.
@@ -2104,6 +2917,13 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2, 3])
+            >>> torch.eq(x, torch.tensor([1, 5, 3]))
+            tensor([ True, False,  True])
+            >>> x == 2
+            tensor([False,  True, False])
         """
     def eq_(self, other: Any) -> Tensor:
         """In-place form of `eq`.
@@ -2114,6 +2934,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2, 3])
+            >>> x.eq_(2)
+            tensor([0, 1, 0])
         """
     def equal(self, other: Tensor) -> _bool:
         """Whether two tensors have the same shape and elements.
@@ -2124,6 +2949,12 @@ class TensorMethods:
 
         Returns:
             bool
+
+        Example:
+            >>> torch.equal(torch.tensor([1, 2]), torch.tensor([1, 2]))
+            True
+            >>> torch.equal(torch.tensor([1, 2]), torch.tensor([1, 2, 3]))
+            False
         """
     def erf(self, *, out: Tensor | None = None) -> Tensor:
         """The error function.
@@ -2134,6 +2965,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-1.0, 0.0, 10.0])
+            >>> torch.erf(x)
+            tensor([-0.8427,  0.0000,  1.0000])
         """
     def erf_(self) -> Tensor:
         """In-place form of `erf`.
@@ -2143,6 +2979,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-1.0, 0.0, 10.0])
+            >>> x.erf_()
+            tensor([-0.8427,  0.0000,  1.0000])
         """
     def erfc(self, *, out: Tensor | None = None) -> Tensor:
         """1 - erf(input).
@@ -2153,6 +2994,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-1.0, 0.0, 1.0])
+            >>> torch.erfc(x)
+            tensor([1.8427, 1.0000, 0.1573])
         """
     def erfc_(self) -> Tensor:
         """In-place form of `erfc`.
@@ -2162,6 +3008,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-1.0, 0.0, 1.0])
+            >>> x.erfc_()
+            tensor([1.8427, 1.0000, 0.1573])
         """
     def erfinv(self, *, out: Tensor | None = None) -> Tensor:
         """The inverse of `erf`.
@@ -2172,6 +3023,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-0.5, 0.0, 0.5])
+            >>> torch.erfinv(x)
+            tensor([-0.4769,  0.0000,  0.4769])
         """
     def erfinv_(self) -> Tensor:
         """In-place form of `erfinv`.
@@ -2181,6 +3037,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-0.5, 0.0, 0.5])
+            >>> x.erfinv_()
+            tensor([-0.4769,  0.0000,  0.4769])
         """
     def exp(self, *, out: Tensor | None = None) -> Tensor:
         """e ** input.
@@ -2191,6 +3052,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([0.0, 1.0, 2.0])
+            >>> torch.exp(x)
+            tensor([1.0000, 2.7183, 7.3891])
         """
     def exp2(self, *, out: Tensor | None = None) -> Tensor:
         """2 ** input.
@@ -2201,6 +3067,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([0.0, 3.0, -1.0])
+            >>> torch.exp2(x)
+            tensor([1.0000, 8.0000, 0.5000])
         """
     def exp2_(self) -> Tensor:
         """In-place form of `exp2`.
@@ -2210,6 +3081,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([0.0, 3.0, -1.0])
+            >>> x.exp2_()
+            tensor([1.0000, 8.0000, 0.5000])
         """
     def exp_(self) -> Tensor:
         """In-place form of `exp`.
@@ -2219,6 +3095,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([0.0, 1.0, 2.0])
+            >>> x.exp_()
+            tensor([1.0000, 2.7183, 7.3891])
         """
     def expand(self, size: Any, *more: _int, implicit: _bool = False) -> Tensor:
         """A view with dimensions of size 1 stretched; -1 keeps a size.
@@ -2231,6 +3112,14 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([[1], [2]])
+            >>> x.expand(2, 3)
+            tensor([[1, 1, 1],
+                    [2, 2, 2]])
+            >>> x.expand(-1, 3).stride()  # no memory is copied
+            (1, 0)
         """
     def expand_as(self, other: Tensor) -> Tensor:
         """`input` stretched to the shape of `other`.
@@ -2241,6 +3130,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([[1], [2]])
+            >>> x.expand_as(torch.zeros(2, 3))
+            tensor([[1, 1, 1],
+                    [2, 2, 2]])
         """
     def expm1(self, *, out: Tensor | None = None) -> Tensor:
         """e ** input - 1, accurate near 0.
@@ -2251,6 +3146,13 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1e-10, 1.0])
+            >>> torch.expm1(x)[0].item() > 0  # exp(x) - 1 would be 0
+            True
+            >>> torch.expm1(torch.tensor([0.0, 1.0]))
+            tensor([0.0000, 1.7183])
         """
     def expm1_(self) -> Tensor:
         """In-place form of `expm1`.
@@ -2260,6 +3162,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([0.0, 1.0])
+            >>> x.expm1_()
+            tensor([0.0000, 1.7183])
         """
     def exponential_(self, lambd: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
         """Fill with exponentially distributed numbers of rate `lambd`.
@@ -2271,6 +3178,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> _ = torch.manual_seed(0)
+            >>> torch.zeros(3).exponential_(lambd=2)
+            tensor([1.7542, 0.6152, 0.3075])
         """
     def fill_(self, value: Any) -> Tensor:
         """Set every element to `value`, a number or a 0-d tensor.
@@ -2281,6 +3193,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2])
+            >>> x.fill_(7)
+            tensor([7, 7])
         """
     def fill_diagonal_(self, fill_value: Any, wrap: _bool = False) -> Tensor:
         """Set the elements whose indices are all equal; with `wrap` the diagonal of a tall matrix starts anew below.
@@ -2292,6 +3209,13 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.zeros(3, 3)
+            >>> x.fill_diagonal_(5)
+            tensor([[5., 0., 0.],
+                    [0., 5., 0.],
+                    [0., 0., 5.]])
         """
     def fix(self, *, out: Tensor | None = None) -> Tensor:
         """Rounded towards zero.
@@ -2302,6 +3226,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-1.5, 0.2, 2.7])
+            >>> torch.fix(x)
+            tensor([-1.,  0.,  2.])
         """
     def fix_(self) -> Tensor:
         """In-place form of `trunc`.
@@ -2311,6 +3240,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-1.5, 0.2, 2.7])
+            >>> x.fix_()
+            tensor([-1.,  0.,  2.])
         """
     def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
         """The dimensions from `start_dim` to `end_dim` as one: a view where the strides allow it.
@@ -2322,6 +3256,13 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([[1, 2], [3, 4]])
+            >>> torch.flatten(x)
+            tensor([1, 2, 3, 4])
+            >>> torch.flatten(torch.zeros(2, 3, 4), start_dim=1).shape
+            torch.Size([2, 12])
         """
     def flip(self, dims: Any, *more: _int) -> Tensor:
         """`input` with the order along `dims` reversed, in memory of its own.
@@ -2333,6 +3274,15 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([[1, 2], [3, 4]])
+            >>> torch.flip(x, [0])
+            tensor([[3, 4],
+                    [1, 2]])
+            >>> torch.flip(x, [0, 1])
+            tensor([[4, 3],
+                    [2, 1]])
         """
     def fliplr(self) -> Tensor:
         """`input` with its second dimension reversed.
@@ -2342,6 +3292,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.fliplr(torch.tensor([[1, 2], [3, 4]]))
+            tensor([[2, 1],
+                    [4, 3]])
         """
     def flipud(self) -> Tensor:
         """`input` with its first dimension reversed.
@@ -2351,6 +3306,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.flipud(torch.tensor([[1, 2], [3, 4]]))
+            tensor([[3, 4],
+                    [1, 2]])
         """
     def float(self, *, memory_format: Any = None) -> Tensor:
         """The tensor as torch.float32.
@@ -2361,6 +3321,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.tensor([1, 2]).float()
+            tensor([1., 2.])
         """
     def float_power(self, exponent: _Operand, *, out: Any = None) -> Tensor:
         """`input ** exponent` in double precision.
@@ -2372,6 +3336,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.float_power(torch.tensor([2, 3]), 2)
+            tensor([4., 9.], dtype=torch.float64)
         """
     def float_power_(self, exponent: _Operand) -> Tensor:
         """In-place form of `float_power`: the tensor must be of double precision already.
@@ -2382,6 +3350,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([2.0, 3.0], dtype=torch.float64)
+            >>> x.float_power_(2)
+            tensor([4., 9.], dtype=torch.float64)
         """
     def floor(self, *, out: Tensor | None = None) -> Tensor:
         """Rounded down.
@@ -2392,6 +3365,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-1.5, 0.2, 2.0])
+            >>> torch.floor(x)
+            tensor([-2.,  0.,  2.])
         """
     def floor_(self) -> Tensor:
         """In-place form of `floor`.
@@ -2401,6 +3379,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-1.5, 0.2, 2.0])
+            >>> x.floor_()
+            tensor([-2.,  0.,  2.])
         """
     def floor_divide(self, other: Any, *, out: Tensor | None = None) -> Tensor:
         """Quotient rounded down.
@@ -2412,6 +3395,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([7, -7])
+            >>> torch.floor_divide(x, 2)
+            tensor([ 3, -4])
         """
     def floor_divide_(self, other: Any) -> Tensor:
         """In-place form of `floor_divide`.
@@ -2422,6 +3410,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([7, -7])
+            >>> x.floor_divide_(2)
+            tensor([ 3, -4])
         """
     def fmax(self, other: Any, *, out: Tensor | None = None) -> Tensor:
         """The larger of two elements, or the one that is not NaN.
@@ -2433,6 +3426,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.fmax(torch.tensor([1.0, torch.nan, 5.0]), torch.tensor([2.0, 2.0, 2.0]))
+            tensor([2., 2., 5.])
         """
     def fmin(self, other: Any, *, out: Tensor | None = None) -> Tensor:
         """The smaller of two elements, or the one that is not NaN.
@@ -2444,6 +3441,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.fmin(torch.tensor([1.0, torch.nan, 5.0]), torch.tensor([2.0, 2.0, 2.0]))
+            tensor([1., 2., 2.])
         """
     def fmod(self, other: _Operand, *, out: Any = None) -> Tensor:
         """What is left of the division rounded towards zero: it has the sign of `input`.
@@ -2455,6 +3456,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([7, -7])
+            >>> torch.fmod(x, 3)
+            tensor([ 1, -1])
         """
     def fmod_(self, other: _Operand) -> Tensor:
         """In-place form of `fmod`.
@@ -2465,6 +3471,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([7, -7])
+            >>> x.fmod_(3)
+            tensor([ 1, -1])
         """
     def frac(self, *, out: Tensor | None = None) -> Tensor:
         """The part after the decimal point, with the sign of `input`.
@@ -2475,6 +3486,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-1.5, 0.25, 2.0])
+            >>> torch.frac(x)
+            tensor([-0.5000,  0.2500,  0.0000])
         """
     def frac_(self) -> Tensor:
         """In-place form of `frac`.
@@ -2484,6 +3500,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-1.5, 0.25, 2.0])
+            >>> x.frac_()
+            tensor([-0.5000,  0.2500,  0.0000])
         """
     def frexp(self, *, out: Any = None) -> Any:
         """Mantissas, of size 1/2 to 1, and integer exponents: mantissa * 2 ** exponent is `input`.
@@ -2496,8 +3517,11 @@ class TensorMethods:
             Any
 
         Example:
-            >>> flambeau.frexp(flambeau.tensor([3.0])).mantissa
-            tensor([0.7500])
+            >>> mantissa, exponent = torch.frexp(torch.tensor([3.0, 16.0]))
+            >>> mantissa, exponent
+            (tensor([0.7500, 0.5000]), tensor([2, 5], dtype=torch.int32))
+            >>> mantissa * 2 ** exponent
+            tensor([ 3., 16.])
         """
     def frobenius_norm(self, dim: Any, keepdim: _bool = False, *, out: Any = None) -> Tensor:
         """The square root of the sum of squares, along dimensions or of all elements.
@@ -2510,6 +3534,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.frobenius_norm(torch.tensor([[3.0, 4.0], [0.0, 0.0]]), dim=1)
+            tensor([5., 0.])
         """
     def gather(self, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Any = None) -> Tensor:
         """Elements of `input` at the positions `index` along `dim`; the result has the shape of `index`.
@@ -2525,9 +3553,10 @@ class TensorMethods:
             Tensor
 
         Example:
-            >>> flambeau.gather(flambeau.tensor([[1, 2], [3, 4]]), 1, flambeau.tensor([[0, 0], [1, 0]]))
+            >>> x = torch.tensor([[1, 2, 3], [4, 5, 6]])
+            >>> torch.gather(x, 1, torch.tensor([[0, 0], [2, 1]]))
             tensor([[1, 1],
-                    [4, 3]])
+                    [6, 5]])
         """
     def gcd(self, other: Any, *, out: Tensor | None = None) -> Tensor:
         """Greatest common divisor.
@@ -2539,6 +3568,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([12, 18])
+            >>> torch.gcd(x, torch.tensor([8, 27]))
+            tensor([4, 9])
         """
     def gcd_(self, other: Any) -> Tensor:
         """In-place form of `gcd`.
@@ -2549,6 +3583,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([12, 18])
+            >>> x.gcd_(torch.tensor([8, 27]))
+            tensor([4, 9])
         """
     def ge(self, other: Any, *, out: Tensor | None = None) -> Tensor:
         """Elementwise `input >= other`.
@@ -2560,6 +3599,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2, 3])
+            >>> torch.ge(x, 2)
+            tensor([False,  True,  True])
         """
     def ge_(self, other: Any) -> Tensor:
         """In-place form of `ge`.
@@ -2570,6 +3614,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2, 3])
+            >>> x.ge_(2)
+            tensor([0, 1, 1])
         """
     def geometric_(self, p: _float, *, generator: Generator | None = None) -> Tensor:
         """Fill with the numbers of trials up to a first success of probability `p`.
@@ -2581,6 +3630,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> _ = torch.manual_seed(0)
+            >>> torch.zeros(4).geometric_(0.5)
+            tensor([1., 1., 2., 1.])
         """
     def geqrf(self, *, out: Any = None) -> Any:
         """The QR decomposition as LAPACK leaves it: R above, reflectors below the diagonal, and their factors `tau`.
@@ -2591,6 +3645,13 @@ class TensorMethods:
 
         Returns:
             Any
+
+        Example:
+            >>> reflectors, tau = torch.geqrf(torch.tensor([[3.0, 1.0], [4.0, 2.0]]))
+            >>> Q = torch.linalg.householder_product(reflectors, tau)
+            >>> Q @ reflectors.triu()
+            tensor([[3.0000, 1.0000],
+                    [4.0000, 2.0000]])
         """
     def ger(self, vec2: Tensor, *, out: Any = None) -> Tensor:
         """The outer product of two vectors.
@@ -2602,6 +3663,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.ger(torch.tensor([1, 2]), torch.tensor([1, 10, 100]))
+            tensor([[  1,  10, 100],
+                    [  2,  20, 200]])
         """
     @property
     def grad_dtype(self) -> Any: ...
@@ -2615,6 +3681,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2, 3])
+            >>> torch.greater(x, 2)
+            tensor([False, False,  True])
         """
     def greater_(self, other: Any) -> Tensor:
         """In-place form of `gt`.
@@ -2625,6 +3696,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2, 3])
+            >>> x.greater_(2)
+            tensor([0, 0, 1])
         """
     def greater_equal(self, other: Any, *, out: Tensor | None = None) -> Tensor:
         """Elementwise `input >= other`.
@@ -2636,6 +3712,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2, 3])
+            >>> torch.greater_equal(x, 2)
+            tensor([False,  True,  True])
         """
     def greater_equal_(self, other: Any) -> Tensor:
         """In-place form of `ge`.
@@ -2646,6 +3727,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2, 3])
+            >>> x.greater_equal_(2)
+            tensor([0, 1, 1])
         """
     def gt(self, other: Any, *, out: Tensor | None = None) -> Tensor:
         """Elementwise `input > other`.
@@ -2657,6 +3743,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2, 3])
+            >>> torch.gt(x, 2)
+            tensor([False, False,  True])
         """
     def gt_(self, other: Any) -> Tensor:
         """In-place form of `gt`.
@@ -2667,6 +3758,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2, 3])
+            >>> x.gt_(2)
+            tensor([0, 0, 1])
         """
     def half(self, *, memory_format: Any = None) -> Tensor:
         """The tensor as torch.float16.
@@ -2677,6 +3773,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.tensor([1, 2]).half()
+            tensor([1., 2.], dtype=torch.float16)
         """
     def hardshrink(self, lambd: _float = 0.5, *, out: Any = None) -> Tensor:
         """0 within [-lambd, lambd], elsewhere `input`.
@@ -2688,6 +3788,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.hardshrink(torch.tensor([-2.0, -0.2, 0.4, 1.0]), lambd=0.5)
+            tensor([-2.,  0.,  0.,  1.])
         """
     def hash_tensor(self, dim: Any = ..., *, keepdim: _bool = False, mode: _int = 0, out: Any = None) -> Tensor:
         """The exclusive or of the elements' bits, as float64 or int64, of all or along `dim`; `mode` is 0.
@@ -2701,6 +3805,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.hash_tensor(torch.tensor([1, 2, 4]))
+            tensor(7, dtype=torch.uint64)
         """
     def heaviside(self, values: Tensor, *, out: Any = None) -> Tensor:
         """0 below zero, 1 above it, and `values` at zero.
@@ -2712,6 +3820,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-2.0, 0.0, 2.0])
+            >>> torch.heaviside(x, torch.tensor(0.5))
+            tensor([0.0000, 0.5000, 1.0000])
         """
     def heaviside_(self, values: Tensor) -> Tensor:
         """In-place form of `heaviside`.
@@ -2722,6 +3835,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-2.0, 0.0, 2.0])
+            >>> x.heaviside_(torch.tensor(0.5))
+            tensor([0.0000, 0.5000, 1.0000])
         """
     def histc(self, bins: _int = 100, min: Any = 0, max: Any = 0, *, out: Any = None) -> Tensor:
         """How many elements fall into each of `bins` equal parts of the range; equal bounds mean the data's own.
@@ -2735,6 +3853,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.histc(torch.tensor([1.0, 2.0, 1.0, 4.0]), bins=4, min=0, max=4)
+            tensor([0., 2., 1., 1.])
         """
     def histogram(self, bins: Any = 100, *, range: Any = None, weight: Tensor | None = None, density: _bool = False, out: Any = None) -> Any:
         """How many elements fall between neighbours of the bin edges, and the edges; `bins` is their number or they.
@@ -2749,6 +3871,11 @@ class TensorMethods:
 
         Returns:
             Any
+
+        Example:
+            >>> hist, edges = torch.histogram(torch.tensor([1.0, 2.0, 1.0, 4.0]), bins=4, range=(0.0, 4.0))
+            >>> hist, edges
+            (tensor([0., 2., 1., 1.]), tensor([0., 1., 2., 3., 4.]))
         """
     def hsplit(self, *indices: Any) -> tuple[Tensor, ...]:
         """`input` cut along its second dimension, or the only one it has.
@@ -2759,6 +3886,12 @@ class TensorMethods:
 
         Returns:
             tuple[Tensor, ...]
+
+        Example:
+            >>> torch.hsplit(torch.tensor([[1, 2, 3, 4], [5, 6, 7, 8]]), 2)
+            (tensor([[1, 2],
+                    [5, 6]]), tensor([[3, 4],
+                    [7, 8]]))
         """
     def hypot(self, other: Any, *, out: Tensor | None = None) -> Tensor:
         """The length of the vector (input, other).
@@ -2770,6 +3903,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([3.0, 1.0])
+            >>> torch.hypot(x, torch.tensor([4.0, 1.0]))
+            tensor([5.0000, 1.4142])
         """
     def hypot_(self, other: Any) -> Tensor:
         """In-place form of `hypot`.
@@ -2780,6 +3918,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([3.0, 1.0])
+            >>> x.hypot_(torch.tensor([4.0, 1.0]))
+            tensor([5.0000, 1.4142])
         """
     def i0(self, *, out: Tensor | None = None) -> Tensor:
         """Modified Bessel function of order 0.
@@ -2790,6 +3933,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([0.0, 1.0, 2.0])
+            >>> torch.i0(x)
+            tensor([1.0000, 1.2661, 2.2796])
         """
     def i0_(self) -> Tensor:
         """In-place form of `i0`.
@@ -2799,6 +3947,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([0.0, 1.0, 2.0])
+            >>> x.i0_()
+            tensor([1.0000, 1.2661, 2.2796])
         """
     def igamma(self, other: Any, *, out: Tensor | None = None) -> Tensor:
         """The regularised lower incomplete gamma function of order `input` at `other`.
@@ -2810,6 +3963,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 2.0])
+            >>> torch.igamma(x, torch.tensor([1.0, 1.0]))
+            tensor([0.6321, 0.2642])
         """
     def igamma_(self, other: Any) -> Tensor:
         """In-place form of `igamma`.
@@ -2820,6 +3978,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 2.0])
+            >>> x.igamma_(torch.tensor([1.0, 1.0]))
+            tensor([0.6321, 0.2642])
         """
     def igammac(self, other: Any, *, out: Tensor | None = None) -> Tensor:
         """The regularised upper incomplete gamma function of order `input` at `other`.
@@ -2831,6 +3994,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 2.0])
+            >>> torch.igammac(x, torch.tensor([1.0, 1.0]))
+            tensor([0.3679, 0.7358])
         """
     def igammac_(self, other: Any) -> Tensor:
         """In-place form of `igammac`.
@@ -2841,6 +4009,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 2.0])
+            >>> x.igammac_(torch.tensor([1.0, 1.0]))
+            tensor([0.3679, 0.7358])
         """
     @property
     def imag(self) -> Tensor: ...
@@ -2857,6 +4030,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 1, 1])
+            >>> torch.index_add(x, 0, torch.tensor([0, 0, 2]), torch.tensor([10, 20, 30]))
+            tensor([31,  1, 31])
         """
     def index_add_(self, dim: _int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Any:
         """In-place form of `index_add`.
@@ -2870,6 +4048,11 @@ class TensorMethods:
 
         Returns:
             tuple[Any, ...]
+
+        Example:
+            >>> x = torch.tensor([1, 1, 1])
+            >>> x.index_add_(0, torch.tensor([0, 0, 2]), torch.tensor([10, 20, 30]))
+            tensor([31,  1, 31])
         """
     def index_copy(self, dim: _int, index: Tensor, source: Tensor, *, out: Any = None) -> Tensor:
         """A copy of `input` with `source` in the slices `index` along `dim`.
@@ -2883,6 +4066,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.zeros(3)
+            >>> torch.index_copy(x, 0, torch.tensor([0, 2]), torch.tensor([5.0, 6.0]))
+            tensor([5., 0., 6.])
         """
     def index_copy_(self, dim: _int, index: Tensor, source: Tensor) -> Any:
         """In-place form of `index_copy`.
@@ -2895,6 +4083,11 @@ class TensorMethods:
 
         Returns:
             tuple[Any, ...]
+
+        Example:
+            >>> x = torch.zeros(3)
+            >>> x.index_copy_(0, torch.tensor([0, 2]), torch.tensor([5.0, 6.0]))
+            tensor([5., 0., 6.])
         """
     def index_fill(self, dim: _int, index: Tensor, value: Any) -> Tensor:
         """A copy of `input` with the slices `index` along `dim` set to `value`.
@@ -2907,6 +4100,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([[1, 2, 3], [4, 5, 6]])
+            >>> torch.index_fill(x, 1, torch.tensor([0, 2]), -1)
+            tensor([[-1,  2, -1],
+                    [-1,  5, -1]])
         """
     def index_fill_(self, dim: _int, index: Tensor, value: Any) -> Tensor:
         """In-place form of `index_fill`.
@@ -2919,6 +4118,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([[1, 2, 3], [4, 5, 6]])
+            >>> x.index_fill_(1, torch.tensor([0, 2]), -1)
+            tensor([[-1,  2, -1],
+                    [-1,  5, -1]])
         """
     def index_put(self, indices: Any, values: Tensor, accumulate: _bool = False) -> Tensor:
         """A copy of `input` with `values` at the positions that the tensors in `indices` give, or added to them.
@@ -2931,6 +4136,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.zeros(2, 3)
+            >>> torch.index_put(x, (torch.tensor([0, 1]), torch.tensor([2, 0])), torch.tensor([5.0, 6.0]))
+            tensor([[0., 0., 5.],
+                    [6., 0., 0.]])
         """
     def index_put_(self, indices: Any, values: Tensor, accumulate: _bool = False) -> Any:
         """In-place form of `index_put`.
@@ -2943,6 +4154,12 @@ class TensorMethods:
 
         Returns:
             tuple[Any, ...]
+
+        Example:
+            >>> x = torch.zeros(2, 3)
+            >>> x.index_put_((torch.tensor([0, 1]), torch.tensor([2, 0])), torch.tensor([5.0, 6.0]))
+            tensor([[0., 0., 5.],
+                    [6., 0., 0.]])
         """
     def index_reduce(self, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True, out: Any = None) -> Tensor:
         """A copy of `input` with `source` reduced ("prod", "mean", "amax", "amin") into the slices `index` along `dim`.
@@ -2958,6 +4175,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 2.0, 3.0])
+            >>> torch.index_reduce(x, 0, torch.tensor([0, 0, 2]), torch.tensor([5.0, 7.0, 2.0]), "amax")
+            tensor([7., 2., 3.])
         """
     def index_reduce_(self, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True) -> Any:
         """In-place form of `index_reduce`.
@@ -2972,6 +4194,11 @@ class TensorMethods:
 
         Returns:
             tuple[Any, ...]
+
+        Example:
+            >>> x = torch.tensor([1.0, 2.0, 3.0])
+            >>> x.index_reduce_(0, torch.tensor([0, 0, 2]), torch.tensor([5.0, 7.0, 2.0]), "amax")
+            tensor([7., 2., 3.])
         """
     def index_select(self, dim: _int, index: Tensor, *, out: Any = None) -> Tensor:
         """The parts of `input` at the positions in the vector `index` along `dim`.
@@ -2984,6 +4211,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([[1, 2, 3], [4, 5, 6]])
+            >>> torch.index_select(x, 1, torch.tensor([2, 0]))
+            tensor([[3, 1],
+                    [6, 4]])
         """
     def indices(self) -> Tensor:
         """The coordinates of the elements of a coalesced tensor, one in each column.
@@ -2993,6 +4226,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.tensor([[0, 5], [7, 0]]).to_sparse().indices()
+            tensor([[0, 1],
+                    [1, 0]])
         """
     def inner(self, other: Tensor, *, out: Any = None) -> Tensor:
         """The dot product of vectors; for tensors, of all pairs of vectors in their last dimensions.
@@ -3004,6 +4242,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.inner(torch.tensor([1, 2]), torch.tensor([10, 100]))
+            tensor(210)
+            >>> torch.inner(torch.tensor([[1, 2], [3, 4]]), torch.tensor([10, 100]))
+            tensor([210, 430])
         """
     def int(self, *, memory_format: Any = None) -> Tensor:
         """The tensor as torch.int32.
@@ -3014,6 +4258,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.tensor([1.9, -1.9]).int()
+            tensor([ 1, -1], dtype=torch.int32)
         """
     def int_repr(self) -> Tensor:
         """The codes of a quantized tensor, as integers; several in a byte where they have less than one.
@@ -3023,6 +4271,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.quantize_per_tensor(torch.tensor([0.3, 0.7, 1.1]), 0.5, 10, torch.quint8)
+            >>> torch.int_repr(x)
+            tensor([11, 11, 12], dtype=torch.uint8)
         """
     def inverse(self, *, out: Any = None) -> Tensor:
         """The inverse of a square matrix, or of each one in a batch.
@@ -3033,6 +4286,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.inverse(torch.tensor([[2.0, 1.0], [0.0, 4.0]]))
+            tensor([[ 0.5000, -0.1250],
+                    [ 0.0000,  0.2500]])
         """
     def ipu(self, *args: Any, **kwargs: Any) -> Any:
         """PyTorch is not linked with support for ipu devices
@@ -3053,6 +4311,11 @@ class TensorMethods:
 
         Returns:
             bool
+
+        Example:
+            >>> x = torch.sparse_coo_tensor([[1, 1]], [2.0, 3.0], (3,))
+            >>> x.is_coalesced(), x.coalesce().is_coalesced()
+            (False, True)
         """
     def is_complex(self) -> _bool:
         """Whether the dtype is a complex one.
@@ -3062,6 +4325,10 @@ class TensorMethods:
 
         Returns:
             bool
+
+        Example:
+            >>> torch.is_complex(torch.tensor([1j])), torch.is_complex(torch.tensor([1.0]))
+            (True, False)
         """
     def is_conj(self) -> _bool:
         """Whether the conjugate of what is in memory is still to be taken.
@@ -3071,6 +4338,11 @@ class TensorMethods:
 
         Returns:
             bool
+
+        Example:
+            >>> x = torch.tensor([1 + 2j])
+            >>> torch.is_conj(x), torch.is_conj(x.conj())
+            (False, True)
         """
     def is_contiguous(self, memory_format: Any = ...) -> _bool:
         """Whether the elements lie in memory one after the other, in row-major order or that of another format.
@@ -3081,6 +4353,11 @@ class TensorMethods:
 
         Returns:
             bool
+
+        Example:
+            >>> x = torch.zeros(2, 3)
+            >>> x.is_contiguous(), x.t().is_contiguous()
+            (True, False)
         """
     def is_distributed(self) -> _bool:
         """Whether a tensor is spread over processes: never.
@@ -3090,6 +4367,10 @@ class TensorMethods:
 
         Returns:
             bool
+
+        Example:
+            >>> torch.is_distributed(torch.zeros(2))
+            False
         """
     def is_floating_point(self) -> _bool:
         """Whether the dtype is a floating-point one.
@@ -3099,6 +4380,10 @@ class TensorMethods:
 
         Returns:
             bool
+
+        Example:
+            >>> torch.is_floating_point(torch.tensor([1.0])), torch.is_floating_point(torch.tensor([1]))
+            (True, False)
         """
     def is_neg(self) -> _bool:
         """Whether the negative of what is in memory is still to be taken.
@@ -3108,6 +4393,11 @@ class TensorMethods:
 
         Returns:
             bool
+
+        Example:
+            >>> x = torch.tensor([1 + 2j])
+            >>> torch.is_neg(x.conj().imag)  # the imaginary part of a conjugate is negated when it is read
+            True
         """
     def is_nonzero(self) -> _bool:
         """Whether the one element is different from zero.
@@ -3117,6 +4407,10 @@ class TensorMethods:
 
         Returns:
             bool
+
+        Example:
+            >>> torch.is_nonzero(torch.tensor([0.5])), torch.is_nonzero(torch.tensor(0))
+            (True, False)
         """
     def is_pinned(self, device: Any = None) -> _bool:
         """Whether the memory is page-locked for an accelerator.
@@ -3127,6 +4421,10 @@ class TensorMethods:
 
         Returns:
             bool
+
+        Example:
+            >>> torch.zeros(2).is_pinned()
+            False
         """
     def is_same_size(self, other: Tensor) -> _bool:
         """Whether both tensors have the same shape.
@@ -3137,6 +4435,10 @@ class TensorMethods:
 
         Returns:
             bool
+
+        Example:
+            >>> torch.is_same_size(torch.zeros(2, 3), torch.ones(2, 3))
+            True
         """
     def is_set_to(self, tensor: Tensor) -> _bool:
         """Whether both tensors are the same window on the same storage.
@@ -3147,6 +4449,11 @@ class TensorMethods:
 
         Returns:
             bool
+
+        Example:
+            >>> x = torch.zeros(2)
+            >>> x.is_set_to(x.view(2)), x.is_set_to(x.clone())
+            (True, False)
         """
     def is_shared(self) -> _bool:
         """Whether `share_memory_` was called on the tensor's storage.
@@ -3156,6 +4463,10 @@ class TensorMethods:
 
         Returns:
             bool
+
+        Example:
+            >>> torch.zeros(2).is_shared(), torch.zeros(2).share_memory_().is_shared()
+            (False, True)
         """
     def is_signed(self) -> _bool:
         """Whether the dtype has negative numbers.
@@ -3165,6 +4476,10 @@ class TensorMethods:
 
         Returns:
             bool
+
+        Example:
+            >>> torch.is_signed(torch.tensor([1])), torch.is_signed(torch.tensor([1], dtype=torch.uint8))
+            (True, False)
         """
     def isclose(self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> Tensor:
         """Whether `|input - other| <= atol + rtol * |other|`.
@@ -3178,6 +4493,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.isclose(torch.tensor([1.0, 2.0]), torch.tensor([1.05, 2.5]), atol=0.1)
+            tensor([ True, False])
         """
     def isfinite(self) -> Tensor:
         """Whether each element is finite.
@@ -3188,6 +4507,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.isfinite(torch.tensor([1.0, torch.inf, torch.nan]))
+            tensor([ True, False, False])
         """
     def isinf(self) -> Tensor:
         """Whether each element is infinite.
@@ -3198,6 +4521,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.isinf(torch.tensor([1.0, torch.inf, -torch.inf, torch.nan]))
+            tensor([False,  True,  True, False])
         """
     def isnan(self) -> Tensor:
         """Whether each element is NaN.
@@ -3208,6 +4535,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.isnan(torch.tensor([1.0, torch.inf, torch.nan]))
+            tensor([False, False,  True])
         """
     def isneginf(self, *, out: Tensor | None = None) -> Tensor:
         """Whether each element is negative infinity.
@@ -3218,6 +4549,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.isneginf(torch.tensor([torch.inf, -torch.inf, 0.0]))
+            tensor([False,  True, False])
         """
     def isposinf(self, *, out: Tensor | None = None) -> Tensor:
         """Whether each element is positive infinity.
@@ -3228,6 +4563,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.isposinf(torch.tensor([torch.inf, -torch.inf, 0.0]))
+            tensor([ True, False, False])
         """
     def isreal(self) -> Tensor:
         """Whether each element has no imaginary part.
@@ -3238,6 +4577,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.isreal(torch.tensor([1 + 0j, 1 + 1j]))
+            tensor([ True, False])
         """
     def istft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: _int | None = None, return_complex: _bool = False) -> Tensor:
         """The signal whose `stft` is `input`: the windows' inverse transforms, added up where they overlap.
@@ -3256,6 +4599,13 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> signal = torch.arange(8.0)
+            >>> window = torch.hann_window(4)
+            >>> spectrum = torch.stft(signal, n_fft=4, window=window, return_complex=True)
+            >>> torch.istft(spectrum, n_fft=4, window=window).round(decimals=3)
+            tensor([0., 1., 2., 3., 4., 5., 6., 7.])
         """
     def item(self) -> Any:
         """The one element as a Python number.
@@ -3265,6 +4615,10 @@ class TensorMethods:
 
         Returns:
             Any
+
+        Example:
+            >>> torch.tensor([2.5]).item()
+            2.5
         """
     def kron(self, other: Tensor, *, out: Any = None) -> Tensor:
         """The Kronecker product: a copy of `other` for each element of `input`, times this element.
@@ -3276,6 +4630,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.kron(torch.tensor([[1, 10]]), torch.tensor([[1, 2], [3, 4]]))
+            tensor([[ 1,  2, 10, 20],
+                    [ 3,  4, 30, 40]])
         """
     def kthvalue(self, k: _int, dim: _int = -1, keepdim: _bool = False, *, out: Any = None) -> Any:
         """The `k`-th smallest element along `dim`, and where it is.
@@ -3289,6 +4648,12 @@ class TensorMethods:
 
         Returns:
             Any
+
+        Example:
+            >>> torch.kthvalue(torch.tensor([30, 10, 20]), k=2)
+            torch.return_types.kthvalue(
+            values=tensor(20),
+            indices=tensor(2))
         """
     def lcm(self, other: Any, *, out: Tensor | None = None) -> Tensor:
         """Least common multiple.
@@ -3300,6 +4665,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([4, 6])
+            >>> torch.lcm(x, torch.tensor([6, 8]))
+            tensor([12, 24])
         """
     def lcm_(self, other: Any) -> Tensor:
         """In-place form of `lcm`.
@@ -3310,6 +4680,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([4, 6])
+            >>> x.lcm_(torch.tensor([6, 8]))
+            tensor([12, 24])
         """
     def ldexp(self, other: Tensor, *, out: Any = None) -> Tensor:
         """`input * 2 ** other`.
@@ -3321,6 +4696,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 3.0])
+            >>> torch.ldexp(x, torch.tensor([2, -1]))
+            tensor([4.0000, 1.5000])
         """
     def ldexp_(self, other: Tensor) -> Tensor:
         """In-place form of `ldexp`.
@@ -3331,6 +4711,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 3.0])
+            >>> x.ldexp_(torch.tensor([2, -1]))
+            tensor([4.0000, 1.5000])
         """
     def le(self, other: Any, *, out: Tensor | None = None) -> Tensor:
         """Elementwise `input <= other`.
@@ -3342,6 +4727,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2, 3])
+            >>> torch.le(x, 2)
+            tensor([ True,  True, False])
         """
     def le_(self, other: Any) -> Tensor:
         """In-place form of `le`.
@@ -3352,6 +4742,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2, 3])
+            >>> x.le_(2)
+            tensor([1, 1, 0])
         """
     def lerp(self, end: Tensor, weight: _Operand, *, out: Any = None) -> Tensor:
         """`input + weight * (end - input)`.
@@ -3364,6 +4759,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([0.0, 10.0])
+            >>> torch.lerp(x, torch.tensor([10.0, 20.0]), 0.25)
+            tensor([ 2.5000, 12.5000])
         """
     def lerp_(self, end: Tensor, weight: _Operand) -> Tensor:
         """In-place form of `lerp`.
@@ -3375,6 +4775,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([0.0, 10.0])
+            >>> x.lerp_(torch.tensor([10.0, 20.0]), 0.25)
+            tensor([ 2.5000, 12.5000])
         """
     def less(self, other: Any, *, out: Tensor | None = None) -> Tensor:
         """Elementwise `input < other`.
@@ -3386,6 +4791,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2, 3])
+            >>> torch.less(x, 2)
+            tensor([ True, False, False])
         """
     def less_(self, other: Any) -> Tensor:
         """In-place form of `lt`.
@@ -3396,6 +4806,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2, 3])
+            >>> x.less_(2)
+            tensor([1, 0, 0])
         """
     def less_equal(self, other: Any, *, out: Tensor | None = None) -> Tensor:
         """Elementwise `input <= other`.
@@ -3407,6 +4822,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2, 3])
+            >>> torch.less_equal(x, 2)
+            tensor([ True,  True, False])
         """
     def less_equal_(self, other: Any) -> Tensor:
         """In-place form of `le`.
@@ -3417,6 +4837,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2, 3])
+            >>> x.less_equal_(2)
+            tensor([1, 1, 0])
         """
     def lgamma(self, *, out: Tensor | None = None) -> Tensor:
         """The logarithm of the absolute value of the gamma function.
@@ -3427,6 +4852,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 2.0, 5.0])
+            >>> torch.lgamma(x)
+            tensor([0.0000, 0.0000, 3.1781])
         """
     def lgamma_(self) -> Tensor:
         """In-place form of `lgamma`.
@@ -3436,6 +4866,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 2.0, 5.0])
+            >>> x.lgamma_()
+            tensor([0.0000, 0.0000, 3.1781])
         """
     def log(self, *, out: Tensor | None = None) -> Tensor:
         """Natural logarithm.
@@ -3446,6 +4881,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 10.0, 0.0])
+            >>> torch.log(x)
+            tensor([0.0000, 2.3026,   -inf])
         """
     def log10(self, *, out: Tensor | None = None) -> Tensor:
         """Logarithm to base 10.
@@ -3456,6 +4896,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 2.0, 100.0])
+            >>> torch.log10(x)
+            tensor([0.0000, 0.3010, 2.0000])
         """
     def log10_(self) -> Tensor:
         """In-place form of `log10`.
@@ -3465,6 +4910,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 2.0, 100.0])
+            >>> x.log10_()
+            tensor([0.0000, 0.3010, 2.0000])
         """
     def log1p(self, *, out: Tensor | None = None) -> Tensor:
         """log(1 + input), accurate near 0.
@@ -3475,6 +4925,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([0.0, 1.0, 9.0])
+            >>> torch.log1p(x)
+            tensor([0.0000, 0.6931, 2.3026])
         """
     def log1p_(self) -> Tensor:
         """In-place form of `log1p`.
@@ -3484,6 +4939,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([0.0, 1.0, 9.0])
+            >>> x.log1p_()
+            tensor([0.0000, 0.6931, 2.3026])
         """
     def log2(self, *, out: Tensor | None = None) -> Tensor:
         """Logarithm to base 2.
@@ -3494,6 +4954,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([0.25, 3.0, 8.0])
+            >>> torch.log2(x)
+            tensor([-2.0000,  1.5850,  3.0000])
         """
     def log2_(self) -> Tensor:
         """In-place form of `log2`.
@@ -3503,6 +4968,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([0.25, 3.0, 8.0])
+            >>> x.log2_()
+            tensor([-2.0000,  1.5850,  3.0000])
         """
     def log_(self) -> Tensor:
         """In-place form of `log`.
@@ -3512,6 +4982,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 10.0, 0.0])
+            >>> x.log_()
+            tensor([0.0000, 2.3026,   -inf])
         """
     def log_normal_(self, mean: _float = 1.0, std: _float = 2.0, *, generator: Generator | None = None) -> Tensor:
         """Fill with numbers whose logarithm is normally distributed.
@@ -3524,6 +4999,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> _ = torch.manual_seed(0)
+            >>> torch.zeros(3).log_normal_(mean=0, std=0.5)
+            tensor([2.1608, 0.8635, 0.3364])
         """
     def log_softmax(self, dim: _int, dtype: Any = None, *, out: Any = None) -> Tensor:
         """The logarithm of `softmax`, computed in one go.
@@ -3536,6 +5016,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.log_softmax(torch.tensor([1.0, 2.0, 3.0]), dim=0)
+            tensor([-2.4076, -1.4076, -0.4076])
         """
     def logaddexp(self, other: Any, *, out: Tensor | None = None) -> Tensor:
         """log(exp(input) + exp(other)).
@@ -3547,6 +5031,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([0.5, 1000.0])
+            >>> torch.logaddexp(x, x)  # though exp(1000) overflows
+            tensor([   1.1931, 1000.6932])
         """
     def logaddexp2(self, other: Any, *, out: Tensor | None = None) -> Tensor:
         """log2(2 ** input + 2 ** other).
@@ -3558,6 +5047,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.logaddexp2(torch.tensor([0.5, 3.0]), torch.tensor([0.5, 3.0]))
+            tensor([1.5000, 4.0000])
         """
     def logcumsumexp(self, dim: _int, *, out: Any = None) -> Tensor:
         """Logarithm of the running sum of exponentials along `dim`.
@@ -3569,6 +5062,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.logcumsumexp(torch.tensor([0.0, 0.0, 0.0]), dim=0)  # log of 1, 2, 3
+            tensor([0.0000, 0.6931, 1.0986])
         """
     def logdet(self) -> Tensor:
         """The logarithm of the determinant; NaN where that is negative.
@@ -3578,6 +5075,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.logdet(torch.tensor([[2.0, 0.0], [0.0, 3.5]]))
+            tensor(1.9459)
         """
     def logical_and(self, other: Any, *, out: Tensor | None = None) -> Tensor:
         """Whether both elements are nonzero.
@@ -3589,6 +5090,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([True, True, False])
+            >>> torch.logical_and(x, torch.tensor([True, False, False]))
+            tensor([ True, False, False])
         """
     def logical_and_(self, other: Any) -> Tensor:
         """In-place form of `logical_and`.
@@ -3599,6 +5105,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([True, True, False])
+            >>> x.logical_and_(torch.tensor([True, False, False]))
+            tensor([ True, False, False])
         """
     def logical_not(self, *, out: Tensor | None = None) -> Tensor:
         """Whether each element is zero.
@@ -3609,6 +5120,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([0, 1, 5])
+            >>> torch.logical_not(x)
+            tensor([ True, False, False])
         """
     def logical_not_(self) -> Tensor:
         """In-place form of `logical_not`.
@@ -3618,6 +5134,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([0, 1, 5])
+            >>> x.logical_not_()
+            tensor([1, 0, 0])
         """
     def logical_or(self, other: Any, *, out: Tensor | None = None) -> Tensor:
         """Whether one of the elements is nonzero.
@@ -3629,6 +5150,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([True, True, False])
+            >>> torch.logical_or(x, torch.tensor([True, False, False]))
+            tensor([ True,  True, False])
         """
     def logical_or_(self, other: Any) -> Tensor:
         """In-place form of `logical_or`.
@@ -3639,6 +5165,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([True, True, False])
+            >>> x.logical_or_(torch.tensor([True, False, False]))
+            tensor([ True,  True, False])
         """
     def logical_xor(self, other: Any, *, out: Tensor | None = None) -> Tensor:
         """Whether exactly one of the elements is nonzero.
@@ -3650,6 +5181,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([True, True, False])
+            >>> torch.logical_xor(x, torch.tensor([True, False, False]))
+            tensor([False,  True, False])
         """
     def logical_xor_(self, other: Any) -> Tensor:
         """In-place form of `logical_xor`.
@@ -3660,6 +5196,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([True, True, False])
+            >>> x.logical_xor_(torch.tensor([True, False, False]))
+            tensor([False,  True, False])
         """
     def logit(self, eps: _float | None = None, *, out: Any = None) -> Tensor:
         """The inverse of `sigmoid`; with `eps`, `input` is first clamped to [eps, 1 - eps].
@@ -3671,6 +5212,13 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([0.1, 0.5, 0.9])
+            >>> torch.logit(x)
+            tensor([-2.1972,  0.0000,  2.1972])
+            >>> torch.logit(torch.tensor([0.0, 1.0]), eps=0.1)
+            tensor([-2.1972,  2.1972])
         """
     def logit_(self, eps: _float | None = None) -> Tensor:
         """In-place form of `logit`.
@@ -3681,6 +5229,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([0.1, 0.5, 0.9])
+            >>> x.logit_()
+            tensor([-2.1972,  0.0000,  2.1972])
         """
     def logsumexp(self, dim: Any, keepdim: _bool = False, *, out: Any = None) -> Tensor:
         """The logarithm of the sum of exponentials along `dim`.
@@ -3693,6 +5246,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.logsumexp(torch.tensor([[0.0, 0.0], [99.0, 99.0]]), dim=1)  # though exp(99) overflows
+            tensor([ 0.6931, 99.6931])
         """
     def long(self, *, memory_format: Any = None) -> Tensor:
         """The tensor as torch.int64.
@@ -3703,6 +5260,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.tensor([1.9, -1.9]).long()
+            tensor([ 1, -1])
         """
     def lstsq(self, *args: Any, **kwargs: Any) -> Any:
         """Removed from PyTorch: `torch.linalg` has its successor.
@@ -3725,6 +5286,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2, 3])
+            >>> torch.lt(x, 2)
+            tensor([ True, False, False])
         """
     def lt_(self, other: Any) -> Tensor:
         """In-place form of `lt`.
@@ -3735,6 +5301,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2, 3])
+            >>> x.lt_(2)
+            tensor([1, 0, 0])
         """
     def lu(self, pivot: _bool = True, get_infos: _bool = False, out: Any = None) -> Any:
         """`linalg.lu_factor_ex` under its old name; the codes only with `get_infos`.
@@ -3747,6 +5318,13 @@ class TensorMethods:
 
         Returns:
             Any
+
+        Example:
+            >>> A = torch.tensor([[1.0, 2.0], [4.0, 4.0]])
+            >>> LU, pivots = A.lu()
+            >>> LU, pivots
+            (tensor([[4.0000, 4.0000],
+                    [0.2500, 1.0000]]), tensor([2, 2], dtype=torch.int32))
         """
     def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = None) -> Tensor:
         """`linalg.lu_solve` under its old name.
@@ -3759,6 +5337,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> LU, pivots = torch.linalg.lu_factor(torch.tensor([[1.0, 2.0], [4.0, 4.0]]))
+            >>> torch.lu_solve(torch.tensor([[5.0], [12.0]]), LU, pivots)
+            tensor([[1.],
+                    [2.]])
         """
     @property
     def mH(self) -> Tensor: ...
@@ -3775,6 +5359,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2])
+            >>> x.map2_(torch.tensor([10, 20]), torch.tensor([100, 200]), lambda a, b, c: a + b + c)
+            tensor([111, 222])
         """
     def map_(self, tensor: Tensor, callable: Any) -> Tensor:
         """Replace each element by what a Python function makes of it and of another tensor's.
@@ -3786,6 +5375,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2])
+            >>> x.map_(torch.tensor([10, 20]), lambda a, b: a * b)
+            tensor([10, 40])
         """
     def masked_fill(self, mask: Tensor, value: Any) -> Tensor:
         """A copy of `input` with `value` where `mask` holds.
@@ -3797,6 +5391,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 2.0, 3.0])
+            >>> torch.masked_fill(x, x > 1.5, 0.0)
+            tensor([1., 0., 0.])
         """
     def masked_fill_(self, mask: Tensor, value: Any) -> Tensor:
         """In-place form of `masked_fill`.
@@ -3808,6 +5407,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 2.0, 3.0])
+            >>> x.masked_fill_(x > 1.5, 0.0)
+            tensor([1., 0., 0.])
         """
     def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
         """A copy of `input` with successive elements of `source` where `mask` holds.
@@ -3819,6 +5423,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2, 3, 4])
+            >>> mask = torch.tensor([True, False, True, False])
+            >>> torch.masked_scatter(x, mask, torch.tensor([10, 30]))
+            tensor([10,  2, 30,  4])
         """
     def masked_scatter_(self, mask: Tensor, source: Tensor) -> Any:
         """In-place form of `masked_scatter`.
@@ -3830,6 +5440,12 @@ class TensorMethods:
 
         Returns:
             tuple[Any, ...]
+
+        Example:
+            >>> x = torch.tensor([1, 2, 3, 4])
+            >>> mask = torch.tensor([True, False, True, False])
+            >>> x.masked_scatter_(mask, torch.tensor([10, 30]))
+            tensor([10,  2, 30,  4])
         """
     def masked_select(self, mask: Tensor, *, out: Any = None) -> Tensor:
         """The elements of `input` where `mask` holds, as a vector.
@@ -3841,6 +5457,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([[1, -2], [-3, 4]])
+            >>> torch.masked_select(x, x > 0)
+            tensor([1, 4])
         """
     def matmul(self, other: Tensor, *, out: Any = None) -> Tensor:
         """The matrix product; vectors are rows or columns as needed, and further dimensions are batches that broadcast.
@@ -3854,8 +5475,14 @@ class TensorMethods:
             Tensor
 
         Example:
-            >>> flambeau.matmul(flambeau.tensor([[1, 2], [3, 4]]), flambeau.tensor([1, 1]))
-            tensor([3, 7])
+            >>> x = torch.tensor([[1, 2], [3, 4]])
+            >>> torch.matmul(x, torch.tensor([1, 10]))  # a vector
+            tensor([21, 43])
+            >>> torch.matmul(x, torch.tensor([[1, 0], [0, 2]]))  # a matrix
+            tensor([[1, 4],
+                    [3, 8]])
+            >>> torch.matmul(torch.ones(5, 2, 3), torch.ones(3, 4)).shape  # a batch
+            torch.Size([5, 2, 4])
         """
     def matrix_exp(self) -> Tensor:
         """The exponential of a square matrix, or of each one in a batch.
@@ -3865,6 +5492,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.matrix_exp(torch.tensor([[0.0, 1.0], [0.0, 0.0]]))
+            tensor([[1., 1.],
+                    [0., 1.]])
         """
     def matrix_power(self, n: _int, *, out: Any = None) -> Tensor:
         """The n-th power of a square matrix, or of each one in a batch; negative powers are those of the inverse.
@@ -3876,6 +5508,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.matrix_power(torch.tensor([[1.0, 1.0], [0.0, 1.0]]), 5)
+            tensor([[1., 5.],
+                    [0., 1.]])
         """
     def max(self, dim: Any = None, keepdim: _bool = False, *, other: Any = None, out: Any = None) -> Any:
         """The largest element; with `dim`, values and indices along it; with a second tensor, the elementwise maximum.
@@ -3891,10 +5528,15 @@ class TensorMethods:
             Any
 
         Example:
-            >>> flambeau.tensor([[1, 5], [7, 3]]).max(dim=1)
-            torch.return_types.max(
-            values=tensor([5, 7]),
-            indices=tensor([1, 0]))
+            >>> x = torch.tensor([[1, 7, 3], [9, 5, 6]])
+            >>> torch.max(x)
+            tensor(9)
+            >>> values, indices = torch.max(x, dim=1)
+            >>> values, indices
+            (tensor([7, 9]), tensor([1, 0]))
+            >>> torch.max(x, torch.tensor(6))  # elementwise
+            tensor([[6, 7, 6],
+                    [9, 6, 6]])
         """
     def maximum(self, other: Any, *, out: Tensor | None = None) -> Tensor:
         """The larger of two elements; NaN if either is.
@@ -3906,6 +5548,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.maximum(torch.tensor([1, 5, 3]), torch.tensor([4, 2, 3]))
+            tensor([4, 5, 3])
         """
     def mean(self, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
         """Arithmetic mean, of all elements or along `dim`.
@@ -3921,8 +5567,11 @@ class TensorMethods:
             Tensor
 
         Example:
-            >>> flambeau.tensor([1.0, 3.0]).mean()
-            tensor(2.)
+            >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+            >>> torch.mean(x)
+            tensor(2.5000)
+            >>> torch.mean(x, dim=0)
+            tensor([2., 3.])
         """
     def median(self, dim: _int | None = None, keepdim: _bool = False, *, out: Any = None) -> Any:
         """The median; of an even number of elements the lower of the two in the middle.
@@ -3935,6 +5584,12 @@ class TensorMethods:
 
         Returns:
             Any
+
+        Example:
+            >>> torch.median(torch.tensor([1, 2, 3, 100]))  # the lower one of 2 and 3
+            tensor(2)
+            >>> torch.median(torch.tensor([[1, 5, 3], [9, 7, 8]]), dim=1).values
+            tensor([3, 8])
         """
     def min(self, dim: Any = None, keepdim: _bool = False, *, other: Any = None, out: Any = None) -> Any:
         """The smallest element; with `dim`, values and indices along it; with a second tensor, the elementwise minimum.
@@ -3948,6 +5603,14 @@ class TensorMethods:
 
         Returns:
             Any
+
+        Example:
+            >>> x = torch.tensor([[1, 7, 3], [9, 5, 6]])
+            >>> torch.min(x)
+            tensor(1)
+            >>> values, indices = torch.min(x, dim=1)
+            >>> values, indices
+            (tensor([1, 5]), tensor([0, 1]))
         """
     def minimum(self, other: Any, *, out: Tensor | None = None) -> Tensor:
         """The smaller of two elements; NaN if either is.
@@ -3959,6 +5622,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.minimum(torch.tensor([1, 5, 3]), torch.tensor([4, 2, 3]))
+            tensor([1, 2, 3])
         """
     def mm(self, mat2: Tensor, *, out: Any = None) -> Tensor:
         """The product of two matrices.
@@ -3970,6 +5637,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.mm(torch.tensor([[1, 2], [3, 4]]), torch.tensor([[1, 0], [0, 2]]))
+            tensor([[1, 4],
+                    [3, 8]])
         """
     def mode(self, dim: _int = -1, keepdim: _bool = False, *, out: Any = None) -> Any:
         """The most frequent value along `dim` (the smallest of several), and an index of it.
@@ -3982,6 +5654,12 @@ class TensorMethods:
 
         Returns:
             Any
+
+        Example:
+            >>> torch.mode(torch.tensor([1, 2, 2, 3]))
+            torch.return_types.mode(
+            values=tensor(2),
+            indices=tensor(2))
         """
     def module_load(self, other: Tensor, assign: _bool = False) -> Tensor:
         """What `load_state_dict` puts in the place of this tensor when it swaps parameters.
@@ -3993,6 +5671,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.zeros(2)
+            >>> x.module_load(torch.tensor([1.0, 2.0]))
+            tensor([1., 2.])
         """
     def moveaxis(self, source: Any, destination: Any) -> Tensor:
         """`input` with the dimensions `source` moved to `destination`, the others in their order; shares memory.
@@ -4004,6 +5687,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.moveaxis(torch.zeros(2, 3, 4), 0, 2).shape
+            torch.Size([3, 4, 2])
         """
     def movedim(self, source: Any, destination: Any) -> Tensor:
         """`input` with the dimensions `source` moved to `destination`, the others in their order; shares memory.
@@ -4015,6 +5702,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.movedim(torch.zeros(2, 3, 4), 0, 2).shape
+            torch.Size([3, 4, 2])
         """
     def msort(self, *, out: Any = None) -> Tensor:
         """`input` sorted along its first dimension.
@@ -4025,6 +5716,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.msort(torch.tensor([[3, 1], [2, 5]]))
+            tensor([[2, 1],
+                    [3, 5]])
         """
     def mtia(self, *args: Any, **kwargs: Any) -> Any:
         """Torch not compiled with MTIA enabled
@@ -4047,6 +5743,14 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2, 3])
+            >>> torch.mul(x, 10)
+            tensor([10, 20, 30])
+            >>> torch.mul(x, torch.tensor([[1], [2]]))
+            tensor([[1, 2, 3],
+                    [2, 4, 6]])
         """
     def mul_(self, other: Any) -> Tensor:
         """In-place form of `mul`.
@@ -4057,6 +5761,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2, 3])
+            >>> x.mul_(10)
+            tensor([10, 20, 30])
         """
     def multinomial(self, num_samples: _int, replacement: _bool = False, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor:
         """Indices drawn with probabilities proportional to each row of `input`.
@@ -4070,6 +5779,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> _ = torch.manual_seed(0)
+            >>> torch.multinomial(torch.tensor([0.0, 1.0, 3.0]), num_samples=5, replacement=True)
+            tensor([2, 2, 2, 2, 2])
         """
     def multiply(self, other: Any, *, out: Tensor | None = None) -> Tensor:
         """Product of two operands.
@@ -4081,6 +5795,14 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2, 3])
+            >>> torch.multiply(x, 10)
+            tensor([10, 20, 30])
+            >>> torch.multiply(x, torch.tensor([[1], [2]]))
+            tensor([[1, 2, 3],
+                    [2, 4, 6]])
         """
     def multiply_(self, other: Any) -> Tensor:
         """In-place form of `mul`.
@@ -4091,6 +5813,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2, 3])
+            >>> x.multiply_(10)
+            tensor([10, 20, 30])
         """
     def mv(self, vec: Tensor, *, out: Any = None) -> Tensor:
         """The product of a matrix and a vector.
@@ -4102,6 +5829,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.mv(torch.tensor([[1, 2], [3, 4]]), torch.tensor([1, 10]))
+            tensor([21, 43])
         """
     def mvlgamma(self, p: _int, *, out: Any = None) -> Tensor:
         """The logarithm of the multivariate gamma function of dimension `p`.
@@ -4113,6 +5844,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([2.0, 3.0])
+            >>> torch.mvlgamma(x, p=2)
+            tensor([0.4516, 1.5502])
         """
     def mvlgamma_(self, p: _int) -> Tensor:
         """In-place form of `mvlgamma`.
@@ -4123,6 +5859,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([2.0, 3.0])
+            >>> x.mvlgamma_(p=2)
+            tensor([0.4516, 1.5502])
         """
     @property
     def name(self) -> None: ...
@@ -4138,6 +5879,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, torch.nan, torch.inf])
+            >>> torch.nan_to_num(x, nan=0.0, posinf=100.0)
+            tensor([  1.,   0., 100.])
         """
     def nan_to_num_(self, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None) -> Tensor:
         """In-place form of `nan_to_num`.
@@ -4150,6 +5896,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, torch.nan, torch.inf])
+            >>> x.nan_to_num_(nan=0.0, posinf=100.0)
+            tensor([  1.,   0., 100.])
         """
     def nanmean(self, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
         """Mean of the elements that are not NaN.
@@ -4163,6 +5914,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.nanmean(torch.tensor([1.0, torch.nan, 3.0]))
+            tensor(2.)
         """
     def nanmedian(self, dim: _int | None = None, keepdim: _bool = False, *, out: Any = None) -> Any:
         """The median of the elements that are not NaN.
@@ -4175,6 +5930,10 @@ class TensorMethods:
 
         Returns:
             Any
+
+        Example:
+            >>> torch.nanmedian(torch.tensor([1.0, torch.nan, 3.0, 5.0]))
+            tensor(3.)
         """
     def nanquantile(self, q: Any, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear', out: Any = None) -> Tensor:
         """The `q`-quantiles of the elements that are not NaN.
@@ -4189,6 +5948,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.nanquantile(torch.tensor([1.0, torch.nan, 3.0]), 0.5)
+            tensor(2.)
         """
     def nansum(self, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
         """Sum with NaN counted as zero.
@@ -4202,6 +5965,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.nansum(torch.tensor([1.0, torch.nan, 3.0]))
+            tensor(4.)
         """
     def narrow(self, dim: _int, start: Any, length: _int) -> Tensor:
         """The `length` positions of `dim` from `start` on; shares memory.
@@ -4214,6 +5981,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([10, 20, 30, 40])
+            >>> torch.narrow(x, 0, start=1, length=2)
+            tensor([20, 30])
         """
     def narrow_copy(self, dim: _int, start: Any, length: _int, *, out: Any = None) -> Tensor:
         """`narrow` with memory of its own.
@@ -4227,6 +5999,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.narrow_copy(torch.tensor([10, 20, 30, 40]), 0, 1, 2)
+            tensor([20, 30])
         """
     def ne(self, other: Any, *, out: Tensor | None = None) -> Tensor:
         """Elementwise `input != other`.
@@ -4238,6 +6014,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2, 3])
+            >>> torch.ne(x, 2)
+            tensor([ True, False,  True])
         """
     def ne_(self, other: Any) -> Tensor:
         """In-place form of `ne`.
@@ -4248,6 +6029,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2, 3])
+            >>> x.ne_(2)
+            tensor([1, 0, 1])
         """
     def neg(self, *, out: Tensor | None = None) -> Tensor:
         """`-input`.
@@ -4258,6 +6044,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, -2.0])
+            >>> torch.neg(x)
+            tensor([-1.,  2.])
         """
     def neg_(self) -> Tensor:
         """In-place form of `neg`.
@@ -4267,6 +6058,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, -2.0])
+            >>> x.neg_()
+            tensor([-1.,  2.])
         """
     def negative(self, *, out: Tensor | None = None) -> Tensor:
         """`-input`.
@@ -4277,6 +6073,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, -2.0])
+            >>> torch.negative(x)
+            tensor([-1.,  2.])
         """
     def negative_(self) -> Tensor:
         """In-place form of `neg`.
@@ -4286,6 +6087,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, -2.0])
+            >>> x.negative_()
+            tensor([-1.,  2.])
         """
     def new(self, *args: Any, device: Any = None, size: Any = None, data: Any = None, other: Tensor | None = None, storage: Any = None) -> Tensor:
         """The legacy constructor of the tensor's own dtype and device.
@@ -4301,6 +6107,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.tensor([1.0], dtype=torch.float64).new([5, 6])
+            tensor([5., 6.], dtype=torch.float64)
         """
     def new_empty(self, *sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
         """Uninitialised memory of the given size with the dtype and device of `input`.
@@ -4317,6 +6127,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.tensor([1.0, 2.0]).new_empty(2, 3).shape
+            torch.Size([2, 3])
         """
     def new_empty_strided(self, size: Any, stride: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
         """Uninitialised memory seen with the given strides, with the dtype and device of `input`.
@@ -4333,6 +6147,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.tensor([1.0]).new_empty_strided((2, 3), (1, 2)).stride()
+            (1, 2)
         """
     def new_full(self, size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
         """One value everywhere, of the given size, with the dtype and device of `input`.
@@ -4349,6 +6167,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.tensor([1.0, 2.0], dtype=torch.float64).new_full((2,), 7)
+            tensor([7., 7.], dtype=torch.float64)
         """
     def new_ones(self, *sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
         """Ones of the given size with the dtype and device of `input`.
@@ -4365,6 +6187,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.tensor([1, 2]).new_ones(2, 2)
+            tensor([[1, 1],
+                    [1, 1]])
         """
     def new_tensor(self, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: _bool = False) -> Tensor:
         """A copy of `data` with the dtype and device of `input`.
@@ -4378,6 +6205,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.tensor([1.0], dtype=torch.float64).new_tensor([5, 6])
+            tensor([5., 6.], dtype=torch.float64)
         """
     def new_zeros(self, *sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
         """Zeros of the given size with the dtype and device of `input`.
@@ -4394,6 +6225,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.tensor([1, 2]).new_zeros(2, 2)
+            tensor([[0, 0],
+                    [0, 0]])
         """
     def nextafter(self, other: Any, *, out: Tensor | None = None) -> Tensor:
         """The next floating-point number from `input` towards `other`.
@@ -4405,6 +6241,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0])
+            >>> torch.nextafter(x, torch.tensor([2.0])) - 1 == torch.finfo(torch.float32).eps
+            tensor([True])
         """
     def nextafter_(self, other: Any) -> Tensor:
         """In-place form of `nextafter`.
@@ -4415,6 +6256,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([0.0])
+            >>> x.nextafter_(torch.tensor([1.0])) > 0
+            tensor([True])
         """
     def nonzero(self, *, as_tuple: _bool = False, out: Any = None) -> Any:
         """The positions of the elements that are not zero: one row each, or a tuple of one vector for each dimension.
@@ -4428,9 +6274,12 @@ class TensorMethods:
             Any
 
         Example:
-            >>> flambeau.nonzero(flambeau.tensor([0, 3, 4]))
-            tensor([[1],
-                    [2]])
+            >>> x = torch.tensor([[0, 5], [7, 0]])
+            >>> torch.nonzero(x)
+            tensor([[0, 1],
+                    [1, 0]])
+            >>> torch.nonzero(x, as_tuple=True)
+            (tensor([0, 1]), tensor([1, 0]))
         """
     def nonzero_static(self, *, size: _int, fill_value: _int = -1, out: Any = None) -> Tensor:
         """The first `size` positions of elements that are not zero; missing ones are filled with `fill_value`.
@@ -4443,6 +6292,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.nonzero_static(torch.tensor([0, 5, 0, 7]), size=3)
+            tensor([[ 1],
+                    [ 3],
+                    [-1]])
         """
     def norm(self, p: Any = 'fro', dim: Any = None, keepdim: _bool = False, dtype: Any = None) -> Tensor:
         """The `p`-norm of the elements; "fro" is the 2-norm.
@@ -4456,6 +6311,13 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([[3.0, 4.0], [0.0, -2.0]])
+            >>> torch.norm(x, dim=1)
+            tensor([5., 2.])
+            >>> torch.norm(x, p=1)
+            tensor(9.)
         """
     def normal_(self, mean: _float = 0.0, std: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
         """Fill with normally distributed numbers.
@@ -4468,6 +6330,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> _ = torch.manual_seed(0)
+            >>> torch.zeros(3).normal_(mean=10, std=2)
+            tensor([13.0820,  9.4131,  5.6424])
         """
     def not_equal(self, other: Any, *, out: Tensor | None = None) -> Tensor:
         """Elementwise `input != other`.
@@ -4479,6 +6346,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2, 3])
+            >>> torch.not_equal(x, 2)
+            tensor([ True, False,  True])
         """
     def not_equal_(self, other: Any) -> Tensor:
         """In-place form of `ne`.
@@ -4489,6 +6361,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2, 3])
+            >>> x.not_equal_(2)
+            tensor([1, 0, 1])
         """
     def nuclear_norm(self, dim: Any = None, keepdim: _bool = False, *, out: Any = None) -> Tensor:
         """The sum of the singular values of matrices.
@@ -4501,6 +6378,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.nuclear_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
+            tensor(7.)
         """
     def numpy(self, *, force: _bool = False) -> Any:
         """The elements as a NumPy array that shares the tensor's memory; `force` allows a detached copy where it cannot.
@@ -4511,6 +6392,13 @@ class TensorMethods:
 
         Returns:
             Any
+
+        Example:
+            >>> x = torch.tensor([1, 2])
+            >>> array = x.numpy()
+            >>> array[0] = 10  # the tensor changes too
+            >>> x
+            tensor([10,  2])
         """
     def orgqr(self, input2: Tensor, *, out: Any = None) -> Tensor:
         """`linalg.householder_product` under its old name.
@@ -4522,6 +6410,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> reflectors, tau = torch.geqrf(torch.tensor([[3.0, 1.0], [4.0, 2.0]]))
+            >>> Q = torch.orgqr(reflectors, tau)
+            >>> torch.allclose(Q.mT @ Q, torch.eye(2), atol=1e-6)
+            True
         """
     def ormqr(self, input2: Tensor, input3: Tensor, left: _bool = True, transpose: _bool = False, *, out: Any = None) -> Tensor:
         """Q `input3` for the square Q with reflectors in `input` and factors in `input2`; `left=False`: `input3` Q;
@@ -4537,6 +6431,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> reflectors, tau = torch.geqrf(torch.tensor([[3.0, 1.0], [4.0, 2.0]]))
+            >>> Q = torch.ormqr(reflectors, tau, torch.eye(2))
+            >>> torch.allclose(Q, torch.linalg.householder_product(reflectors, tau))
+            True
         """
     def outer(self, vec2: Tensor, *, out: Any = None) -> Tensor:
         """The outer product of two vectors.
@@ -4548,6 +6448,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.outer(torch.tensor([1, 2]), torch.tensor([1, 10, 100]))
+            tensor([[  1,  10, 100],
+                    [  2,  20, 200]])
         """
     def permute(self, dims: Any, *more: _int) -> Tensor:
         """`input` with its dimensions in the order `dims`; shares memory.
@@ -4559,6 +6464,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.permute(torch.zeros(2, 3, 4), (2, 0, 1)).shape
+            torch.Size([4, 2, 3])
         """
     def pin_memory(self, device: Any = None) -> Tensor:
         """A copy in page-locked memory, from which an accelerator copies by itself; the tensor itself if it is there.
@@ -4569,6 +6478,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.zeros(2)
+            >>> y = x.pin_memory() if torch.cuda.is_available() else x
+            >>> y.is_pinned() == torch.cuda.is_available()
+            True
         """
     def pinverse(self, rcond: _float = 1e-15) -> Tensor:
         """`linalg.pinv` under its old name.
@@ -4579,6 +6494,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.pinverse(torch.tensor([[3.0], [4.0]]))
+            tensor([[0.1200, 0.1600]])
         """
     def polygamma(self, n: _int) -> Tensor:
         """The derivative of order `n` of `digamma`.
@@ -4589,6 +6508,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.polygamma(1, torch.tensor([1.0, 2.0]))  # pi^2 / 6, and 1 less
+            tensor([1.6449, 0.6449])
         """
     def polygamma_(self, n: _int) -> Tensor:
         """In-place form of `polygamma`.
@@ -4599,6 +6522,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 2.0])
+            >>> x.polygamma_(1)
+            tensor([1.6449, 0.6449])
         """
     def positive(self) -> Tensor:
         """`input` itself.
@@ -4608,6 +6536,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.positive(torch.tensor([1, -2]))
+            tensor([ 1, -2])
         """
     def pow(self, exponent: _Operand, *, out: Any = None) -> Tensor:
         """`input ** exponent`.
@@ -4619,6 +6551,13 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2, 3])
+            >>> torch.pow(x, 2)
+            tensor([1, 4, 9])
+            >>> torch.pow(2, x)
+            tensor([2, 4, 8])
         """
     def pow_(self, exponent: _Operand) -> Tensor:
         """In-place form of `pow`.
@@ -4629,6 +6568,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2, 3])
+            >>> x.pow_(2)
+            tensor([1, 4, 9])
         """
     def prelu(self, weight: Tensor) -> Tensor:
         """`input` where it is positive, elsewhere `weight * input`, with one weight for all or for each channel.
@@ -4639,6 +6583,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.prelu(torch.tensor([-4.0, 2.0]), weight=torch.tensor([0.25]))
+            tensor([-1.,  2.])
         """
     def prod(self, dim: _int | None = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
         """Product of the elements, of all or along `dim`.
@@ -4652,6 +6600,13 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([[1, 2], [3, 4]])
+            >>> torch.prod(x)
+            tensor(24)
+            >>> torch.prod(x, dim=1)
+            tensor([ 2, 12])
         """
     def put(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
         """A copy of `input` with the elements of `source` at positions of the flat tensor, or added to them.
@@ -4664,6 +6619,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([[1, 2], [3, 4]])
+            >>> torch.put(x, torch.tensor([0, 3]), torch.tensor([10, 40]))
+            tensor([[10,  2],
+                    [ 3, 40]])
         """
     def put_(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Any:
         """In-place form of `put`.
@@ -4676,6 +6637,12 @@ class TensorMethods:
 
         Returns:
             tuple[Any, ...]
+
+        Example:
+            >>> x = torch.tensor([[1, 2], [3, 4]])
+            >>> x.put_(torch.tensor([0, 3]), torch.tensor([10, 40]))
+            tensor([[10,  2],
+                    [ 3, 40]])
         """
     def q_per_channel_axis(self) -> _int:
         """The dimension whose slices have their own scales.
@@ -4685,6 +6652,12 @@ class TensorMethods:
 
         Returns:
             int
+
+        Example:
+            >>> scales, zeros = torch.tensor([0.5, 0.1]), torch.tensor([0, 10])
+            >>> x = torch.quantize_per_channel(torch.ones(2, 3), scales, zeros, 0, torch.quint8)
+            >>> torch.q_per_channel_axis(x)
+            0
         """
     def q_per_channel_scales(self) -> Tensor:
         """The scales of the slices.
@@ -4694,6 +6667,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> scales, zeros = torch.tensor([0.5, 0.25]), torch.tensor([0, 10])
+            >>> x = torch.quantize_per_channel(torch.ones(2, 3), scales, zeros, 0, torch.quint8)
+            >>> torch.q_per_channel_scales(x)
+            tensor([0.5000, 0.2500], dtype=torch.float64)
         """
     def q_per_channel_zero_points(self) -> Tensor:
         """The zero points of the slices.
@@ -4703,6 +6682,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> scales, zeros = torch.tensor([0.5, 0.25]), torch.tensor([0, 10])
+            >>> x = torch.quantize_per_channel(torch.ones(2, 3), scales, zeros, 0, torch.quint8)
+            >>> torch.q_per_channel_zero_points(x)
+            tensor([ 0, 10])
         """
     def q_scale(self) -> _float:
         """The scale of a tensor that has one.
@@ -4712,6 +6697,10 @@ class TensorMethods:
 
         Returns:
             float
+
+        Example:
+            >>> torch.q_scale(torch.quantize_per_tensor(torch.tensor([1.0]), 0.5, 10, torch.quint8))
+            0.5
         """
     def q_zero_point(self) -> _int:
         """The code that stands for zero in a tensor that has one.
@@ -4721,6 +6710,10 @@ class TensorMethods:
 
         Returns:
             int
+
+        Example:
+            >>> torch.q_zero_point(torch.quantize_per_tensor(torch.tensor([1.0]), 0.5, 10, torch.quint8))
+            10
         """
     def qr(self, some: _bool = True, *, out: Any = None) -> Any:
         """`linalg.qr` under its old name; with `some=False` Q is square.
@@ -4732,6 +6725,12 @@ class TensorMethods:
 
         Returns:
             Any
+
+        Example:
+            >>> A = torch.tensor([[3.0, 1.0], [4.0, 2.0]])
+            >>> Q, R = torch.qr(A)
+            >>> torch.allclose(Q @ R, A)
+            True
         """
     def qscheme(self) -> Any:
         """How the tensor is quantized.
@@ -4741,6 +6740,10 @@ class TensorMethods:
 
         Returns:
             Any
+
+        Example:
+            >>> torch.quantize_per_tensor(torch.tensor([1.0]), 0.5, 0, torch.quint8).qscheme()
+            torch.per_tensor_affine
         """
     def quantile(self, q: Any, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear', out: Any = None) -> Tensor:
         """The `q`-quantiles of the elements, of all or along `dim`.
@@ -4757,8 +6760,8 @@ class TensorMethods:
             Tensor
 
         Example:
-            >>> flambeau.tensor([0.0, 1.0, 3.0]).quantile(0.75)
-            tensor(2.)
+            >>> torch.quantile(torch.tensor([1.0, 2.0, 3.0, 4.0]), torch.tensor([0.25, 0.5]))
+            tensor([1.7500, 2.5000])
         """
     def rad2deg(self, *, out: Tensor | None = None) -> Tensor:
         """Radians to degrees.
@@ -4769,6 +6772,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([0.0, torch.pi / 2, torch.pi])
+            >>> torch.rad2deg(x)
+            tensor([  0.,  90., 180.])
         """
     def rad2deg_(self) -> Tensor:
         """In-place form of `rad2deg`.
@@ -4778,6 +6786,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([0.0, torch.pi / 2, torch.pi])
+            >>> x.rad2deg_()
+            tensor([  0.,  90., 180.])
         """
     def random_(self, *bounds: Any, generator: Generator | None = None, **named: Any) -> Tensor:
         """Fill with whole numbers: `random_()` over the type's range, `random_(to)`, `random_(from, to)`.
@@ -4790,6 +6803,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> _ = torch.manual_seed(0)
+            >>> torch.zeros(5).random_(10)
+            tensor([4., 9., 3., 0., 3.])
         """
     def ravel(self) -> Tensor:
         """All elements in one dimension: a view of a contiguous tensor, else a copy.
@@ -4799,6 +6817,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.ravel(torch.tensor([[1, 2], [3, 4]]))
+            tensor([1, 2, 3, 4])
         """
     @property
     def real(self) -> Tensor: ...
@@ -4811,6 +6833,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([2.0, -4.0, 0.0])
+            >>> torch.reciprocal(x)
+            tensor([ 0.5000, -0.2500,     inf])
         """
     def reciprocal_(self) -> Tensor:
         """In-place form of `reciprocal`.
@@ -4820,6 +6847,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([2.0, -4.0, 0.0])
+            >>> x.reciprocal_()
+            tensor([ 0.5000, -0.2500,     inf])
         """
     def record_stream(self, s: Any) -> None:
         """Say that a queue of an accelerator uses this memory, which is not to be used again before that is done.
@@ -4850,6 +6882,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-2.0, 0.0, 3.0])
+            >>> torch.relu(x)
+            tensor([0., 0., 3.])
         """
     def relu_(self) -> Tensor:
         """In-place form of `relu`.
@@ -4859,6 +6896,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-2.0, 0.0, 3.0])
+            >>> x.relu_()
+            tensor([0., 0., 3.])
         """
     def remainder(self, other: _Operand, *, out: Any = None) -> Tensor:
         """What is left of the division rounded down: it has the sign of `other`.
@@ -4870,6 +6912,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([7, -7])
+            >>> torch.remainder(x, 3)
+            tensor([1, 2])
         """
     def remainder_(self, other: _Operand) -> Tensor:
         """In-place form of `remainder`.
@@ -4880,6 +6927,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([7, -7])
+            >>> x.remainder_(3)
+            tensor([1, 2])
         """
     def renorm(self, p: Any, dim: _int, maxnorm: _float, *, out: Any = None) -> Tensor:
         """Scale the sub-tensors along `dim` whose `p`-norm exceeds `maxnorm` down to it.
@@ -4893,6 +6945,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([[3.0, 4.0], [0.3, 0.4]])
+            >>> torch.renorm(x, p=2, dim=0, maxnorm=1)  # the second row is short enough
+            tensor([[0.6000, 0.8000],
+                    [0.3000, 0.4000]])
         """
     def renorm_(self, p: Any, dim: _int, maxnorm: _float) -> Tensor:
         """In-place form of `renorm`.
@@ -4905,6 +6963,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([[3.0, 4.0], [0.3, 0.4]])
+            >>> x.renorm_(p=2, dim=0, maxnorm=1)  # the second row is short enough
+            tensor([[0.6000, 0.8000],
+                    [0.3000, 0.4000]])
         """
     def repeat(self, repeats: Any, *more: _int) -> Tensor:
         """Copies of `input` side by side, so many along each dimension; `repeats` may name new leading dimensions.
@@ -4916,6 +6980,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.tensor([1, 2]).repeat(2, 3)
+            tensor([[1, 2, 1, 2, 1, 2],
+                    [1, 2, 1, 2, 1, 2]])
         """
     def repeat_interleave(self, repeats: Any = None, dim: _int | None = None, *, output_size: _int | None = None) -> Tensor:
         """Each element of `input` (or each part along `dim`) so many times in a row.
@@ -4930,6 +6999,13 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2, 3])
+            >>> torch.repeat_interleave(x, 2)
+            tensor([1, 1, 2, 2, 3, 3])
+            >>> torch.repeat_interleave(x, torch.tensor([3, 0, 1]))
+            tensor([1, 1, 1, 3])
         """
     def reshape(self, shape: Any, *more: _int) -> Tensor:
         """The same elements in another shape: a view where the strides allow it, else a copy.
@@ -4941,6 +7017,14 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.arange(6)
+            >>> torch.reshape(x, (2, 3))
+            tensor([[0, 1, 2],
+                    [3, 4, 5]])
+            >>> x.reshape(3, -1).shape
+            torch.Size([3, 2])
         """
     def reshape_as(self, other: Tensor) -> Tensor:
         """`input` in the shape of `other`: a view where the strides allow it.
@@ -4951,6 +7035,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.arange(6).reshape_as(torch.zeros(2, 3))
+            tensor([[0, 1, 2],
+                    [3, 4, 5]])
         """
     def resize(self, *sizes: Any) -> Tensor:
         """The same elements in another shape with as many: the older form of `view`.
@@ -4961,6 +7050,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.arange(6).resize(2, 3)
+            tensor([[0, 1, 2],
+                    [3, 4, 5]])
         """
     def resize_(self, *size: Any, memory_format: Any = None) -> Tensor:
         """Change the size in place; the storage grows if it has to, and elements beyond the old ones are uninitialised.
@@ -4972,6 +7066,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2, 3, 4])
+            >>> x.resize_(2, 2)
+            tensor([[1, 2],
+                    [3, 4]])
         """
     def resize_as(self, tensor: Tensor) -> Tensor:
         """The same elements in the shape of another tensor with as many.
@@ -4982,6 +7082,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.arange(6).resize_as(torch.zeros(2, 3))
+            tensor([[0, 1, 2],
+                    [3, 4, 5]])
         """
     def resize_as_(self, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
         """`resize_` to the size of another tensor.
@@ -4993,6 +7098,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2, 3, 4])
+            >>> x.resize_as_(torch.zeros(2, 2))
+            tensor([[1, 2],
+                    [3, 4]])
         """
     def resize_as_sparse_(self, the_template: Tensor) -> Tensor:
         """Make the tensor as large in place as another one, with as many sparse dimensions; the new elements are zero.
@@ -5003,6 +7114,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 2.0]).to_sparse()
+            >>> torch.resize_as_sparse_(x, torch.zeros(4).to_sparse()).to_dense()
+            tensor([1., 2., 0., 0.])
         """
     def resolve_conj(self) -> Tensor:
         """`input` itself; if its conjugate is still to be taken, a copy of its elements as they are.
@@ -5012,6 +7128,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1 + 2j]).conj()
+            >>> torch.resolve_conj(x).is_conj()
+            False
         """
     def resolve_neg(self) -> Tensor:
         """`input` itself; if its negative is still to be taken, a copy of its elements as they are.
@@ -5021,6 +7142,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1 + 2j]).conj().imag
+            >>> torch.resolve_neg(x), torch.resolve_neg(x).is_neg()
+            (tensor([-2.]), False)
         """
     def roll(self, shifts: Any, dims: Any = ...) -> Tensor:
         """Elements moved along `dims`, or in the flat tensor; those that leave at the end enter at the beginning.
@@ -5032,6 +7158,15 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2, 3, 4])
+            >>> torch.roll(x, 1)
+            tensor([4, 1, 2, 3])
+            >>> torch.roll(torch.tensor([[1, 2], [3, 4], [5, 6]]), 1, dims=0)
+            tensor([[5, 6],
+                    [1, 2],
+                    [3, 4]])
         """
     def rot90(self, k: _int = 1, dims: Any = ...) -> Tensor:
         """`input` turned by `k` right angles in the plane of two dimensions, from the first towards the second.
@@ -5043,6 +7178,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.rot90(torch.tensor([[1, 2], [3, 4]]))
+            tensor([[2, 4],
+                    [1, 3]])
         """
     def round(self, *, decimals: _int | None = None, out: Tensor | None = None) -> Tensor:
         """Rounded to the nearest number with that many decimals (none), halves to even.
@@ -5054,6 +7194,13 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([0.5, 1.5, 2.4])
+            >>> torch.round(x)
+            tensor([0., 2., 2.])
+            >>> torch.round(torch.tensor([3.14159, 2.71828]), decimals=2)
+            tensor([3.1400, 2.7200])
         """
     def round_(self, *, decimals: _int | None = None) -> Tensor:
         """In-place form of `round`.
@@ -5064,6 +7211,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([0.5, 1.5, 2.4])
+            >>> x.round_()
+            tensor([0., 2., 2.])
         """
     def row_indices(self) -> Tensor:
         """The row of each value of a matrix by columns.
@@ -5073,6 +7225,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.tensor([[0, 5], [7, 8]]).to_sparse_csc().row_indices()
+            tensor([1, 0, 1])
         """
     def rsqrt(self, *, out: Tensor | None = None) -> Tensor:
         """1 / sqrt(input).
@@ -5083,6 +7239,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 4.0, 16.0])
+            >>> torch.rsqrt(x)
+            tensor([1.0000, 0.5000, 0.2500])
         """
     def rsqrt_(self) -> Tensor:
         """In-place form of `rsqrt`.
@@ -5092,6 +7253,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 4.0, 16.0])
+            >>> x.rsqrt_()
+            tensor([1.0000, 0.5000, 0.2500])
         """
     def saddmm(self, mat1: Tensor, mat2: Tensor, *, beta: _float = 1, alpha: _float = 1, out: Any = None) -> Tensor:
         """`beta * input + alpha * mat1 @ mat2` with sparse `input` and `mat1`, as a sparse tensor.
@@ -5106,6 +7272,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
+            >>> torch.saddmm(x, x, torch.tensor([[1.0, 2.0], [3.0, 4.0]])).to_dense()
+            tensor([[ 6., 10.],
+                    [ 0.,  0.]])
         """
     def scatter(self, dim: _int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None, out: Any = None) -> Tensor:
         """A copy of `input` with `src` (a tensor or a number) written at the positions `index` along `dim`.
@@ -5123,9 +7295,10 @@ class TensorMethods:
             Tensor
 
         Example:
-            >>> flambeau.zeros(2, 3).scatter(0, flambeau.tensor([[0, 1, 1]]), 5.0)
-            tensor([[5., 0., 0.],
-                    [0., 5., 5.]])
+            >>> x = torch.zeros(2, 3)
+            >>> torch.scatter(x, 1, torch.tensor([[0], [2]]), 1.0)
+            tensor([[1., 0., 0.],
+                    [0., 0., 1.]])
         """
     def scatter_(self, dim: _int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Tensor:
         """In-place form of `scatter`.
@@ -5140,6 +7313,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.zeros(2, 3)
+            >>> x.scatter_(1, torch.tensor([[0], [2]]), 1.0)
+            tensor([[1., 0., 0.],
+                    [0., 0., 1.]])
         """
     def scatter_add(self, dim: _int, index: Tensor, src: Tensor, *, out: Any = None) -> Tensor:
         """A copy of `input` with `src` added at the positions `index` along `dim`.
@@ -5153,6 +7332,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.zeros(3)
+            >>> torch.scatter_add(x, 0, torch.tensor([0, 0, 2]), torch.tensor([1.0, 2.0, 3.0]))
+            tensor([3., 0., 3.])
         """
     def scatter_add_(self, dim: _int, index: Tensor, src: Tensor) -> Any:
         """In-place form of `scatter_add`.
@@ -5165,6 +7349,11 @@ class TensorMethods:
 
         Returns:
             tuple[Any, ...]
+
+        Example:
+            >>> x = torch.zeros(3)
+            >>> x.scatter_add_(0, torch.tensor([0, 0, 2]), torch.tensor([1.0, 2.0, 3.0]))
+            tensor([3., 0., 3.])
         """
     def scatter_reduce(self, dim: _int, index: Tensor, src: Tensor, reduce: str, *, include_self: _bool = True, out: Any = None) -> Tensor:
         """A copy of `input` with `src` reduced into it ("sum", "prod", "mean", "amax", "amin") at positions along `dim`.
@@ -5180,6 +7369,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 2.0, 3.0])
+            >>> index = torch.tensor([0, 0, 2])
+            >>> torch.scatter_reduce(x, 0, index, torch.tensor([5.0, 7.0, 2.0]), reduce="amax")
+            tensor([7., 2., 3.])
         """
     def scatter_reduce_(self, dim: _int, index: Tensor, src: Tensor, reduce: str, *, include_self: _bool = True) -> Any:
         """In-place form of `scatter_reduce`.
@@ -5194,6 +7389,12 @@ class TensorMethods:
 
         Returns:
             tuple[Any, ...]
+
+        Example:
+            >>> x = torch.tensor([1.0, 2.0, 3.0])
+            >>> index = torch.tensor([0, 0, 2])
+            >>> x.scatter_reduce_(0, index, torch.tensor([5.0, 7.0, 2.0]), reduce="amax")
+            tensor([7., 2., 3.])
         """
     def select(self, dim: _int, index: _int) -> Tensor:
         """The part of `input` at one position of `dim`, without this dimension; shares memory.
@@ -5205,6 +7406,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([[1, 2], [3, 4]])
+            >>> torch.select(x, 1, 0)  # column 0
+            tensor([1, 3])
         """
     def select_scatter(self, src: Tensor, dim: _int, index: _int) -> Tensor:
         """A copy of `input` with `src` at one position of `dim`.
@@ -5217,6 +7423,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.select_scatter(torch.zeros(2, 3), torch.tensor([1.0, 2.0, 3.0]), dim=0, index=1)
+            tensor([[0., 0., 0.],
+                    [1., 2., 3.]])
         """
     def set_(self, source: Any = None, storage_offset: _int = 0, size: Any = None, stride: Any = None) -> Tensor:
         """Make the tensor a window on other memory: a storage's, or another tensor's.
@@ -5230,6 +7441,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2])
+            >>> x.set_(torch.tensor([[5, 6, 7]]))
+            tensor([[5, 6, 7]])
         """
     def sgn(self, *, out: Tensor | None = None) -> Tensor:
         """Sign; of a complex number the number divided by its absolute value.
@@ -5240,6 +7456,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([3 + 4j, 0j])
+            >>> torch.sgn(x)
+            tensor([0.6000+0.8000j, 0.0000+0.0000j])
         """
     def sgn_(self) -> Tensor:
         """In-place form of `sgn`.
@@ -5249,6 +7470,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([3 + 4j, 0j])
+            >>> x.sgn_()
+            tensor([0.6000+0.8000j, 0.0000+0.0000j])
         """
     def share_memory_(self) -> Tensor:
         """Move the storage to memory that other processes can see: see `multiprocessing`.
@@ -5258,6 +7484,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.zeros(2).share_memory_().is_shared()
+            True
         """
     def short(self, *, memory_format: Any = None) -> Tensor:
         """The tensor as torch.int16.
@@ -5268,6 +7498,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.tensor([1.9, -1.9]).short()
+            tensor([ 1, -1], dtype=torch.int16)
         """
     def sigmoid(self, *, out: Tensor | None = None) -> Tensor:
         """1 / (1 + exp(-input)).
@@ -5278,6 +7512,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-2.0, 0.0, 2.0])
+            >>> torch.sigmoid(x)
+            tensor([0.1192, 0.5000, 0.8808])
         """
     def sigmoid_(self) -> Tensor:
         """In-place form of `sigmoid`.
@@ -5287,6 +7526,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-2.0, 0.0, 2.0])
+            >>> x.sigmoid_()
+            tensor([0.1192, 0.5000, 0.8808])
         """
     def sign(self, *, out: Tensor | None = None) -> Tensor:
         """-1, 0 or 1.
@@ -5297,6 +7541,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-3, 0, 7])
+            >>> torch.sign(x)
+            tensor([-1,  0,  1])
         """
     def sign_(self) -> Tensor:
         """In-place form of `sign`.
@@ -5306,6 +7555,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-3, 0, 7])
+            >>> x.sign_()
+            tensor([-1,  0,  1])
         """
     def signbit(self, *, out: Tensor | None = None) -> Tensor:
         """Whether the sign bit is set.
@@ -5316,6 +7570,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.signbit(torch.tensor([1.0, -1.0, -0.0]))
+            tensor([False,  True,  True])
         """
     def sin(self, *, out: Tensor | None = None) -> Tensor:
         """Sine.
@@ -5326,6 +7584,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([0.0, 1.0, torch.pi / 2])
+            >>> torch.sin(x)
+            tensor([0.0000, 0.8415, 1.0000])
         """
     def sin_(self) -> Tensor:
         """In-place form of `sin`.
@@ -5335,6 +7598,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([0.0, 1.0, torch.pi / 2])
+            >>> x.sin_()
+            tensor([0.0000, 0.8415, 1.0000])
         """
     def sinc(self, *, out: Tensor | None = None) -> Tensor:
         """sin(pi x) / (pi x), 1 at 0.
@@ -5345,6 +7613,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([0.0, 0.5, 1.5])
+            >>> torch.sinc(x)
+            tensor([ 1.0000,  0.6366, -0.2122])
         """
     def sinc_(self) -> Tensor:
         """In-place form of `sinc`.
@@ -5354,6 +7627,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([0.0, 0.5, 1.5])
+            >>> x.sinc_()
+            tensor([ 1.0000,  0.6366, -0.2122])
         """
     def sinh(self, *, out: Tensor | None = None) -> Tensor:
         """Hyperbolic sine.
@@ -5364,6 +7642,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-1.0, 0.0, 1.0])
+            >>> torch.sinh(x)
+            tensor([-1.1752,  0.0000,  1.1752])
         """
     def sinh_(self) -> Tensor:
         """In-place form of `sinh`.
@@ -5373,6 +7656,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-1.0, 0.0, 1.0])
+            >>> x.sinh_()
+            tensor([-1.1752,  0.0000,  1.1752])
         """
     def slice_inverse(self, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1) -> Tensor:
         """The tensor of which `input` is a slice, when `src` had its shape.
@@ -5387,6 +7675,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.arange(6)
+            >>> torch.slice_inverse(x[2:4], x, 0, 2, 4)
+            tensor([0, 1, 2, 3, 4, 5])
         """
     def slice_scatter(self, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *, out: Any = None) -> Tensor:
         """A copy of `input` with `src` at the positions `start:end:step` of `dim`.
@@ -5402,6 +7695,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.slice_scatter(torch.zeros(5), torch.tensor([1.0, 2.0]), start=1, end=5, step=2)
+            tensor([0., 1., 0., 2., 0.])
         """
     def slogdet(self, *, out: Any = None) -> Any:
         """The sign and the logarithm of the size of the determinant.
@@ -5412,6 +7709,12 @@ class TensorMethods:
 
         Returns:
             Any
+
+        Example:
+            >>> torch.slogdet(torch.tensor([[-2.0, 0.0], [0.0, 3.5]]))
+            torch.return_types.slogdet(
+            sign=tensor(-1.),
+            logabsdet=tensor(1.9459))
         """
     def smm(self, mat2: Tensor) -> Tensor:
         """The product of a sparse and a dense matrix, as a sparse tensor.
@@ -5422,6 +7725,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
+            >>> torch.smm(x, torch.tensor([[1.0, 2.0], [3.0, 4.0]])).to_dense()
+            tensor([[6., 8.],
+                    [0., 0.]])
         """
     def softmax(self, dim: _int, dtype: Any = None, *, out: Any = None) -> Tensor:
         """Exponentials divided by their sum along `dim`.
@@ -5434,6 +7743,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.softmax(torch.tensor([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0]]), dim=1)
+            tensor([[0.0900, 0.2447, 0.6652],
+                    [0.3333, 0.3333, 0.3333]])
         """
     def solve(self, *args: Any, **kwargs: Any) -> Any:
         """Removed from PyTorch: `torch.linalg` has its successor.
@@ -5460,10 +7774,9 @@ class TensorMethods:
             Any
 
         Example:
-            >>> flambeau.tensor([3, 1, 2]).sort()
-            torch.return_types.sort(
-            values=tensor([1, 2, 3]),
-            indices=tensor([1, 2, 0]))
+            >>> values, indices = torch.sort(torch.tensor([30, 10, 20]))
+            >>> values, indices
+            (tensor([10, 20, 30]), tensor([1, 2, 0]))
         """
     def sparse_dim(self) -> _int:
         """How many dimensions are sparse.
@@ -5473,6 +7786,10 @@ class TensorMethods:
 
         Returns:
             int
+
+        Example:
+            >>> torch.sparse_coo_tensor([[1]], [[2.0, 3.0]], (3, 2)).sparse_dim()
+            1
         """
     def sparse_mask(self, mask: Tensor) -> Tensor:
         """The elements of a tensor at the places of the sparse tensor `mask`.
@@ -5483,6 +7800,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> mask = torch.eye(2).to_sparse()
+            >>> torch.tensor([[1.0, 2.0], [3.0, 4.0]]).sparse_mask(mask).to_dense()
+            tensor([[1., 0.],
+                    [0., 4.]])
         """
     def sparse_resize_(self, size: Any, sparse_dim: _int, dense_dim: _int) -> Tensor:
         """Make the tensor larger in place; the new elements are zero.
@@ -5495,6 +7818,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 2.0]).to_sparse()
+            >>> x.sparse_resize_((4,), 1, 0).to_dense()
+            tensor([1., 2., 0., 0.])
         """
     def sparse_resize_and_clear_(self, size: Any, sparse_dim: _int, dense_dim: _int) -> Tensor:
         """Give the tensor another shape in place, and forget its elements.
@@ -5507,6 +7835,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 2.0]).to_sparse()
+            >>> x.sparse_resize_and_clear_((4,), 1, 0).to_dense()
+            tensor([0., 0., 0., 0.])
         """
     def split(self, split_size: Any, dim: _int = 0) -> tuple[Tensor, ...]:
         """Parts along `dim`, of one size (the last may be smaller) or of the given sizes; they share memory.
@@ -5518,6 +7851,12 @@ class TensorMethods:
 
         Returns:
             tuple[Tensor, ...]
+
+        Example:
+            >>> torch.split(torch.arange(5), 2)
+            (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+            >>> torch.split(torch.arange(5), [1, 4])
+            (tensor([0]), tensor([1, 2, 3, 4]))
         """
     def split_with_sizes(self, split_sizes: Any, dim: _int = 0) -> tuple[Tensor, ...]:
         """Parts of `input` along `dim` of the given sizes; they share memory.
@@ -5529,6 +7868,10 @@ class TensorMethods:
 
         Returns:
             tuple[Tensor, ...]
+
+        Example:
+            >>> torch.split_with_sizes(torch.arange(5), [1, 4])
+            (tensor([0]), tensor([1, 2, 3, 4]))
         """
     def sqrt(self, *, out: Tensor | None = None) -> Tensor:
         """Square root.
@@ -5539,6 +7882,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([4.0, 2.0, -1.0])
+            >>> torch.sqrt(x)
+            tensor([2.0000, 1.4142,    nan])
         """
     def sqrt_(self) -> Tensor:
         """In-place form of `sqrt`.
@@ -5548,6 +7896,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([4.0, 2.0, -1.0])
+            >>> x.sqrt_()
+            tensor([2.0000, 1.4142,    nan])
         """
     def square(self, *, out: Any = None) -> Tensor:
         """`input * input`.
@@ -5558,6 +7911,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, -2.0, 3.0])
+            >>> torch.square(x)
+            tensor([1., 4., 9.])
         """
     def square_(self) -> Tensor:
         """In-place form of `square`.
@@ -5567,6 +7925,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, -2.0, 3.0])
+            >>> x.square_()
+            tensor([1., 4., 9.])
         """
     def squeeze(self, dim: Any = None, *more: _int) -> Tensor:
         """`input` without its dimensions of size 1, or without those of them that `dim` names; shares memory.
@@ -5578,6 +7941,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.squeeze(torch.zeros(1, 3, 1)).shape
+            torch.Size([3])
+            >>> torch.squeeze(torch.zeros(1, 3, 1), dim=0).shape
+            torch.Size([3, 1])
         """
     def squeeze_(self, dim: Any = None, *more: _int) -> Tensor:
         """Drop dimensions of size 1 of `input` itself.
@@ -5589,6 +7958,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.zeros(1, 3, 1)
+            >>> x.squeeze_().shape
+            torch.Size([3])
         """
     def sspaddmm(self, mat1: Tensor, mat2: Tensor, *, beta: _float = 1, alpha: _float = 1, out: Any = None) -> Tensor:
         """`beta * input + alpha * mat1 @ mat2` with sparse `input` and `mat1`, as a sparse tensor.
@@ -5603,6 +7977,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
+            >>> torch.sspaddmm(x, x, torch.tensor([[1.0, 2.0], [3.0, 4.0]])).to_dense()
+            tensor([[ 6., 10.],
+                    [ 0.,  0.]])
         """
     def std(self, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: Any = None, out: Any = None) -> Tensor:
         """Standard deviation; `correction` as in `var`.
@@ -5617,6 +7997,13 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 2.0, 3.0, 4.0])
+            >>> torch.std(x)
+            tensor(1.2910)
+            >>> torch.std(x, correction=0)
+            tensor(1.1180)
         """
     def stft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, pad_mode: str = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: _bool | None = None) -> Tensor:
         """The Fourier transforms of windows of `n_fft` samples, `hop_length` apart: a column for each window.
@@ -5636,6 +8023,14 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> signal = torch.cos(torch.arange(16) * torch.pi / 4)  # one eighth of the sampling rate
+            >>> spectrum = torch.stft(signal, n_fft=8, window=torch.hann_window(8), return_complex=True)
+            >>> spectrum.shape
+            torch.Size([5, 9])
+            >>> spectrum.abs().mean(1).argmax()  # the strongest frequency
+            tensor(1)
         """
     def storage(self) -> Any:
         """The memory under the tensor as elements of its dtype; `untyped_storage` is the newer way.
@@ -5645,6 +8040,10 @@ class TensorMethods:
 
         Returns:
             TypedStorage
+
+        Example:
+            >>> len(torch.zeros(2, 3).storage())
+            6
         """
     def storage_type(self) -> Any:
         """The class of storages of this dtype.
@@ -5654,6 +8053,10 @@ class TensorMethods:
 
         Returns:
             Any
+
+        Example:
+            >>> torch.tensor([1.0]).storage_type().__name__
+            'FloatStorage'
         """
     def sub(self, other: _Operand, *, alpha: Any = 1, out: Any = None) -> Tensor:
         """`input - alpha * other`.
@@ -5666,6 +8069,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([10, 20])
+            >>> torch.sub(x, torch.tensor([1, 2]), alpha=3)
+            tensor([ 7, 14])
         """
     def sub_(self, other: _Operand, *, alpha: Any = 1) -> Tensor:
         """In-place form of `sub`.
@@ -5677,6 +8085,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([10, 20])
+            >>> x.sub_(torch.tensor([1, 2]), alpha=3)
+            tensor([ 7, 14])
         """
     def subtract(self, other: _Operand, *, alpha: Any = 1, out: Any = None) -> Tensor:
         """`input - alpha * other`.
@@ -5689,6 +8102,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([10, 20])
+            >>> torch.subtract(x, torch.tensor([1, 2]), alpha=3)
+            tensor([ 7, 14])
         """
     def subtract_(self, other: _Operand, *, alpha: Any = 1) -> Tensor:
         """In-place form of `sub`.
@@ -5700,6 +8118,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([10, 20])
+            >>> x.subtract_(torch.tensor([1, 2]), alpha=3)
+            tensor([ 7, 14])
         """
     def sum(self, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
         """Sum of the elements, of all or along `dim`.
@@ -5715,8 +8138,14 @@ class TensorMethods:
             Tensor
 
         Example:
-            >>> flambeau.tensor([[1, 2], [3, 4]]).sum(0)
+            >>> x = torch.tensor([[1, 2], [3, 4]])
+            >>> torch.sum(x)
+            tensor(10)
+            >>> torch.sum(x, dim=0)
             tensor([4, 6])
+            >>> torch.sum(x, dim=1, keepdim=True)
+            tensor([[3],
+                    [7]])
         """
     def sum_to_size(self, *size: Any) -> Tensor:
         """`input` summed over the dimensions in which a tensor of this size would be stretched to the shape of `input`.
@@ -5727,6 +8156,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.ones(2, 3).sum_to_size(1, 3)
+            tensor([[2., 2., 2.]])
         """
     def svd(self, some: _bool = True, compute_uv: _bool = True, *, out: Any = None) -> Any:
         """`linalg.svd` under its old name: gives V instead of Vh, and by default the reduced form.
@@ -5739,6 +8172,12 @@ class TensorMethods:
 
         Returns:
             Any
+
+        Example:
+            >>> A = torch.tensor([[3.0, 0.0], [4.0, 5.0]])
+            >>> U, S, V = torch.svd(A)
+            >>> torch.allclose(U @ torch.diag(S) @ V.mT, A, atol=1e-5)
+            True
         """
     def swapaxes(self, axis0: _int, axis1: _int) -> Tensor:
         """`input` with two dimensions exchanged; shares memory. NumPy's name for `transpose`.
@@ -5750,6 +8189,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.swapaxes(torch.tensor([[1, 2, 3]]), 0, 1)
+            tensor([[1],
+                    [2],
+                    [3]])
         """
     def swapaxes_(self, axis0: _int, axis1: _int) -> Tensor:
         """Exchange two dimensions of `input` itself.
@@ -5761,6 +8206,13 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([[1, 2, 3]])
+            >>> x.swapaxes_(0, 1)
+            tensor([[1],
+                    [2],
+                    [3]])
         """
     def swapdims(self, dim0: _int, dim1: _int) -> Tensor:
         """`input` with two dimensions exchanged; shares memory. Another name for `transpose`.
@@ -5772,6 +8224,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.swapdims(torch.tensor([[1, 2, 3]]), 0, 1)
+            tensor([[1],
+                    [2],
+                    [3]])
         """
     def swapdims_(self, dim0: _int, dim1: _int) -> Tensor:
         """Exchange two dimensions of `input` itself.
@@ -5783,6 +8241,13 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([[1, 2, 3]])
+            >>> x.swapdims_(0, 1)
+            tensor([[1],
+                    [2],
+                    [3]])
         """
     def symeig(self, *args: Any, **kwargs: Any) -> Any:
         """Removed from PyTorch: `torch.linalg` has its successor.
@@ -5803,6 +8268,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.t(torch.tensor([[1, 2], [3, 4]]))
+            tensor([[1, 3],
+                    [2, 4]])
         """
     def t_(self) -> Tensor:
         """Transpose the matrix `input` itself.
@@ -5812,6 +8282,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([[1, 2], [3, 4]])
+            >>> x.t_()
+            tensor([[1, 3],
+                    [2, 4]])
         """
     def take(self, index: Tensor, *, out: Any = None) -> Tensor:
         """Elements of the flat `input` at the positions `index`.
@@ -5823,6 +8299,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.take(torch.tensor([[10, 20], [30, 40]]), torch.tensor([0, 3]))
+            tensor([10, 40])
         """
     def take_along_dim(self, indices: Tensor, dim: _int | None = None, *, out: Any = None) -> Tensor:
         """Elements of `input` at the positions `indices` along `dim`, both broadcast; without `dim`, of the flat input.
@@ -5835,6 +8315,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([[30, 10, 20], [60, 50, 40]])
+            >>> torch.take_along_dim(x, x.argsort(dim=1), dim=1)
+            tensor([[10, 20, 30],
+                    [40, 50, 60]])
         """
     def tan(self, *, out: Tensor | None = None) -> Tensor:
         """Tangent.
@@ -5845,6 +8331,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([0.0, torch.pi / 4, 1.0])
+            >>> torch.tan(x)
+            tensor([0.0000, 1.0000, 1.5574])
         """
     def tan_(self) -> Tensor:
         """In-place form of `tan`.
@@ -5854,6 +8345,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([0.0, torch.pi / 4, 1.0])
+            >>> x.tan_()
+            tensor([0.0000, 1.0000, 1.5574])
         """
     def tanh(self, *, out: Tensor | None = None) -> Tensor:
         """Hyperbolic tangent.
@@ -5864,6 +8360,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-1.0, 0.0, 1.0])
+            >>> torch.tanh(x)
+            tensor([-0.7616,  0.0000,  0.7616])
         """
     def tanh_(self) -> Tensor:
         """In-place form of `tanh`.
@@ -5873,6 +8374,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-1.0, 0.0, 1.0])
+            >>> x.tanh_()
+            tensor([-0.7616,  0.0000,  0.7616])
         """
     def tensor_split(self, sections: Any, dim: _int = 0) -> tuple[Tensor, ...]:
         """`input` along `dim` in a number of nearly equal parts, or cut at the given positions; they share memory.
@@ -5884,6 +8390,12 @@ class TensorMethods:
 
         Returns:
             tuple[Tensor, ...]
+
+        Example:
+            >>> torch.tensor_split(torch.arange(5), 2)
+            (tensor([0, 1, 2]), tensor([3, 4]))
+            >>> torch.tensor_split(torch.arange(5), (1, 4))
+            (tensor([0]), tensor([1, 2, 3]), tensor([4]))
         """
     def tile(self, dims: Any, *more: _int) -> Tensor:
         """Copies of `input` side by side; `dims` that are missing in front count as 1.
@@ -5895,6 +8407,13 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.tile(torch.tensor([1, 2]), (2,))
+            tensor([1, 2, 1, 2])
+            >>> torch.tile(torch.tensor([[1, 2], [3, 4]]), (1, 2))
+            tensor([[1, 2, 1, 2],
+                    [3, 4, 3, 4]])
         """
     def to(self, *args: Any, dtype: Any = None, device: Any = None, non_blocking: _bool = False, copy: _bool = False, memory_format: Any = None) -> Tensor:
         """The tensor as another dtype, on another device, or both; the tensor itself if it is that already.
@@ -5912,6 +8431,13 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.tensor([1, 2]).to(torch.float64)
+            tensor([1., 2.], dtype=torch.float64)
+            >>> x = torch.tensor([1.0])
+            >>> x.to("cpu") is x  # it is there already
+            True
         """
     def to_dense(self, dtype: Any = None, *, masked_grad: _bool | None = None) -> Tensor:
         """The tensor in the strided layout, with all its zeros.
@@ -5925,6 +8451,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.sparse_coo_tensor([[0, 2]], [5, 7], (3,)).to_dense()
+            tensor([5, 0, 7])
         """
     def to_mkldnn(self, dtype: Any = None) -> Tensor:
         """The tensor in the layout `_mkldnn`: a copy that only some operators take, and `to_dense()` opens.
@@ -5937,8 +8467,9 @@ class TensorMethods:
             Tensor
 
         Example:
-            >>> flambeau.tensor([1.0, -2.0]).to_mkldnn().relu()
-            tensor([1., 0.], layout=torch._mkldnn)
+            >>> x = torch.tensor([1.0, 2.0]).to_mkldnn()
+            >>> x.layout, x.to_dense()
+            (torch._mkldnn, tensor([1., 2.]))
         """
     def to_padded_tensor(self, *args: Any, **kwargs: Any) -> Any:
         """Could not run 'aten::to_padded_tensor' with arguments from the 'CPU' backend: the tensor is not nested
@@ -5967,11 +8498,10 @@ class TensorMethods:
             Tensor
 
         Example:
-            >>> flambeau.tensor([[0.0, 3.0], [0.0, 0.0]]).to_sparse()
-            tensor(indices=tensor([[0],
-                                   [1]]),
-                   values=tensor([3.]),
-                   size=(2, 2), nnz=1, layout=torch.sparse_coo)
+            >>> x = torch.tensor([[0, 5], [7, 0]]).to_sparse()
+            >>> x.indices(), x.values()
+            (tensor([[0, 1],
+                    [1, 0]]), tensor([5, 7]))
         """
     def to_sparse_bsc(self, blocksize: Any, dense_dim: _int | None = None) -> Tensor:
         """The matrix as a sparse one of blocks, by columns of them.
@@ -5983,6 +8513,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.block_diag(torch.ones(2, 2), torch.ones(2, 2)).to_sparse_bsc((2, 2))
+            >>> x.row_indices(), x.values().shape
+            (tensor([0, 1]), torch.Size([2, 2, 2]))
         """
     def to_sparse_bsr(self, blocksize: Any, dense_dim: _int | None = None) -> Tensor:
         """The matrix as a sparse one of blocks, by rows of them.
@@ -5994,6 +8529,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.block_diag(torch.ones(2, 2), torch.ones(2, 2)).to_sparse_bsr((2, 2))
+            >>> x.col_indices(), x.values().shape
+            (tensor([0, 1]), torch.Size([2, 2, 2]))
         """
     def to_sparse_coo(self) -> Tensor:
         """The tensor as a sparse one by coordinates.
@@ -6003,6 +8543,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([[0, 5], [7, 0]]).to_sparse_csr().to_sparse_coo()
+            >>> x.indices(), x.values()
+            (tensor([[0, 1],
+                    [1, 0]]), tensor([5, 7]))
         """
     def to_sparse_csc(self, dense_dim: _int | None = None) -> Tensor:
         """The matrix as a sparse one by columns.
@@ -6013,6 +8559,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([[0, 5], [7, 8]]).to_sparse_csc()
+            >>> x.ccol_indices(), x.row_indices(), x.values()
+            (tensor([0, 1, 3]), tensor([1, 0, 1]), tensor([7, 5, 8]))
         """
     def to_sparse_csr(self, dense_dim: _int | None = None) -> Tensor:
         """The matrix as a sparse one by rows.
@@ -6023,6 +8574,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([[0, 5], [7, 8]]).to_sparse_csr()
+            >>> x.crow_indices(), x.col_indices(), x.values()
+            (tensor([0, 1, 3]), tensor([1, 0, 1]), tensor([5, 7, 8]))
         """
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers.
@@ -6032,6 +8588,10 @@ class TensorMethods:
 
         Returns:
             Any
+
+        Example:
+            >>> torch.tensor([[1, 2], [3, 4]]).tolist()
+            [[1, 2], [3, 4]]
         """
     def topk(self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: Any = None) -> Any:
         """The `k` largest (or smallest) elements along `dim`, in order, and where they are.
@@ -6046,6 +8606,11 @@ class TensorMethods:
 
         Returns:
             Any
+
+        Example:
+            >>> values, indices = torch.topk(torch.tensor([30, 10, 20, 40]), k=2)
+            >>> values, indices
+            (tensor([40, 30]), tensor([3, 0]))
         """
     def trace(self) -> Tensor:
         """The sum of the diagonal of a matrix.
@@ -6055,6 +8620,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.trace(torch.tensor([[1, 2], [3, 4]]))
+            tensor(5)
         """
     def transpose(self, dim0: _int, dim1: _int) -> Tensor:
         """`input` with two dimensions exchanged; shares memory.
@@ -6066,6 +8635,15 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([[1, 2, 3], [4, 5, 6]])
+            >>> torch.transpose(x, 0, 1)
+            tensor([[1, 4],
+                    [2, 5],
+                    [3, 6]])
+            >>> torch.zeros(2, 3, 4).transpose(1, 2).shape
+            torch.Size([2, 4, 3])
         """
     def transpose_(self, dim0: _int, dim1: _int) -> Tensor:
         """Exchange two dimensions of `input` itself.
@@ -6077,6 +8655,12 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([[1, 2], [3, 4]])
+            >>> x.transpose_(0, 1)
+            tensor([[1, 3],
+                    [2, 4]])
         """
     def triangular_solve(self, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False, *, out: Any = None) -> Any:
         """The solution X of A X = input for a triangular A, and a copy of A; kept for old programs.
@@ -6091,6 +8675,12 @@ class TensorMethods:
 
         Returns:
             Any
+
+        Example:
+            >>> A = torch.tensor([[2.0, 0.0], [1.0, 4.0]])
+            >>> torch.triangular_solve(torch.tensor([[3.0], [9.5]]), A, upper=False).solution
+            tensor([[1.5000],
+                    [2.0000]])
         """
     def tril(self, diagonal: _int = 0, *, out: Any = None) -> Tensor:
         """The lower triangle of the matrices in `input`, up to the given diagonal; zeros elsewhere.
@@ -6102,6 +8692,13 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.arange(1, 10).reshape(3, 3)
+            >>> torch.tril(x)
+            tensor([[1, 0, 0],
+                    [4, 5, 0],
+                    [7, 8, 9]])
         """
     def tril_(self, diagonal: _int = 0) -> Tensor:
         """In-place form of `tril`.
@@ -6112,6 +8709,13 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.arange(1, 10).reshape(3, 3)
+            >>> x.tril_()
+            tensor([[1, 0, 0],
+                    [4, 5, 0],
+                    [7, 8, 9]])
         """
     def triu(self, diagonal: _int = 0, *, out: Any = None) -> Tensor:
         """The upper triangle of the matrices in `input`, from the given diagonal on; zeros elsewhere.
@@ -6123,6 +8727,17 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.arange(1, 10).reshape(3, 3)
+            >>> torch.triu(x)
+            tensor([[1, 2, 3],
+                    [0, 5, 6],
+                    [0, 0, 9]])
+            >>> torch.triu(x, diagonal=1)
+            tensor([[0, 2, 3],
+                    [0, 0, 6],
+                    [0, 0, 0]])
         """
     def triu_(self, diagonal: _int = 0) -> Tensor:
         """In-place form of `triu`.
@@ -6133,6 +8748,13 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.arange(1, 10).reshape(3, 3)
+            >>> x.triu_()
+            tensor([[1, 2, 3],
+                    [0, 5, 6],
+                    [0, 0, 9]])
         """
     def true_divide(self, other: _Operand, *, out: Any = None) -> Tensor:
         """Quotient, never rounded.
@@ -6144,6 +8766,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([7.0, 8.0])
+            >>> torch.true_divide(x, 2)
+            tensor([3.5000, 4.0000])
         """
     def true_divide_(self, other: _Operand) -> Tensor:
         """In-place form of `true_divide`.
@@ -6154,6 +8781,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([7.0, 8.0])
+            >>> x.true_divide_(2)
+            tensor([3.5000, 4.0000])
         """
     def trunc(self, *, out: Tensor | None = None) -> Tensor:
         """Rounded towards zero.
@@ -6164,6 +8796,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-1.5, 0.2, 2.7])
+            >>> torch.trunc(x)
+            tensor([-1.,  0.,  2.])
         """
     def trunc_(self) -> Tensor:
         """In-place form of `trunc`.
@@ -6173,6 +8810,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([-1.5, 0.2, 2.7])
+            >>> x.trunc_()
+            tensor([-1.,  0.,  2.])
         """
     def type(self, dtype: Any = None, non_blocking: _bool = False) -> Any:
         """The legacy name of the tensor's type, such as 'torch.FloatTensor'; with an argument, the tensor as that type.
@@ -6184,6 +8826,12 @@ class TensorMethods:
 
         Returns:
             Any
+
+        Example:
+            >>> torch.tensor([1.0]).type()
+            'torch.FloatTensor'
+            >>> torch.tensor([1.9]).type(torch.int64)
+            tensor([1])
         """
     def type_as(self, other: Tensor) -> Tensor:
         """The tensor as the dtype, and on the device, of `other`.
@@ -6194,6 +8842,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.tensor([1.9]).type_as(torch.tensor([1]))
+            tensor([1])
         """
     def unbind(self, dim: _int = 0) -> tuple[Tensor, ...]:
         """The parts of `input` at each position of `dim`; they share memory.
@@ -6204,6 +8856,10 @@ class TensorMethods:
 
         Returns:
             tuple[Tensor, ...]
+
+        Example:
+            >>> torch.unbind(torch.tensor([[1, 2], [3, 4]]))
+            (tensor([1, 2]), tensor([3, 4]))
         """
     def unflatten(self, dim: _int, sizes: Any) -> Tensor:
         """One dimension as several, whose sizes multiply up to its own; shares memory.
@@ -6215,6 +8871,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.unflatten(torch.arange(6), 0, (2, 3))
+            tensor([[0, 1, 2],
+                    [3, 4, 5]])
         """
     def unfold(self, dimension: _int, size: _int, step: _int) -> Tensor:
         """All windows of `size` elements along `dimension`, `step` apart, as a new last dimension; shares memory.
@@ -6227,6 +8888,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.arange(6).unfold(0, size=3, step=2)
+            tensor([[0, 1, 2],
+                    [2, 3, 4]])
         """
     def uniform_(self, *bounds: _float, generator: Generator | None = None, **named: _float) -> Tensor:
         """Fill with numbers in [from, to): `uniform_(from=0, to=1)`.
@@ -6239,6 +8905,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> _ = torch.manual_seed(0)
+            >>> torch.zeros(3).uniform_(-1, 1)
+            tensor([-0.0075,  0.5364, -0.8230])
         """
     def unique(self, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None) -> Any:
         """The distinct elements (or, with `dim`, the distinct slices), in order.
@@ -6252,6 +8923,12 @@ class TensorMethods:
 
         Returns:
             Any
+
+        Example:
+            >>> torch.unique(torch.tensor([3, 1, 3, 2]))
+            tensor([1, 2, 3])
+            >>> torch.unique(torch.tensor([3, 1, 3, 2]), return_counts=True)
+            (tensor([1, 2, 3]), tensor([1, 1, 2]))
         """
     def unique_consecutive(self, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None) -> Any:
         """The elements without those that equal the one before.
@@ -6264,6 +8941,10 @@ class TensorMethods:
 
         Returns:
             Any
+
+        Example:
+            >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
+            tensor([1, 2, 1])
         """
     def unsafe_chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
         """`chunk` whose parts are not tracked as views.
@@ -6275,6 +8956,10 @@ class TensorMethods:
 
         Returns:
             tuple[Tensor, ...]
+
+        Example:
+            >>> torch.unsafe_chunk(torch.arange(5), 2)
+            (tensor([0, 1, 2]), tensor([3, 4]))
         """
     def unsafe_split(self, split_size: _int, dim: _int = 0) -> tuple[Tensor, ...]:
         """`split` whose parts are not tracked as views: do not change them in place if the input is still needed.
@@ -6286,6 +8971,10 @@ class TensorMethods:
 
         Returns:
             tuple[Tensor, ...]
+
+        Example:
+            >>> torch.unsafe_split(torch.arange(5), 2)
+            (tensor([0, 1]), tensor([2, 3]), tensor([4]))
         """
     def unsafe_split_with_sizes(self, split_sizes: Any, dim: _int = 0) -> tuple[Tensor, ...]:
         """`split_with_sizes` whose parts are not tracked as views.
@@ -6297,6 +8986,10 @@ class TensorMethods:
 
         Returns:
             tuple[Tensor, ...]
+
+        Example:
+            >>> torch.unsafe_split_with_sizes(torch.arange(5), [1, 4])
+            (tensor([0]), tensor([1, 2, 3, 4]))
         """
     def unsqueeze(self, dim: _int) -> Tensor:
         """`input` with a new dimension of size 1 at `dim`; shares memory.
@@ -6307,6 +9000,14 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2])
+            >>> torch.unsqueeze(x, 0)
+            tensor([[1, 2]])
+            >>> torch.unsqueeze(x, 1)
+            tensor([[1],
+                    [2]])
         """
     def unsqueeze_(self, dim: _int) -> Tensor:
         """Give `input` itself a new dimension of size 1.
@@ -6317,6 +9018,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2])
+            >>> x.unsqueeze_(0)
+            tensor([[1, 2]])
         """
     def values(self) -> Tensor:
         """The elements of a coalesced tensor; they share its memory.
@@ -6326,6 +9032,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.tensor([[0, 5], [7, 0]]).to_sparse().values()
+            tensor([5, 7])
         """
     def var(self, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: Any = None, out: Any = None) -> Tensor:
         """Variance; `correction` is subtracted from the number of elements (1 unless told).
@@ -6340,6 +9050,13 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1.0, 2.0, 3.0, 4.0])
+            >>> torch.var(x)
+            tensor(1.6667)
+            >>> torch.var(x, correction=0)
+            tensor(1.2500)
         """
     def vdot(self, other: Tensor, *, out: Any = None) -> Tensor:
         """The dot product of two vectors, the first of them conjugated.
@@ -6351,6 +9068,10 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.vdot(torch.tensor([1 + 2j, 3 + 0j]), torch.tensor([1 + 0j, 1j]))
+            tensor(1.+1.j)
         """
     def view(self, size: Any = None, *more: _int, dtype: Any = None) -> Tensor:
         """The same elements in another shape, or the same bytes as another dtype; always shares memory.
@@ -6365,8 +9086,12 @@ class TensorMethods:
             Tensor
 
         Example:
-            >>> flambeau.zeros(4, 4).view(-1, 8).shape
-            torch.Size([2, 8])
+            >>> x = torch.arange(6)
+            >>> x.view(2, 3)
+            tensor([[0, 1, 2],
+                    [3, 4, 5]])
+            >>> x.view(-1, 2).shape
+            torch.Size([3, 2])
         """
     def view_as(self, other: Tensor) -> Tensor:
         """`input` in the shape of `other`; shares memory.
@@ -6377,6 +9102,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> torch.arange(6).view_as(torch.zeros(2, 3))
+            tensor([[0, 1, 2],
+                    [3, 4, 5]])
         """
     def vsplit(self, *indices: Any) -> tuple[Tensor, ...]:
         """`input` cut along its first dimension.
@@ -6387,6 +9117,10 @@ class TensorMethods:
 
         Returns:
             tuple[Tensor, ...]
+
+        Example:
+            >>> torch.vsplit(torch.tensor([[1, 2], [3, 4]]), 2)
+            (tensor([[1, 2]]), tensor([[3, 4]]))
         """
     def where(self, condition: Tensor, other: _Operand) -> Tensor:
         """The tensor where `condition` holds, else `other`.
@@ -6398,6 +9132,13 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, -2, 3])
+            >>> torch.where(x > 0, x, 0)
+            tensor([1, 0, 3])
+            >>> torch.where(x > 0)
+            (tensor([0, 2]),)
         """
     def xlogy(self, other: _Operand, *, out: Any = None) -> Tensor:
         """`input * log(other)`, 0 where `input` is 0.
@@ -6409,6 +9150,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([0.0, 2.0])
+            >>> torch.xlogy(x, torch.tensor([0.0, 3.0]))
+            tensor([0.0000, 2.1972])
         """
     def xlogy_(self, other: _Operand) -> Tensor:
         """In-place form of `xlogy`.
@@ -6419,6 +9165,11 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([0.0, 2.0])
+            >>> x.xlogy_(torch.tensor([0.0, 3.0]))
+            tensor([0.0000, 2.1972])
         """
     def xpu(self, *args: Any, **kwargs: Any) -> Any:
         """Torch not compiled with XPU enabled
@@ -6439,4 +9190,9 @@ class TensorMethods:
 
         Returns:
             Tensor
+
+        Example:
+            >>> x = torch.tensor([1, 2])
+            >>> x.zero_()
+            tensor([0, 0])
         """

@@ -553,7 +553,8 @@ def _changing(op: Elementwise, function: Callable[..., Tensor], name: str) -> Ca
 
     inplace: Callable[..., Tensor] = change_one if len(op.parameters) == 1 else change_first
     inplace.__name__ = name
-    inplace.__doc__ = of_elementwise(f"In-place form of `{op.title}`.", name, len(op.parameters), takes_out=False)
+    doc = f"In-place form of `{op.title}`."
+    inplace.__doc__ = of_elementwise(doc, name, len(op.parameters), takes_out=False, original=op.title)
     return at_home(inplace, name)
 
 
@@ -683,6 +684,6 @@ def _check_same_dtype(result: dtype, out: dtype) -> None:
 def _described(op: Elementwise, function: Callable[..., Tensor], name: str, doc: str) -> ElementwiseFunction:
     published = cast(ElementwiseFunction, at_home(function, name))
     published.__name__ = shown_name(name)
-    published.__doc__ = of_elementwise(doc, name, len(op.parameters), takes_out=True)
+    published.__doc__ = of_elementwise(doc, name, len(op.parameters), takes_out=True, original=op.title)
     published.op = op
     return published

@@ -46,6 +46,10 @@ def _threshold(input: Tensor, threshold: _float, value: _float, inplace: _bool =
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.threshold(torch.tensor([0.5, 1.0, 1.5]), threshold=1.0, value=-9.0)
+        tensor([-9.0000, -9.0000,  1.5000])
     """
 def _verify_batch_size(size: Any) -> None:
     """Refuse to normalise one value by itself."""
@@ -60,8 +64,8 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
         Tensor
 
     Example:
-        >>> flambeau.adaptive_avg_pool1d(flambeau.tensor([[1.0, 2.0, 6.0]]), 2)
-        tensor([[1.5000, 4.0000]])
+        >>> torch.adaptive_avg_pool1d(torch.tensor([[1.0, 3.0, 5.0, 7.0]]), 2)
+        tensor([[2., 6.]])
     """
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """The means of as many windows in each of the last two dimensions as are asked for; None keeps a size.
@@ -72,6 +76,12 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.adaptive_avg_pool2d(torch.tensor([[[1.0, 2.0], [3.0, 6.0]]]), 1)
+        tensor([[[3.]]])
+        >>> F.adaptive_avg_pool2d(torch.zeros(8, 3, 17, 23), (4, 4)).shape
+        torch.Size([8, 3, 4, 4])
     """
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """The means of as many windows in each of the last three dimensions as are asked for; None keeps a size.
@@ -82,6 +92,10 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.adaptive_avg_pool3d(torch.zeros(8, 3, 5, 17, 23), (1, 4, 4)).shape
+        torch.Size([8, 3, 1, 4, 4])
     """
 def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: _bool = False) -> Any:
     """The largest elements of windows along the last dimension; with `return_indices`, their places too.
@@ -93,6 +107,10 @@ def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: _bool =
 
     Returns:
         Any
+
+    Example:
+        >>> F.adaptive_max_pool1d(torch.tensor([[1.0, 3.0, 7.0, 5.0]]), 2)
+        tensor([[3., 7.]])
     """
 def adaptive_max_pool1d_with_indices(input: Tensor, output_size: Any, return_indices: _bool = False) -> Any:
     """The largest elements of as many windows along the last dimension as are asked for, and their places.
@@ -104,6 +122,10 @@ def adaptive_max_pool1d_with_indices(input: Tensor, output_size: Any, return_ind
 
     Returns:
         Any
+
+    Example:
+        >>> F.adaptive_max_pool1d_with_indices(torch.tensor([[1.0, 3.0, 7.0, 5.0]]), 2)
+        (tensor([[3., 7.]]), tensor([[1, 2]]))
     """
 def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: _bool = False) -> Tensor:
     """The largest elements of windows in the last two dimensions; with `return_indices`, their places too.
@@ -115,6 +137,10 @@ def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: _bool =
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.adaptive_max_pool2d(torch.tensor([[[1.0, 2.0], [3.0, 6.0]]]), 1)
+        tensor([[[6.]]])
     """
 def adaptive_max_pool2d_with_indices(input: Tensor, output_size: Any, return_indices: _bool = False) -> Tensor:
     """The largest elements of windows in the last two dimensions, and their places; None keeps a size.
@@ -126,6 +152,12 @@ def adaptive_max_pool2d_with_indices(input: Tensor, output_size: Any, return_ind
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[[1.0, 2.0], [3.0, 6.0]]])
+        >>> values, indices = F.adaptive_max_pool2d_with_indices(x, 1)
+        >>> values.item(), indices.item()
+        (6.0, 3)
     """
 def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: _bool = False) -> Tensor:
     """The largest elements of windows in the last three dimensions; with `return_indices`, their places too.
@@ -137,6 +169,10 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: _bool =
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.adaptive_max_pool3d(torch.zeros(8, 3, 5, 17, 23), (1, 4, 4)).shape
+        torch.Size([8, 3, 1, 4, 4])
     """
 def adaptive_max_pool3d_with_indices(input: Tensor, output_size: Any, return_indices: _bool = False) -> Tensor:
     """The largest elements of windows in the last three dimensions, and their places; None keeps a size.
@@ -148,6 +184,11 @@ def adaptive_max_pool3d_with_indices(input: Tensor, output_size: Any, return_ind
 
     Returns:
         Tensor
+
+    Example:
+        >>> values, indices = F.adaptive_max_pool3d_with_indices(torch.arange(8.0).view(1, 2, 2, 2), 1)
+        >>> values.item(), indices.item()
+        (7.0, 7)
     """
 def affine_grid(theta: Tensor, size: Any, align_corners: _bool | None = None) -> Tensor:
     """The sampling points of an image of `size` under the affine maps `theta`, one for each of the batch.
@@ -159,6 +200,12 @@ def affine_grid(theta: Tensor, size: Any, align_corners: _bool | None = None) ->
 
     Returns:
         Tensor
+
+    Example:
+        >>> theta = torch.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]])  # the identity
+        >>> F.affine_grid(theta, (1, 1, 2, 2), align_corners=True)[0, 0]  # (x, y) of the first row
+        tensor([[-1., -1.],
+                [ 1., -1.]])
     """
 def alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
     """`dropout` that keeps mean and variance of what selu gives.
@@ -171,6 +218,11 @@ def alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inpla
 
     Returns:
         Tensor
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> F.alpha_dropout(torch.ones(4), p=0.5, training=True)
+        tensor([-0.7792, -0.7792,  1.6656, -0.7792])
     """
 def assert_int_or_pair(arg: Any, arg_name: str, message: str) -> None:
     """Refuse what is neither a number nor a pair."""
@@ -189,8 +241,8 @@ def avg_pool1d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any 
         Tensor
 
     Example:
-        >>> flambeau.avg_pool1d(flambeau.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
-        tensor([[2., 1.]])
+        >>> torch.avg_pool1d(torch.tensor([[1.0, 3.0, 5.0, 7.0]]), kernel_size=2)
+        tensor([[2., 6.]])
     """
 def avg_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: _int | None = None, *, out: Any = None) -> Tensor:
     """The means of windows in the last two dimensions.
@@ -207,6 +259,11 @@ def avg_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.avg_pool2d(torch.arange(16.0).view(1, 4, 4), kernel_size=2)
+        tensor([[[ 2.5000,  4.5000],
+                 [10.5000, 12.5000]]])
     """
 def avg_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: _int | None = None, *, out: Any = None) -> Tensor:
     """The means of windows in the last three dimensions.
@@ -223,6 +280,10 @@ def avg_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.avg_pool3d(torch.zeros(8, 3, 4, 32, 32), kernel_size=2).shape
+        torch.Size([8, 3, 2, 16, 16])
     """
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None = None, training: _bool = False, momentum: _float = 0.1, eps: _float = 1e-05) -> Tensor:
     """Each channel with mean 0 and deviation 1, then times `weight` plus `bias`.
@@ -242,6 +303,15 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[1.0, 10.0], [3.0, 50.0]])  # two samples of two channels
+        >>> running_mean, running_var = torch.zeros(2), torch.ones(2)
+        >>> F.batch_norm(x, running_mean, running_var, training=True)
+        tensor([[-1.0000, -1.0000],
+                [ 1.0000,  1.0000]])
+        >>> running_mean
+        tensor([0.2000, 3.0000])
     """
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input1 @ weight[k] @ input2 + bias[k]` for each output k.
@@ -254,6 +324,11 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 
     Returns:
         Tensor
+
+    Example:
+        >>> weight = torch.tensor([[[1.0, 2.0], [3.0, 4.0]]])  # one output of two times two features
+        >>> torch.bilinear(torch.tensor([[1.0, 1.0]]), torch.tensor([[1.0, 0.0]]), weight, bias=None)
+        tensor([[4.]])
     """
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
     """-(target log(input) + (1 - target) log(1 - input)).
@@ -268,6 +343,10 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.binary_cross_entropy(torch.tensor([0.9, 0.1]), torch.tensor([1.0, 0.0]))
+        tensor(0.1054)
     """
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean', pos_weight: Tensor | None = None) -> Tensor:
     """`binary_cross_entropy` of `sigmoid(input)`, computed in one go.
@@ -283,6 +362,10 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.binary_cross_entropy_with_logits(torch.tensor([0.0, 5.0]), torch.tensor([1.0, 1.0]))
+        tensor(0.3499)
     """
 def celu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
     """`input` where it is positive, elsewhere `alpha * (exp(input / alpha) - 1)`.
@@ -294,6 +377,10 @@ def celu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.celu(torch.tensor([-2.0, 0.0, 2.0]), alpha=0.5)
+        tensor([-0.4908,  0.0000,  2.0000])
     """
 def celu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """In-place form of `celu`.
@@ -305,6 +392,10 @@ def celu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.celu_(torch.tensor([-2.0, 0.0, 2.0]), alpha=0.5)
+        tensor([-0.4908,  0.0000,  2.0000])
     """
 def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
     """The channels, in `groups` groups, dealt out one by one: first of each group, second of each group, ...
@@ -315,6 +406,11 @@ def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.arange(6).view(1, 6, 1, 1)
+        >>> torch.channel_shuffle(x, groups=2).flatten()
+        tensor([0, 3, 1, 4, 2, 5])
     """
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: _int = 1) -> Tensor:
     """Convolution of signals (batch, channels, length) with a weight (outputs, channels, size).
@@ -330,6 +426,13 @@ def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: An
 
     Returns:
         Tensor
+
+    Example:
+        >>> signal = torch.tensor([[[1.0, 2.0, 4.0, 7.0]]])
+        >>> torch.conv1d(signal, torch.tensor([[[-1.0, 1.0]]]))  # differences of neighbours
+        tensor([[[1., 2., 3.]]])
+        >>> torch.conv1d(signal, torch.tensor([[[-1.0, 1.0]]]), padding=1, stride=2)
+        tensor([[[ 1.,  2., -7.]]])
     """
 def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: _int = 1) -> Tensor:
     """Convolution of images (batch, channels, height, width).
@@ -345,6 +448,14 @@ def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: An
 
     Returns:
         Tensor
+
+    Example:
+        >>> image = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]]).view(1, 1, 3, 3)
+        >>> torch.conv2d(image, torch.ones(1, 1, 2, 2))[0, 0]  # sums of 2 x 2 squares
+        tensor([[12., 16.],
+                [24., 28.]])
+        >>> torch.conv2d(torch.zeros(8, 3, 32, 32), torch.zeros(16, 3, 5, 5), stride=2, padding=2).shape
+        torch.Size([8, 16, 16, 16])
     """
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: _int = 1) -> Tensor:
     """Convolution of volumes (batch, channels, depth, height, width).
@@ -360,6 +471,12 @@ def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: An
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.conv3d(torch.ones(1, 1, 3, 3, 3), torch.ones(1, 1, 2, 2, 2)).shape
+        torch.Size([1, 1, 2, 2, 2])
+        >>> torch.conv3d(torch.ones(1, 1, 2, 2, 2), torch.ones(1, 1, 2, 2, 2)).item()
+        8.0
     """
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: _int = 0) -> Tensor:
     """Convolution of signals (time, batch, channels) with a weight (kernel, channels, outputs).
@@ -372,6 +489,10 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: _int = 0) -> Tens
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.conv_tbc(torch.ones(5, 2, 3), torch.ones(2, 3, 4), torch.zeros(4)).shape
+        torch.Size([4, 2, 4])
     """
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: _int = 1, dilation: Any = 1) -> Tensor:
     """The transpose of `conv1d`: the gradient of its input, as a function of its own.
@@ -388,6 +509,10 @@ def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.conv_transpose1d(torch.tensor([[[1.0, 2.0]]]), torch.tensor([[[1.0, 10.0]]]), stride=2)
+        tensor([[[ 1., 10.,  2., 20.]]])
     """
 def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: _int = 1, dilation: Any = 1) -> Tensor:
     """The transpose of `conv2d`: the gradient of its input, as a function of its own.
@@ -404,6 +529,11 @@ def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.conv_transpose2d(torch.tensor([[[[1.0, 2.0]]]]), torch.ones(1, 1, 2, 2), stride=2)[0, 0]
+        tensor([[1., 1., 2., 2.],
+                [1., 1., 2., 2.]])
     """
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: _int = 1, dilation: Any = 1) -> Tensor:
     """The transpose of `conv3d`: the gradient of its input, as a function of its own.
@@ -420,6 +550,10 @@ def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.conv_transpose3d(torch.ones(1, 4, 2, 2, 2), torch.ones(4, 3, 2, 2, 2), stride=2).shape
+        torch.Size([1, 3, 4, 4, 4])
     """
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
     """1 - cosine where the target is 1, and max(0, cosine - margin) where it is -1.
@@ -435,6 +569,13 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
 
     Returns:
         Tensor
+
+    Example:
+        >>> a, b = torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 1.0]])
+        >>> F.cosine_embedding_loss(a, b, torch.tensor([1]))  # they are to be alike
+        tensor(0.2929)
+        >>> F.cosine_embedding_loss(a, b, torch.tensor([-1]))  # they are to differ
+        tensor(0.7071)
     """
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor:
     """The cosine of the angle between vectors along `dim`; lengths below `eps` count as `eps`.
@@ -447,6 +588,11 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08
 
     Returns:
         Tensor
+
+    Example:
+        >>> a, b = torch.tensor([[1.0, 0.0], [1.0, 1.0]]), torch.tensor([[0.0, 2.0], [3.0, 0.0]])
+        >>> torch.cosine_similarity(a, b, dim=1)
+        tensor([0.0000, 0.7071])
     """
 def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100, reduce: _bool | None = None, reduction: str = 'mean', label_smoothing: _float = 0.0) -> Tensor:
     """`nll_loss` of `log_softmax(input)`; targets may also be probabilities of all classes.
@@ -463,6 +609,13 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, s
 
     Returns:
         Tensor
+
+    Example:
+        >>> scores = torch.tensor([[2.0, 0.0, 0.0], [0.0, 0.0, 5.0]])  # two samples, three classes
+        >>> F.cross_entropy(scores, torch.tensor([0, 2]))
+        tensor(0.1265)
+        >>> F.cross_entropy(scores, torch.tensor([0, 2]), reduction="none")
+        tensor([0.2395, 0.0134])
     """
 def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: _int = 0, reduction: str = 'mean', zero_infinity: _bool = False) -> Tensor:
     """The negative log-likelihood of label sequences, of any alignment with `log_probs` (time, batch, classes).
@@ -478,6 +631,11 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_leng
 
     Returns:
         Tensor
+
+    Example:
+        >>> log_probs = torch.full((3, 1, 2), 0.5).log()  # 3 steps, 1 sequence, blank and one label
+        >>> F.ctc_loss(log_probs, torch.tensor([[1]]), torch.tensor([3]), torch.tensor([1]))  # -log(6 / 8)
+        tensor(0.2877)
     """
 def dropout(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
     """In training: each element set to zero with probability `p`, the others scaled up so that the mean stays.
@@ -490,6 +648,13 @@ def dropout(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bo
 
     Returns:
         Tensor
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> F.dropout(torch.ones(6), p=0.5)
+        tensor([0., 0., 2., 0., 0., 0.])
+        >>> F.dropout(torch.ones(6), p=0.5, training=False)
+        tensor([1., 1., 1., 1., 1., 1.])
     """
 def dropout1d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
     """`dropout` of whole channels of (batch, channels, length) or (channels, length).
@@ -502,6 +667,14 @@ def dropout1d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _
 
     Returns:
         Tensor
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> F.dropout1d(torch.ones(4, 2), p=0.5)  # whole channels
+        tensor([[0., 0.],
+                [0., 0.],
+                [2., 2.],
+                [0., 0.]])
     """
 def dropout2d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
     """`dropout` of whole channels of (batch, channels, height, width).
@@ -514,6 +687,11 @@ def dropout2d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _
 
     Returns:
         Tensor
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> F.dropout2d(torch.ones(1, 4, 2, 2), p=0.5)[0, :, 0, 0]  # whole channels
+        tensor([0., 0., 2., 0.])
     """
 def dropout3d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
     """`dropout` of whole channels of (batch, channels, depth, height, width), the batch being optional.
@@ -526,6 +704,11 @@ def dropout3d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _
 
     Returns:
         Tensor
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> F.dropout3d(torch.ones(1, 4, 2, 2, 2), p=0.5)[0, :, 0, 0, 0]  # whole channels
+        tensor([0., 0., 2., 0.])
     """
 def elu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
     """`input` where it is positive, elsewhere `alpha * (exp(input) - 1)`.
@@ -537,6 +720,10 @@ def elu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.elu(torch.tensor([-2.0, 0.0, 2.0]))
+        tensor([-0.8647,  0.0000,  2.0000])
     """
 def elu_(input: Tensor, alpha: _float = 1.0, scale: _float = 1.0, input_scale: _float = 1.0) -> Tensor:
     """In-place form of `elu`: `scale` is a factor of the result, `input_scale` one of the exponent.
@@ -549,6 +736,11 @@ def elu_(input: Tensor, alpha: _float = 1.0, scale: _float = 1.0, input_scale: _
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-2.0, 0.0, 2.0])
+        >>> F.elu_(x)
+        tensor([-0.8647,  0.0000,  2.0000])
     """
 def embedding(input: Tensor, weight: Tensor, padding_idx: _int | None = None, max_norm: _float | None = None, norm_type: _float = 2.0, scale_grad_by_freq: _bool = False, sparse: _bool = False) -> Tensor:
     """The rows of `weight` whose numbers are in `input`.
@@ -568,9 +760,10 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: _int | None = None, ma
         Tensor
 
     Example:
-        >>> flambeau.nn.functional.embedding(flambeau.tensor([1, 0]), flambeau.tensor([[1.0, 2.0], [3.0, 4.0]]))
-        tensor([[3., 4.],
-                [1., 2.]])
+        >>> table = torch.tensor([[0.0, 0.0], [1.0, 10.0], [2.0, 20.0]])
+        >>> F.embedding(torch.tensor([2, 0]), table)
+        tensor([[ 2., 20.],
+                [ 0.,  0.]])
     """
 def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: _float | None = None, norm_type: _float = 2, scale_grad_by_freq: _bool = False, mode: str = 'mean', sparse: _bool = False, per_sample_weights: Tensor | None = None, include_last_offset: _bool = False, padding_idx: _int | None = None) -> Tensor:
     """Sums, means or maxima of the rows of `weight` in each bag.
@@ -592,6 +785,12 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
 
     Returns:
         Tensor
+
+    Example:
+        >>> table = torch.tensor([[0.0, 0.0], [1.0, 10.0], [2.0, 20.0]])
+        >>> F.embedding_bag(torch.tensor([[1, 2], [2, 2]]), table, mode="sum")
+        tensor([[ 3., 30.],
+                [ 4., 40.]])
     """
 def feature_alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
     """`alpha_dropout` of whole features of each sample.
@@ -604,6 +803,14 @@ def feature_alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = Fals
 
     Returns:
         Tensor
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> F.feature_alpha_dropout(torch.ones(1, 4, 2), p=0.5, training=True)
+        tensor([[[-0.7792, -0.7792],
+                 [-0.7792, -0.7792],
+                 [ 1.6656,  1.6656],
+                 [-0.7792, -0.7792]]])
     """
 def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """The sum of columns, each put back on the block of an image of `output_size` that it stands for.
@@ -620,8 +827,11 @@ def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, p
         Tensor
 
     Example:
-        >>> flambeau.nn.functional.fold(flambeau.ones(1, 4, 9), 4, 2)[0, 0, 0]
-        tensor([1., 2., 2., 1.])
+        >>> columns = torch.ones(1, 4, 4)
+        >>> F.fold(columns, output_size=(3, 3), kernel_size=2)[0, 0]  # how many blocks cover each pixel
+        tensor([[1., 2., 1.],
+                [2., 4., 2.],
+                [1., 2., 1.]])
     """
 def fractional_max_pool2d(input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: _bool = False, _random_samples: Tensor | None = None) -> Tensor:
     """The largest elements of randomly placed windows in the last two dimensions.
@@ -635,6 +845,10 @@ def fractional_max_pool2d(input: Tensor, kernel_size: Any, output_size: Any = No
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.fractional_max_pool2d(torch.zeros(1, 1, 9, 9), kernel_size=2, output_size=(5, 5)).shape
+        torch.Size([1, 1, 5, 5])
     """
 def fractional_max_pool2d_with_indices(input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: _bool = False, _random_samples: Tensor | None = None) -> Tensor:
     """The largest elements of randomly placed windows in the last two dimensions, and their places.
@@ -648,6 +862,13 @@ def fractional_max_pool2d_with_indices(input: Tensor, kernel_size: Any, output_s
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.arange(9.0).view(1, 1, 3, 3)
+        >>> values, indices = F.fractional_max_pool2d_with_indices(x, kernel_size=2, output_size=2)
+        >>> values[0, 0]
+        tensor([[4., 5.],
+                [7., 8.]])
     """
 def fractional_max_pool3d(input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: _bool = False, _random_samples: Tensor | None = None) -> Tensor:
     """The largest elements of randomly placed windows in the last three dimensions.
@@ -661,6 +882,10 @@ def fractional_max_pool3d(input: Tensor, kernel_size: Any, output_size: Any = No
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.fractional_max_pool3d(torch.zeros(1, 1, 9, 9, 9), kernel_size=2, output_size=(5, 5, 5)).shape
+        torch.Size([1, 1, 5, 5, 5])
     """
 def fractional_max_pool3d_with_indices(input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: _bool = False, _random_samples: Tensor | None = None) -> Tensor:
     """The largest elements of randomly placed windows in the last three dimensions, and their places.
@@ -674,6 +899,12 @@ def fractional_max_pool3d_with_indices(input: Tensor, kernel_size: Any, output_s
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.zeros(1, 1, 9, 9, 9)
+        >>> values, indices = F.fractional_max_pool3d_with_indices(x, kernel_size=2, output_size=5)
+        >>> values.shape, indices.shape
+        (torch.Size([1, 1, 5, 5, 5]), torch.Size([1, 1, 5, 5, 5]))
     """
 def gaussian_nll_loss(input: Tensor, target: Tensor | _float, var: Tensor | _float, full: _bool = False, eps: _float = 1e-06, reduction: str = 'mean') -> Tensor:
     """Of normal distributions around `input` with the variances `var`, of which none counts as less than `eps`.
@@ -688,6 +919,12 @@ def gaussian_nll_loss(input: Tensor, target: Tensor | _float, var: Tensor | _flo
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.gaussian_nll_loss(torch.tensor([0.0]), torch.tensor([1.0]), var=torch.tensor([1.0]))
+        tensor(0.5000)
+        >>> F.gaussian_nll_loss(torch.tensor([0.0]), torch.tensor([1.0]), var=torch.tensor([4.0]))
+        tensor(0.8181)
     """
 def gelu(input: Tensor, *, approximate: str = 'none', out: Any = None) -> Tensor:
     """`input` times the area under the normal density up to it; approximate="tanh" is a cheaper curve.
@@ -699,6 +936,10 @@ def gelu(input: Tensor, *, approximate: str = 'none', out: Any = None) -> Tensor
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.gelu(torch.tensor([-1.0, 0.0, 1.0]))
+        tensor([-0.1587,  0.0000,  0.8413])
     """
 def glu(input: Tensor, dim: _int = -1) -> Tensor:
     """The first half along `dim` times the sigmoid of the second.
@@ -709,6 +950,10 @@ def glu(input: Tensor, dim: _int = -1) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.glu(torch.tensor([1.0, 2.0, 0.0, 100.0]))  # [1, 2] gated by sigmoid of [0, 100]
+        tensor([0.5000, 2.0000])
     """
 def grid_sample(input: Tensor, grid: Tensor, mode: str = 'bilinear', padding_mode: str = 'zeros', align_corners: _bool | None = None) -> Tensor:
     """The image at the points of `grid`, whose last dimension holds x, y (and z) from -1 to 1.
@@ -724,6 +969,12 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = 'bilinear', padding_mod
 
     Returns:
         Tensor
+
+    Example:
+        >>> image = torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]])
+        >>> grid = torch.tensor([[[[-1.0, -1.0], [0.0, 0.0], [1.0, 1.0]]]])  # corner, middle, corner
+        >>> F.grid_sample(image, grid, align_corners=True)
+        tensor([[[[1.0000, 2.5000, 4.0000]]]])
     """
 def group_norm(input: Tensor, num_groups: _int, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05) -> Tensor:
     """Mean 0 and deviation 1 over each of `num_groups` groups of channels; then `* weight + bias` by channel.
@@ -737,6 +988,11 @@ def group_norm(input: Tensor, num_groups: _int, weight: Tensor | None = None, bi
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[1.0, 3.0, 10.0, 50.0]])  # one sample of four channels
+        >>> F.group_norm(x, num_groups=2)
+        tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
     """
 def grouped_mm(mat_a: Tensor, mat_b: Tensor, *, offs: Tensor | None = None, bias: Tensor | None = None, out_dtype: Any = None) -> Tensor:
     """The products of groups of matrices.
@@ -753,6 +1009,13 @@ def grouped_mm(mat_a: Tensor, mat_b: Tensor, *, offs: Tensor | None = None, bias
 
     Returns:
         Tensor
+
+    Example:
+        >>> a = torch.ones(3, 16, dtype=torch.bfloat16)
+        >>> b = torch.stack([torch.ones(16, 8), 2 * torch.ones(16, 8)]).bfloat16()
+        >>> offs = torch.tensor([1, 3], dtype=torch.int32)  # row 0 is group 0, rows 1 and 2 are group 1
+        >>> F.grouped_mm(a, b, offs=offs)[:, 0]
+        tensor([16., 32., 32.], dtype=torch.bfloat16)
     """
 def gumbel_softmax(logits: Tensor, tau: _float = 1, hard: _bool = False, eps: _float = 1e-10, dim: _int = -1) -> Tensor:
     """A sample of a category with these logits, softened by the temperature `tau`.
@@ -768,6 +1031,13 @@ def gumbel_softmax(logits: Tensor, tau: _float = 1, hard: _bool = False, eps: _f
 
     Returns:
         Tensor
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> F.gumbel_softmax(torch.tensor([[0.0, 1.0, 5.0]]), tau=1.0)
+        tensor([[0.0012, 0.0091, 0.9898]])
+        >>> F.gumbel_softmax(torch.tensor([[0.0, 1.0, 5.0]]), tau=1.0, hard=True)
+        tensor([[0., 0., 1.]])
     """
 def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Any = None) -> Tensor:
     """0 within [-lambd, lambd], elsewhere `input`.
@@ -779,6 +1049,10 @@ def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Any = None) -> Tensor
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.hardshrink(torch.tensor([-2.0, -0.2, 0.4, 1.0]), lambd=0.5)
+        tensor([-2.,  0.,  0.,  1.])
     """
 def hardsigmoid(input: Tensor, inplace: _bool = False) -> Tensor:
     """A line from 0 at -3 to 1 at 3, constant outside.
@@ -789,6 +1063,10 @@ def hardsigmoid(input: Tensor, inplace: _bool = False) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.hardsigmoid(torch.tensor([-4.0, 0.0, 1.5, 4.0]))
+        tensor([0.0000, 0.5000, 0.7500, 1.0000])
     """
 def hardswish(input: Tensor, inplace: _bool = False) -> Tensor:
     """`input * hardsigmoid(input)`.
@@ -799,6 +1077,10 @@ def hardswish(input: Tensor, inplace: _bool = False) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.hardswish(torch.tensor([-4.0, 0.0, 1.5, 4.0]))
+        tensor([-0.0000, 0.0000, 1.1250, 4.0000])
     """
 def hardtanh(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0, inplace: _bool = False) -> Tensor:
     """`input` clamped to [min_val, max_val]; the gradient at the bounds is 0.
@@ -811,6 +1093,10 @@ def hardtanh(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0, inpla
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.hardtanh(torch.tensor([-3.0, 0.5, 3.0]))
+        tensor([-1.0000,  0.5000,  1.0000])
     """
 def hardtanh_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """In-place form of `hardtanh`.
@@ -822,6 +1108,11 @@ def hardtanh_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-3.0, 0.5, 3.0])
+        >>> F.hardtanh_(x)
+        tensor([-1.0000,  0.5000,  1.0000])
     """
 def has_torch_function(relevant_args: Any) -> _bool:
     """Whether one of the arguments wants to run functions its own way."""
@@ -842,6 +1133,10 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float = 1.0, si
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.hinge_embedding_loss(torch.tensor([0.5, 0.25]), torch.tensor([1, -1]), reduction="none")
+        tensor([0.5000, 0.7500])
     """
 def huber_loss(input: Tensor, target: Tensor, reduction: str = 'mean', delta: _float = 1.0, weight: Tensor | None = None) -> Tensor:
     """A parabola of half-width `delta` at zero, continued by straight lines.
@@ -855,6 +1150,10 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = 'mean', delta: _f
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.huber_loss(torch.tensor([0.5, 10.0]), torch.tensor([0.0, 0.0]), reduction="none")
+        tensor([0.1250, 9.5000])
     """
 def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: _bool = True, momentum: _float = 0.1, eps: _float = 1e-05) -> Tensor:
     """`batch_norm` with the statistics of each sample by itself.
@@ -871,6 +1170,11 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.instance_norm(torch.tensor([[[1.0, 3.0], [10.0, 50.0]]]))
+        tensor([[[-1.0000,  1.0000],
+                 [-1.0000,  1.0000]]])
     """
 def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = 'nearest', align_corners: _bool | None = None, recompute_scale_factor: _bool | None = None, antialias: _bool = False) -> Tensor:
     """Resize the dimensions after batch and channel, to a `size` or by a `scale_factor`.
@@ -886,6 +1190,15 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
 
     Returns:
         Tensor
+
+    Example:
+        >>> signal = torch.tensor([[[1.0, 3.0]]])
+        >>> F.interpolate(signal, scale_factor=2)
+        tensor([[[1., 1., 3., 3.]]])
+        >>> F.interpolate(signal, size=5, mode="linear", align_corners=True)
+        tensor([[[1.0000, 1.5000, 2.0000, 2.5000, 3.0000]]])
+        >>> F.interpolate(torch.zeros(1, 3, 8, 8), size=(16, 4), mode="bilinear").shape
+        torch.Size([1, 3, 16, 4])
     """
 def kl_div(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean', log_target: _bool = False) -> Tensor:
     """The Kullback-Leibler divergence of distributions; `input` holds log-probabilities.
@@ -900,6 +1213,11 @@ def kl_div(input: Tensor, target: Tensor, size_average: _bool | None = None, red
 
     Returns:
         Tensor
+
+    Example:
+        >>> p, q = torch.tensor([[0.5, 0.5]]), torch.tensor([[0.9, 0.1]])
+        >>> F.kl_div(q.log(), p, reduction="batchmean")
+        tensor(0.5108)
     """
 def l1_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean', weight: Tensor | None = None) -> Tensor:
     """Absolute differences.
@@ -914,6 +1232,10 @@ def l1_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, re
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.l1_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.5, 4.0]))
+        tensor(1.2500)
     """
 def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05) -> Tensor:
     """Mean 0 and deviation 1 over the last dimensions, those of `normalized_shape`; then `* weight + bias`.
@@ -929,8 +1251,9 @@ def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = Non
         Tensor
 
     Example:
-        >>> flambeau.nn.functional.layer_norm(flambeau.tensor([[1.0, 3.0]]), (2,), eps=0.0)
-        tensor([[-1.,  1.]])
+        >>> F.layer_norm(torch.tensor([[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]]), (3,))
+        tensor([[-1.2247,  0.0000,  1.2247],
+                [-1.2247,  0.0000,  1.2247]])
     """
 def leaky_relu(input: Tensor, negative_slope: _float = 0.01, inplace: _bool = False) -> Tensor:
     """`input` where it is positive, elsewhere `negative_slope * input`.
@@ -942,6 +1265,10 @@ def leaky_relu(input: Tensor, negative_slope: _float = 0.01, inplace: _bool = Fa
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.leaky_relu(torch.tensor([-2.0, 3.0]), negative_slope=0.1)
+        tensor([-0.2000,  3.0000])
     """
 def leaky_relu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """In-place form of `leaky_relu`.
@@ -953,6 +1280,11 @@ def leaky_relu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-2.0, 3.0])
+        >>> F.leaky_relu_(x, 0.1)
+        tensor([-0.2000,  3.0000])
     """
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Any = None) -> Tensor:
     """`input @ weight.T + bias`.
@@ -965,6 +1297,11 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: An
 
     Returns:
         Tensor
+
+    Example:
+        >>> weight = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])  # three outputs of two inputs
+        >>> F.linear(torch.tensor([[1.0, 10.0]]), weight, bias=torch.tensor([0.5, 0.5, 0.5]))
+        tensor([[21.5000, 43.5000, 65.5000]])
     """
 def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None, weight: Tensor | None = None, reduction: str = 'mean', ignore_index: _int | None = None, label_smoothing: _float = 0.0, options: Any = None) -> Tensor:
     """`cross_entropy(linear(input, linear_weight, linear_bias), target)`.
@@ -986,6 +1323,11 @@ def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *
 
     Returns:
         Tensor
+
+    Example:
+        >>> input, weight = torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+        >>> F.linear_cross_entropy(input, weight, torch.tensor([1]))
+        tensor(0.4076)
     """
 def local_response_norm(input: Tensor, size: _int, alpha: _float = 0.0001, beta: _float = 0.75, k: _float = 1.0) -> Tensor:
     """`input / (k + alpha * mean of the squares of size neighbouring channels) ** beta`.
@@ -999,6 +1341,10 @@ def local_response_norm(input: Tensor, size: _int, alpha: _float = 0.0001, beta:
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.local_response_norm(torch.tensor([[[1.0], [2.0], [3.0]]]), size=2, alpha=1.0).flatten()
+        tensor([0.7378, 0.7816, 0.6620])
     """
 def log_softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: Any = None) -> Tensor:
     """`log_softmax` along `dim`.
@@ -1010,6 +1356,10 @@ def log_softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, d
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.log_softmax(torch.tensor([[1.0, 2.0, 3.0]]), dim=1)
+        tensor([[-2.4076, -1.4076, -0.4076]])
     """
 def logsigmoid(input: Tensor, *, out: Any = None) -> Tensor:
     """The logarithm of `sigmoid(input)`.
@@ -1020,6 +1370,10 @@ def logsigmoid(input: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.logsigmoid(torch.tensor([-100.0, 0.0, 2.0]))
+        tensor([-100.0000,   -0.6931,   -0.1269])
     """
 def lp_pool1d(input: Tensor, norm_type: _float, kernel_size: _int, stride: Any = None, ceil_mode: _bool = False) -> Tensor:
     """(sum of x ** norm_type) ** (1 / norm_type) over windows along the last dimension.
@@ -1033,6 +1387,10 @@ def lp_pool1d(input: Tensor, norm_type: _float, kernel_size: _int, stride: Any =
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.lp_pool1d(torch.tensor([[[3.0, 4.0, 1.0, 1.0]]]), norm_type=2, kernel_size=2)
+        tensor([[[5.0000, 1.4142]]])
     """
 def lp_pool2d(input: Tensor, norm_type: _float, kernel_size: Any, stride: Any = None, ceil_mode: _bool = False) -> Tensor:
     """(sum of x ** norm_type) ** (1 / norm_type) over windows in the last two dimensions.
@@ -1046,6 +1404,10 @@ def lp_pool2d(input: Tensor, norm_type: _float, kernel_size: Any, stride: Any = 
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.lp_pool2d(torch.ones(1, 1, 2, 2), norm_type=2, kernel_size=2)
+        tensor([[[[2.]]]])
     """
 def lp_pool3d(input: Tensor, norm_type: _float, kernel_size: Any, stride: Any = None, ceil_mode: _bool = False) -> Tensor:
     """(sum of x ** norm_type) ** (1 / norm_type) over windows in the last three dimensions.
@@ -1059,6 +1421,10 @@ def lp_pool3d(input: Tensor, norm_type: _float, kernel_size: Any, stride: Any = 
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.lp_pool3d(torch.ones(1, 1, 4, 4, 4), norm_type=2, kernel_size=2).shape
+        torch.Size([1, 1, 2, 2, 2])
     """
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
     """max(0, margin - target * (input1 - input2)): which of two is to be the larger one.
@@ -1074,6 +1440,12 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
 
     Returns:
         Tensor
+
+    Example:
+        >>> first, second = torch.tensor([3.0, 1.0]), torch.tensor([2.0, 2.0])
+        >>> target = torch.tensor([1, 1])  # the first is to be the larger one
+        >>> F.margin_ranking_loss(first, second, target, reduction="none")
+        tensor([0., 1.])
     """
 def max_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Any:
     """The largest elements of windows along the last dimension; with `return_indices`, their places too.
@@ -1089,6 +1461,12 @@ def max_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
 
     Returns:
         Any
+
+    Example:
+        >>> F.max_pool1d(torch.tensor([[1.0, 3.0, 7.0, 5.0]]), kernel_size=2)
+        tensor([[3., 7.]])
+        >>> F.max_pool1d(torch.tensor([[1.0, 3.0, 7.0, 5.0]]), kernel_size=2, stride=1)
+        tensor([[3., 7., 7.]])
     """
 def max_pool1d_with_indices(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Any:
     """The largest elements of windows along the last dimension, and their places.
@@ -1104,6 +1482,10 @@ def max_pool1d_with_indices(input: Tensor, kernel_size: Any, stride: Any = None,
 
     Returns:
         Any
+
+    Example:
+        >>> F.max_pool1d_with_indices(torch.tensor([[1.0, 3.0, 7.0, 5.0]]), 2)
+        (tensor([[3., 7.]]), tensor([[1, 2]]))
     """
 def max_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Tensor:
     """The largest elements of windows in the last two dimensions; with `return_indices`, their places too.
@@ -1119,6 +1501,13 @@ def max_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.max_pool2d(torch.arange(16.0).view(1, 4, 4), kernel_size=2)
+        tensor([[[ 5.,  7.],
+                 [13., 15.]]])
+        >>> F.max_pool2d(torch.zeros(8, 3, 32, 32), kernel_size=3, stride=2, padding=1).shape
+        torch.Size([8, 3, 16, 16])
     """
 def max_pool2d_with_indices(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Tensor:
     """The largest elements of windows in the last two dimensions, and their places.
@@ -1134,6 +1523,12 @@ def max_pool2d_with_indices(input: Tensor, kernel_size: Any, stride: Any = None,
 
     Returns:
         Tensor
+
+    Example:
+        >>> values, indices = F.max_pool2d_with_indices(torch.arange(16.0).view(1, 4, 4), 2)
+        >>> indices
+        tensor([[[ 5,  7],
+                 [13, 15]]])
     """
 def max_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Tensor:
     """The largest elements of windows in the last three dimensions; with `return_indices`, their places too.
@@ -1149,6 +1544,10 @@ def max_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.max_pool3d(torch.zeros(8, 3, 4, 32, 32), kernel_size=2).shape
+        torch.Size([8, 3, 2, 16, 16])
     """
 def max_pool3d_with_indices(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Tensor:
     """The largest elements of windows in the last three dimensions, and their places.
@@ -1164,6 +1563,11 @@ def max_pool3d_with_indices(input: Tensor, kernel_size: Any, stride: Any = None,
 
     Returns:
         Tensor
+
+    Example:
+        >>> values, indices = F.max_pool3d_with_indices(torch.arange(8.0).view(1, 2, 2, 2), 2)
+        >>> values.item(), indices.item()
+        (7.0, 7)
     """
 def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Tensor:
     """Values put back at the places that `max_pool1d` found them in, zero elsewhere.
@@ -1178,6 +1582,12 @@ def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any =
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[[1.0, 3.0, 7.0, 5.0]]])
+        >>> values, indices = F.max_pool1d(x, 2, return_indices=True)
+        >>> F.max_unpool1d(values, indices, 2)
+        tensor([[[0., 3., 7., 0.]]])
     """
 def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Tensor:
     """Values put back at the places that `max_pool2d` found them in, zero elsewhere.
@@ -1192,6 +1602,12 @@ def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any =
 
     Returns:
         Tensor
+
+    Example:
+        >>> values, indices = F.max_pool2d(torch.tensor([[[1.0, 2.0], [3.0, 6.0]]]), 2, return_indices=True)
+        >>> F.max_unpool2d(values, indices, 2)
+        tensor([[[0., 0.],
+                 [0., 6.]]])
     """
 def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Tensor:
     """Values put back at the places that `max_pool3d` found them in, zero elsewhere.
@@ -1206,6 +1622,11 @@ def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any =
 
     Returns:
         Tensor
+
+    Example:
+        >>> values, indices = F.max_pool3d(torch.ones(1, 1, 4, 4, 4), 2, return_indices=True)
+        >>> F.max_unpool3d(values, indices, 2).sum()
+        tensor(8.)
     """
 def mish(input: Tensor, inplace: _bool = False) -> Tensor:
     """`input * tanh(softplus(input))`.
@@ -1216,6 +1637,10 @@ def mish(input: Tensor, inplace: _bool = False) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.mish(torch.tensor([-1.0, 0.0, 1.0]))
+        tensor([-0.3034,  0.0000,  0.8651])
     """
 def mse_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean', weight: Tensor | None = None) -> Tensor:
     """Squared differences.
@@ -1230,6 +1655,10 @@ def mse_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, r
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.mse_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.5, 4.0]))
+        tensor(2.1250)
     """
 def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: _int, num_heads: _int, in_proj_weight: Tensor | None, in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None, add_zero_attn: _bool, dropout_p: _float, out_proj_weight: Tensor, out_proj_bias: Tensor | None, training: _bool = True, key_padding_mask: Tensor | None = None, need_weights: _bool = True, attn_mask: Tensor | None = None, use_separate_proj_weight: _bool = False, q_proj_weight: Any = None, k_proj_weight: Any = None, v_proj_weight: Any = None, static_k: Tensor | None = None, static_v: Tensor | None = None, average_attn_weights: _bool = True, is_causal: _bool = False) -> Any:
     """Attention of `num_heads` heads, and the weights with which they looked if `need_weights`.
@@ -1266,6 +1695,18 @@ def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embe
 
     Returns:
         tuple[Tensor, Tensor | None]
+
+    Example:
+        >>> x = torch.ones(3, 1, 4)  # three positions of one sample, four features in two heads
+        >>> in_weight, in_bias = torch.ones(12, 4), torch.zeros(12)
+        >>> out_weight, out_bias = torch.eye(4), torch.zeros(4)
+        >>> output, weights = F.multi_head_attention_forward(
+        ...     x, x, x, 4, 2, in_weight, in_bias, None, None, False, 0.0, out_weight, out_bias
+        ...     )
+        >>> output.shape, weights[0]
+        (torch.Size([3, 1, 4]), tensor([[0.3333, 0.3333, 0.3333],
+                [0.3333, 0.3333, 0.3333],
+                [0.3333, 0.3333, 0.3333]]))
     """
 def multi_margin_loss(input: Tensor, target: Tensor, p: _int = 1, margin: _float = 1.0, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
     """The mean over the classes of max(0, margin - score of the target + score) ** p.
@@ -1282,6 +1723,10 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: _int = 1, margin: _float
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.multi_margin_loss(torch.tensor([[0.5, 1.0, 0.0]]), torch.tensor([1]))
+        tensor(0.1667)
     """
 def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
     """The mean over the classes of max(0, 1 - score of a label + score of another class), over all such pairs.
@@ -1297,6 +1742,10 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: _bool | 
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.multilabel_margin_loss(torch.tensor([[0.5, 1.0, 0.0]]), torch.tensor([[1, -1, -1]]))
+        tensor(0.1667)
     """
 def multilabel_soft_margin_loss(input: Tensor, target: Tensor | _float, weight: Tensor | _float | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
     """`binary_cross_entropy_with_logits`, averaged over the classes, the last dimension.
@@ -1311,6 +1760,10 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor | _float, weight: 
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.multilabel_soft_margin_loss(torch.tensor([[0.0, 5.0]]), torch.tensor([[1.0, 1.0]]))
+        tensor(0.3499)
     """
 def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor:
     """`channel_shuffle` without a derivative.
@@ -1321,6 +1774,11 @@ def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.arange(6).view(1, 6, 1, 1)
+        >>> torch.native_channel_shuffle(x, groups=2).flatten()
+        tensor([0, 3, 1, 4, 2, 5])
     """
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
     """The negative of the log-probabilities that `input` gives to the target classes.
@@ -1336,6 +1794,11 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
 
     Returns:
         Tensor
+
+    Example:
+        >>> log_probabilities = torch.tensor([[0.75, 0.25], [0.5, 0.5]]).log()
+        >>> F.nll_loss(log_probabilities, torch.tensor([0, 1]))
+        tensor(0.4904)
     """
 def normalize(input: Tensor, p: _float = 2.0, dim: Any = 1, eps: _float = 1e-12, out: Tensor | None = None) -> Tensor:
     """`input` divided by its `p`-norms along `dim`, so that they become 1; norms below `eps` count as `eps`.
@@ -1349,6 +1812,11 @@ def normalize(input: Tensor, p: _float = 2.0, dim: Any = 1, eps: _float = 1e-12,
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.normalize(torch.tensor([[3.0, 4.0], [0.0, 2.0]]), dim=1)
+        tensor([[0.6000, 0.8000],
+                [0.0000, 1.0000]])
     """
 def one_hot(input: Tensor, num_classes: _int = -1) -> Tensor:
     """Rows with a single 1, at the place that the class index says.
@@ -1359,6 +1827,12 @@ def one_hot(input: Tensor, num_classes: _int = -1) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.one_hot(torch.tensor([0, 2, 1]), num_classes=4)
+        tensor([[1, 0, 0, 0],
+                [0, 0, 1, 0],
+                [0, 1, 0, 0]])
     """
 def pad(input: Tensor, pad: Any, mode: str = 'constant', value: _float | None = None) -> Tensor:
     """`input` made larger: `pad` is (before, after) of the last dimension, then of the one before, and so on.
@@ -1376,8 +1850,11 @@ def pad(input: Tensor, pad: Any, mode: str = 'constant', value: _float | None = 
         Tensor
 
     Example:
-        >>> flambeau.nn.functional.pad(flambeau.tensor([[1.0, 2.0, 3.0]]), (2, 1), mode="reflect")
-        tensor([[3., 2., 1., 2., 3., 2.]])
+        >>> x = torch.tensor([[1.0, 2.0, 3.0]])
+        >>> F.pad(x, (1, 2))
+        tensor([[0., 1., 2., 3., 0., 0.]])
+        >>> F.pad(x, (2, 2), mode="reflect")
+        tensor([[3., 2., 1., 2., 3., 2., 1.]])
     """
 def pairwise_distance(x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False) -> Tensor:
     """The `p`-norm of x1 - x2 + eps along the last dimension.
@@ -1391,6 +1868,10 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.pairwise_distance(torch.tensor([[0.0, 0.0]]), torch.tensor([[1.0, 1.0]]))
+        tensor([1.4142])
     """
 def pdist(input: Tensor, p: _float = 2.0) -> Tensor:
     """The `p`-norm distances between every two rows of `input`.
@@ -1401,6 +1882,10 @@ def pdist(input: Tensor, p: _float = 2.0) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.pdist(torch.tensor([[0.0, 0.0], [3.0, 4.0], [1.0, 1.0]]))  # 0-1, 0-2, 1-2
+        tensor([5.0000, 1.4142, 3.6056])
     """
 def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:
     """(..., C * r**2, H, W) as (..., C, H * r, W * r): each r**2 channels become a square of pixels.
@@ -1413,8 +1898,10 @@ def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:
         Tensor
 
     Example:
-        >>> flambeau.pixel_shuffle(flambeau.zeros(1, 8, 2, 3), 2).shape
-        torch.Size([1, 2, 4, 6])
+        >>> x = torch.arange(4).view(1, 4, 1, 1)  # four channels of one pixel
+        >>> torch.pixel_shuffle(x, 2)
+        tensor([[[[0, 1],
+                  [2, 3]]]])
     """
 def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
     """The opposite of `pixel_shuffle`.
@@ -1425,6 +1912,11 @@ def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([[[[0, 1], [2, 3]]]])
+        >>> torch.pixel_unshuffle(x, 2).flatten(1)
+        tensor([[0, 1, 2, 3]])
     """
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: _bool = True, full: _bool = False, size_average: _bool | None = None, eps: _float = 1e-08, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
     """Of Poisson distributions whose rates, or their logarithms, are `input`.
@@ -1443,6 +1935,10 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: _bool = True, ful
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.poisson_nll_loss(torch.tensor([0.5]), torch.tensor([2.0]))  # exp(0.5) - 2 * 0.5
+        tensor(0.6487)
     """
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """`input` where it is positive, elsewhere `weight * input`, with one weight for all or for each channel.
@@ -1453,6 +1949,10 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.prelu(torch.tensor([-4.0, 2.0]), weight=torch.tensor([0.25]))
+        tensor([-1.,  2.])
     """
 def relu(input: Tensor, inplace: _bool = False) -> Tensor:
     """The larger of `input` and 0.
@@ -1463,6 +1963,10 @@ def relu(input: Tensor, inplace: _bool = False) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.relu(torch.tensor([-2.0, 0.0, 3.0]))
+        tensor([0., 0., 3.])
     """
 def relu6(input: Tensor, inplace: _bool = False) -> Tensor:
     """`input` clamped to [0, 6].
@@ -1473,6 +1977,10 @@ def relu6(input: Tensor, inplace: _bool = False) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.relu6(torch.tensor([-2.0, 3.0, 9.0]))
+        tensor([0., 3., 6.])
     """
 def relu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """In-place form of `relu`.
@@ -1484,6 +1992,11 @@ def relu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-2.0, 0.0, 3.0])
+        >>> F.relu_(x)
+        tensor([0., 0., 3.])
     """
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: _float | None = None) -> Tensor:
     """`input` divided by the root of its mean square over the last dimensions; then times `weight`.
@@ -1498,6 +2011,10 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.rms_norm(torch.tensor([[1.0, 7.0]]), (2,))  # divided by 5
+        tensor([[0.2000, 1.4000]])
     """
 def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, inplace: _bool = False, generator: Any = None) -> Tensor:
     """Leaky relu whose slope is drawn between the bounds for each negative element; in evaluation it is their mean.
@@ -1512,6 +2029,10 @@ def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = 0.33333333333333
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.rrelu(torch.tensor([-8.0, 3.0]), 0.25, 0.75)  # not in training: the mean slope, 0.5
+        tensor([-4.,  3.])
     """
 def rrelu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """In-place form of `rrelu`.
@@ -1523,6 +2044,10 @@ def rrelu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.rrelu_(torch.tensor([-8.0, 3.0]), 0.25, 0.75)  # not in training: the mean slope, 0.5
+        tensor([-4.,  3.])
     """
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: _float = 0.0, is_causal: _bool = False, *, scale: _float | None = None, enable_gqa: _bool = False) -> Tensor:
     """`softmax(query @ key.mT * scale + attn_mask) @ value`.
@@ -1542,6 +2067,14 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
 
     Returns:
         Tensor
+
+    Example:
+        >>> query = key = torch.zeros(1, 3, 4)  # equal scores: each position averages what it sees
+        >>> value = torch.tensor([[[1.0], [3.0], [8.0]]])
+        >>> F.scaled_dot_product_attention(query, key, value).flatten()
+        tensor([4., 4., 4.])
+        >>> F.scaled_dot_product_attention(query, key, value, is_causal=True).flatten()
+        tensor([1., 2., 4.])
     """
 def selu(input: Tensor, inplace: _bool = False) -> Tensor:
     """The self-normalising exponential unit.
@@ -1552,6 +2085,10 @@ def selu(input: Tensor, inplace: _bool = False) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.selu(torch.tensor([-1.0, 0.0, 1.0]))
+        tensor([-1.1113,  0.0000,  1.0507])
     """
 def selu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """In-place form of `selu`.
@@ -1563,6 +2100,10 @@ def selu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.selu_(torch.tensor([-1.0, 0.0, 1.0]))
+        tensor([-1.1113,  0.0000,  1.0507])
     """
 def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """1 / (1 + exp(-input)).
@@ -1573,6 +2114,11 @@ def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-2.0, 0.0, 2.0])
+        >>> torch.sigmoid(x)
+        tensor([0.1192, 0.5000, 0.8808])
     """
 def silu(input: Tensor, inplace: _bool = False) -> Tensor:
     """`input * sigmoid(input)`.
@@ -1583,6 +2129,10 @@ def silu(input: Tensor, inplace: _bool = False) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.silu(torch.tensor([-1.0, 0.0, 1.0]))
+        tensor([-0.2689,  0.0000,  0.7311])
     """
 def smooth_l1_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean', beta: _float = 1.0) -> Tensor:
     """Absolute differences with a parabola of half-width `beta` at zero, of slope 1 outside.
@@ -1597,6 +2147,10 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average: _bool | None = N
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.smooth_l1_loss(torch.tensor([0.5, 10.0]), torch.tensor([0.0, 0.0]), reduction="none")
+        tensor([0.1250, 9.5000])
     """
 def soft_margin_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
     """log(1 + exp(-target * input)), for targets of 1 and -1.
@@ -1610,6 +2164,10 @@ def soft_margin_loss(input: Tensor, target: Tensor, size_average: _bool | None =
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.soft_margin_loss(torch.tensor([0.0, 2.0]), torch.tensor([1.0, -1.0]), reduction="none")
+        tensor([0.6931, 2.1269])
     """
 def softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: Any = None) -> Tensor:
     """`softmax` along `dim`.
@@ -1621,6 +2179,11 @@ def softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.softmax(torch.tensor([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0]]), dim=1)
+        tensor([[0.0900, 0.2447, 0.6652],
+                [0.3333, 0.3333, 0.3333]])
     """
 def softmin(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: Any = None) -> Tensor:
     """`softmax of the negative` along `dim`.
@@ -1632,6 +2195,10 @@ def softmin(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.softmin(torch.tensor([[1.0, 2.0, 3.0]]), dim=1)
+        tensor([[0.6652, 0.2447, 0.0900]])
     """
 def softplus(input: Tensor, beta: _float = 1, threshold: _float = 20, *, out: Any = None) -> Tensor:
     """`log(1 + exp(beta * input)) / beta`, and `input` itself where `beta * input` exceeds the threshold.
@@ -1644,6 +2211,10 @@ def softplus(input: Tensor, beta: _float = 1, threshold: _float = 20, *, out: An
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.softplus(torch.tensor([-1.0, 0.0, 1.0, 100.0]))
+        tensor([  0.3133,   0.6931,   1.3133, 100.0000])
     """
 def softshrink(input: Tensor, lambd: _float = 0.5, *, out: Any = None) -> Tensor:
     """`input` moved towards 0 by `lambd`.
@@ -1655,6 +2226,10 @@ def softshrink(input: Tensor, lambd: _float = 0.5, *, out: Any = None) -> Tensor
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.softshrink(torch.tensor([-2.0, -0.2, 0.4, 1.0]), lambd=0.5)
+        tensor([-1.5000, -0.0000,  0.0000,  0.5000])
     """
 def softsign(input: Tensor) -> Tensor:
     """`input / (1 + |input|)`.
@@ -1664,6 +2239,10 @@ def softsign(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.softsign(torch.tensor([-3.0, 0.0, 1.0]))
+        tensor([-0.7500,  0.0000,  0.5000])
     """
 def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Hyperbolic tangent.
@@ -1674,6 +2253,11 @@ def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> x = torch.tensor([-1.0, 0.0, 1.0])
+        >>> torch.tanh(x)
+        tensor([-0.7616,  0.0000,  0.7616])
     """
 def tanhshrink(input: Tensor) -> Tensor:
     """`input - tanh(input)`.
@@ -1683,6 +2267,10 @@ def tanhshrink(input: Tensor) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.tanhshrink(torch.tensor([-2.0, 0.0, 2.0]))
+        tensor([-1.0360,  0.0000,  1.0360])
     """
 def threshold(input: Tensor, threshold: _float, value: _float, inplace: _bool = False) -> Tensor:
     """`input` where it is above `threshold`, elsewhere `value`.
@@ -1695,6 +2283,10 @@ def threshold(input: Tensor, threshold: _float, value: _float, inplace: _bool = 
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.threshold(torch.tensor([0.5, 1.0, 1.5]), threshold=1.0, value=-9.0)
+        tensor([-9.0000, -9.0000,  1.5000])
     """
 def threshold_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """In-place form of `threshold`.
@@ -1706,6 +2298,10 @@ def threshold_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.threshold_(torch.tensor([0.5, 1.0, 1.5]), threshold=1.0, value=-9.0)
+        tensor([-9.0000, -9.0000,  1.5000])
     """
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _float = 2, eps: _float = 1e-06, swap: _bool = False, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
     """max(0, margin + distance to the positive - distance to the negative example).
@@ -1724,6 +2320,11 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
 
     Returns:
         Tensor
+
+    Example:
+        >>> anchor, near, far = torch.tensor([[[0.0, 0.0]], [[1.0, 0.0]], [[1.5, 0.0]]])
+        >>> F.triplet_margin_loss(anchor, near, far, margin=1.0)
+        tensor(0.5000)
     """
 def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Any = None, margin: _float = 1.0, swap: _bool = False, reduction: str = 'mean') -> Tensor:
     """`triplet_margin_loss` with a distance of one's own; the Euclidean one by default.
@@ -1739,6 +2340,12 @@ def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative
 
     Returns:
         Tensor
+
+    Example:
+        >>> anchor, near, far = torch.tensor([[[0.0, 0.0]], [[1.0, 0.0]], [[1.5, 0.0]]])
+        >>> distance = lambda a, b: (a - b).abs().sum(-1)
+        >>> F.triplet_margin_with_distance_loss(anchor, near, far, distance_function=distance)
+        tensor(0.5000)
     """
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """Each block that a kernel covers on its way over an image, as a column.
@@ -1754,8 +2361,12 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
         Tensor
 
     Example:
-        >>> flambeau.nn.functional.unfold(flambeau.zeros(1, 3, 4, 4), 2).shape
-        torch.Size([1, 12, 9])
+        >>> image = torch.arange(9.0).view(1, 1, 3, 3)
+        >>> F.unfold(image, kernel_size=2)[0].T  # each block as a row
+        tensor([[0., 1., 3., 4.],
+                [1., 2., 4., 5.],
+                [3., 4., 6., 7.],
+                [4., 5., 7., 8.]])
     """
 def upsample(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = 'nearest', align_corners: _bool | None = None) -> Tensor:
     """The older name of `interpolate`.
@@ -1769,6 +2380,10 @@ def upsample(input: Tensor, size: Any = None, scale_factor: Any = None, mode: st
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.upsample(torch.tensor([[[1.0, 3.0]]]), scale_factor=2)
+        tensor([[[1., 1., 3., 3.]]])
     """
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """`interpolate` with mode "bilinear" and aligned corners, under an older name.
@@ -1780,6 +2395,10 @@ def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None)
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.upsample_bilinear(torch.tensor([[[[1.0, 3.0]]]]), size=(1, 3))
+        tensor([[[[1., 2., 3.]]]])
     """
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """`interpolate` by nearest neighbours, under an older name.
@@ -1791,4 +2410,8 @@ def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) 
 
     Returns:
         Tensor
+
+    Example:
+        >>> F.upsample_nearest(torch.tensor([[[1.0, 3.0]]]), scale_factor=2)
+        tensor([[[1., 1., 3., 3.]]])
     """

@@ -1,9 +1,9 @@
 """Docstrings of public functions: their own sentences, and what their signatures and shared parameters say.
 
 A function's own docstring says what it computes, and explains in a section `Args:` only what is its own. The module
-`parameter_docs` explains once what many functions share; here that is put in place, with types and defaults. Functions
-are made when a program first uses them, so this must be quick: lines are kept, and most docstrings are one sentence,
-which needs no parsing.
+`parameter_docs` explains once what many functions share; here that is put in place, with types and defaults, and the
+example that `examples` finds. Functions are made when a program first uses them, so this must be quick: lines are kept,
+and most docstrings are one sentence, which needs no parsing.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ import re
 from collections.abc import Iterable
 from functools import cache
 from inspect import Parameter, cleandoc, signature
+from textwrap import indent
 from types import FunctionType
 from typing import Any
 
+from .examples import example_of
 from .parameter_docs import EXPLANATIONS
 
-_SECTION = re.compile(r"^(Args|Returns|Raises|Shape|Note|Example):$", re.MULTILINE)
+_SECTION = re.compile(r"^(Args|Returns|Raises|Shape|Note):$", re.MULTILINE)
 _ORDER = ("Shape", "Args", "Returns", "Raises", "Note", "Example")
 _OWN_PARAMETER = re.compile(r"^    \*{0,2}(\w+)\b", re.MULTILINE)
 _SHOWN_TYPES = {
@@ -33,10 +35,13 @@ _WITH_OWN_MEANINGS = frozenset(key.partition(".")[0] for key in EXPLANATIONS if 
 _STARS = {Parameter.VAR_POSITIONAL: "*", Parameter.VAR_KEYWORD: "**"}
 
 
-def completed(doc: str | None, name: str, parameters: Iterable[Parameter], returns: str = "Tensor") -> str:
-    """The docstring of the public function `name`, with every parameter and the result described.
+def completed(
+    doc: str | None, name: str, parameters: Iterable[Parameter], returns: str = "Tensor", original: str = ""
+) -> str:
+    """The docstring of the public function `name`: every parameter and the result described, and an example.
 
-    `doc` is what stands in the source; `returns` is the annotation of the result.
+    `doc` is what stands in the source; `returns` is the annotation of the result; `original` is the function of which
+    this is another name or the in-place form.
     """
     doc = doc or ""
     sections = _sections(cleandoc(doc)) if "\n" in doc else {"": doc}
@@ -54,6 +59,7 @@ def completed(doc: str | None, name: str, parameters: Iterable[Parameter], retur
         lines.insert(0, own)
     sections["Args"] = "\n".join(lines)
     sections.setdefault("Returns", f"    {returns}")
+    sections["Example"] = indent(example_of(name, (original or name).removesuffix("_")), "    ")
     parts = [sections[""], *(f"{each}:\n{sections[each]}" for each in _ORDER if sections.get(each))]
     return "\n\n".join(parts)
 
@@ -71,20 +77,15 @@ _OPERANDS = (
 _OUT = Parameter("out", Parameter.KEYWORD_ONLY, default=None, annotation="Tensor | None")
 
 
-def of_elementwise(doc: str, name: str, operands: int, takes_out: bool) -> str:
+def of_elementwise(doc: str, name: str, operands: int, takes_out: bool, original: str) -> str:
     """The docstring of an elementwise function of one or two operands."""
-    return completed(doc, name, (*_OPERANDS[:operands], *((_OUT,) if takes_out else ())))
+    return completed(doc, name, (*_OPERANDS[:operands], *((_OUT,) if takes_out else ())), original=original)
 
 
 def _sections(doc: str) -> dict[str, str]:
-    """The parts of a docstring by their titles: "" is what stands first; examples without a title get one."""
+    """The parts of a docstring by their titles: "" is what stands first."""
     first, *rest = _SECTION.split(doc)
-    found = {title: text.strip("\n") for title, text in zip(rest[::2], rest[1::2], strict=True)}
-    text, prompt, example = first.partition(">>> ")
-    if prompt and "Example" not in found:
-        found["Example"] = "    " + cleandoc(prompt + example).replace("\n", "\n    ")
-        first = text
-    return {"": first.strip(), **found}
+    return {"": first.strip(), **{title: text.strip("\n") for title, text in zip(rest[::2], rest[1::2], strict=True)}}
 
 
 @cache

@@ -216,7 +216,8 @@ def with_protocol(
     wrapped: Function = scope.pop(name)
     scope["this"] = wrapped  # not by its name, which a parameter may have too, or a function that it calls, as `type`
     own = body.__doc__ if inplace_of is None else f"In-place form of `{inplace_of}`."
-    wrapped.__doc__ = completed(own, label, parameters, str(signature.return_annotation))
+    original = inplace_of or rule or label
+    wrapped.__doc__ = completed(own, label, parameters, str(signature.return_annotation), original)
     wrapped.__module__ = body.__module__
     wrapped.__annotations__ = body.__annotations__
     vars(wrapped).update(__signature__=signature.replace(parameters=parameters), __wrapped__=body)

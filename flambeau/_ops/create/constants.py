@@ -451,12 +451,7 @@ export(guard(eye), "eye")
 def tensor(
     data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
 ) -> Tensor:
-    """A new tensor with a copy of `data`: numbers, nested sequences, arrays.
-
-    >>> flambeau.tensor([[1, 2], [3, 4.5]])
-    tensor([[1.0000, 2.0000],
-            [3.0000, 4.5000]])
-    """
+    """A new tensor with a copy of `data`: numbers, nested sequences, arrays."""
     if not DIRECT_TYPES and THREAD.modes.functions:
         given = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "pin_memory": pin_memory}
         return run_watched(tensor, (data,), given)

@@ -66,11 +66,7 @@ def arange(
     *bounds: Any, start: Any = None, end: Any = None, step: Any = None, out: Any = None, dtype: Any = None,
     layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Numbers from `start` up to but not including `end`, `step` apart: `arange(end)`, `arange(start, end, step)`.
-
-    >>> flambeau.arange(1, 10, 3)
-    tensor([1, 4, 7])
-    """
+    """Numbers from `start` up to but not including `end`, `step` apart: `arange(end)`, `arange(start, end, step)`."""
     if len(bounds) == 1 and end is None:
         end = bounds[0]
     elif len(bounds) == 1 and start is None:

@@ -122,12 +122,7 @@ def _gather(self: Array, dim: int, index: Array) -> Array:
 
 @public(out=store_apart)
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
-    """Elements of `input` at the positions `index` along `dim`; the result has the shape of `index`.
-
-    >>> flambeau.gather(flambeau.tensor([[1, 2], [3, 4]]), 1, flambeau.tensor([[0, 0], [1, 0]]))
-    tensor([[1, 1],
-            [4, 3]])
-    """
+    """Elements of `input` at the positions `index` along `dim`; the result has the shape of `index`."""
     shape = input._array.shape
     dim = wrap_dim(dim, len(shape))
     check_index_tensor("gather", input, index)

@@ -70,11 +70,7 @@ def where(condition: Tensor) -> tuple[Tensor, ...]: ...
 def where(condition: Tensor, input: Operand, other: Operand) -> Tensor: ...
 @public(method=False, out=True, also={"self": "input"})
 def where(condition: Tensor, input: Operand = None, other: Operand = None) -> Any:
-    """`input` where `condition` holds, else `other`; with a condition alone the positions where it holds.
-
-    >>> flambeau.where(flambeau.tensor([True, False]), flambeau.tensor([1, 2]), 0)
-    tensor([1, 0])
-    """
+    """`input` where `condition` holds, else `other`; with a condition alone the positions where it holds."""
     if (
         type(condition) in PLAIN_TYPES
         and type(input) in PLAIN_TYPES
@@ -326,12 +322,7 @@ def _store_positions(result: Any, out: Any, operands: tuple[Any, ...]) -> Any:
 
 @public(out=_store_positions)
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """The positions of the elements that are not zero: one row each, or a tuple of one vector for each dimension.
-
-    >>> flambeau.nonzero(flambeau.tensor([0, 3, 4]))
-    tensor([[1],
-            [2]])
-    """
+    """The positions of the elements that are not zero: one row each, or a tuple of one vector for each dimension."""
     found: Any = _nonzero(input)
     if not as_tuple:
         return found

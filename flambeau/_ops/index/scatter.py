@@ -147,12 +147,7 @@ def _scatter_call(
 def scatter(
     input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
 ) -> Tensor:
-    """A copy of `input` with `src` (a tensor or a number) written at the positions `index` along `dim`.
-
-    >>> flambeau.zeros(2, 3).scatter(0, flambeau.tensor([[0, 1, 1]]), 5.0)
-    tensor([[5., 0., 0.],
-            [0., 5., 5.]])
-    """
+    """A copy of `input` with `src` (a tensor or a number) written at the positions `index` along `dim`."""
     op, *rest = _scatter_call(input, dim, index, src, value, reduce)
     scattered: Tensor = op(input, *rest)
     return scattered

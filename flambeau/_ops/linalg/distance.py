@@ -100,11 +100,7 @@ def _refuse_half(name: str, x: Tensor) -> None:
 
 @public(method=False)
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = _MODES[0]) -> Tensor:
-    """The `p`-norm distances between every row of `x1` and every row of `x2`.
-
-    >>> flambeau.cdist(flambeau.tensor([[0.0, 0.0]]), flambeau.tensor([[3.0, 4.0]]))
-    tensor([[5.]])
-    """
+    """The `p`-norm distances between every row of `x1` and every row of `x2`."""
     for word, each in (("X1", x1), ("X2", x2)):
         if each._array.ndim < 2:
             raise RuntimeError(f"cdist only supports at least 2D tensors, {word} got: {each._array.ndim}D")

@@ -41,12 +41,7 @@ class Equation(NamedTuple):
 
 @public(method=False)
 def einsum(*args: Operand) -> Tensor:
-    """Sum of products of the operands' elements, as the equation says.
-
-    >>> flambeau.einsum("ij,jk->ik", flambeau.ones(2, 3), flambeau.ones(3, 2))
-    tensor([[3., 3.],
-            [3., 3.]])
-    """
+    """Sum of products of the operands' elements, as the equation says."""
     if len(args) < 2:
         raise ValueError(
             "einsum(): must specify the equation string and at least one operand, or at least one operand and "

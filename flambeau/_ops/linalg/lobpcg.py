@@ -140,10 +140,6 @@ def lobpcg(
     """The `k` largest (or smallest) eigenvalues of the symmetric matrix `A`, or of `A x = e B x`, with their vectors.
 
     `X` has first guesses, `iK` is about the inverse of `A`, and `tracker` is called after each step.
-
-    >>> values, vectors = flambeau.lobpcg(flambeau.diag(flambeau.arange(9.0)), k=2)
-    >>> values.round(decimals=3)
-    tensor([8., 7.])
     """
     if A.shape[-1] != A.shape[-2]:
         raise AssertionError(f"A must be square: its shape is {list(A.shape)}")

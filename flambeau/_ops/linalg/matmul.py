@@ -313,11 +313,7 @@ def write_product(result: Tensor, out: Tensor, operands: tuple[Any, ...]) -> Ten
 
 @public("linalg.matmul", out=write_product)
 def matmul(input: Tensor, other: Tensor) -> Tensor:
-    """The matrix product; vectors are rows or columns as needed, and further dimensions are batches that broadcast.
-
-    >>> flambeau.matmul(flambeau.tensor([[1, 2], [3, 4]]), flambeau.tensor([1, 1]))
-    tensor([3, 7])
-    """
+    """The matrix product; vectors are rows or columns as needed, and further dimensions are batches that broadcast."""
     given: tuple[Any, ...] = (input, other)
     for position, each in enumerate(given, 1):
         if not isinstance(each, Tensor):

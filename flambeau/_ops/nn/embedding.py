@@ -210,10 +210,6 @@ def embedding(
     """The rows of `weight` whose numbers are in `input`.
 
     The row `padding_idx` gets no gradient; rows longer than `max_norm` are first shortened, in place.
-
-    >>> flambeau.nn.functional.embedding(flambeau.tensor([1, 0]), flambeau.tensor([[1.0, 2.0], [3.0, 4.0]]))
-    tensor([[3., 4.],
-            [1., 2.]])
     """
     padding = -1
     if padding_idx == 0:

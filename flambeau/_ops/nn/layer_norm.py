@@ -165,11 +165,7 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Mean 0 and deviation 1 over the last dimensions, those of `normalized_shape`; then `* weight + bias`.
-
-    >>> flambeau.nn.functional.layer_norm(flambeau.tensor([[1.0, 3.0]]), (2,), eps=0.0)
-    tensor([[-1.,  1.]])
-    """
+    """Mean 0 and deviation 1 over the last dimensions, those of `normalized_shape`; then `* weight + bias`."""
     return _normalised(input, normalized_shape, weight, bias, eps, alone=True)[0]
 
 

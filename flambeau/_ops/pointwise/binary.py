@@ -172,11 +172,7 @@ _OLDER = ("input alpha other",)
 
 @public(out=write_out, older=_OLDER)
 def add(input: Operand, other: Operand, *, alpha: Any = 1) -> Tensor:
-    """`input + alpha * other`.
-
-    >>> flambeau.add(flambeau.tensor([1.0, 2.0]), 10, alpha=2)
-    tensor([21., 22.])
-    """
+    """`input + alpha * other`."""
     return _add(input, other) if type(alpha) is int and alpha == 1 else _scaled(_add_scaled, input, other, alpha)
 
 

@@ -56,11 +56,7 @@ def _delivered(result: Tensor, out: Tensor | None) -> Tensor:
 
 @public(method=False, name="complex")
 def complex_(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """`real + 1j * imag`.
-
-    >>> flambeau.complex(flambeau.tensor([1.0]), flambeau.tensor([2.0]))
-    tensor([1.+2.j])
-    """
+    """`real + 1j * imag`."""
     _check_pair(real, imag)
     return _delivered(_complex(real, imag), out)
 

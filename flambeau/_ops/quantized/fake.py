@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.dtype import LEGACY_NAMES
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.public.registry import public
@@ -92,12 +93,7 @@ def _check_range(quant_min: int, quant_max: int) -> None:
 def fake_quantize_per_tensor_affine(
     input: Tensor, scale: Any, zero_point: Any, quant_min: int, quant_max: int
 ) -> Tensor:
-    """The numbers that remain after quantizing with codes from `quant_min` to `quant_max`, as floats.
-
-    >>> import flambeau as torch
-    >>> torch.fake_quantize_per_tensor_affine(torch.tensor([0.1, 0.26, 9.0]), 0.25, 0, 0, 15)
-    tensor([0.0000, 0.2500, 3.7500])
-    """
+    """The numbers that remain after quantizing with codes from `quant_min` to `quant_max`, as floats."""
     _check_range(quant_min, quant_max)
     if isinstance(scale, Tensor):
         enabled = scale.new_ones(1, dtype=zero_point.dtype)
@@ -119,6 +115,10 @@ def fake_quantize_per_channel_affine(
         raise RuntimeError(
             f"dimensions of scale and zero-point are not consistent with input tensor: dimension {axis} has "
             f"{input.shape[axis]} slices, and there are {scale.numel()} scales"
+        )
+    if LEGACY_NAMES[zero_point.dtype] not in ("Int", "Float", "Half"):
+        raise RuntimeError(
+            f"Zero-point must be Int32, Float or Half, found {LEGACY_NAMES[zero_point.dtype]}: convert it with .int()"
         )
     if not zero_point.dtype.is_floating_point:
         least, most = zero_point.min().item(), zero_point.max().item()
@@ -218,7 +218,7 @@ def choose_qparams_optimized(
             high, seen = np.float32(high - step), from_right
         if seen < loss:
             loss, best_low, best_high = seen, low, high
-    return input.new_tensor(float(best_high)), input.new_tensor(float(best_low))
+    return input.new_tensor([float(best_high)]), input.new_tensor([float(best_low)])
 
 
 def _error(values: Any, low: Any, high: Any, bit_width: int) -> float:

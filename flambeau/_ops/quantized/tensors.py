@@ -218,12 +218,7 @@ def _quantizer(input: Tensor, name: str, wanted: bool | None = None) -> Quantize
 @public(also={"tensors": "input"})
 @about_quantized
 def dequantize(input: Tensor | Sequence[Tensor]) -> Any:
-    """The floats for which codes stand; a tensor that is not quantized in float32.
-
-    >>> codes = flambeau.tensor([0, 3], dtype=flambeau.uint8)
-    >>> flambeau._make_per_tensor_quantized_tensor(codes, 0.5, 1).dequantize()
-    tensor([-0.5000,  1.0000])
-    """
+    """The floats for which codes stand; a tensor that is not quantized in float32."""
     if not isinstance(input, Tensor):
         if not all(isinstance(each, QuantizedTensor) for each in input):
             raise NotImplementedError(

@@ -131,13 +131,7 @@ def _extreme(name: str, op: Any, kind: Any, input: Tensor, dim: int, keepdim: bo
 
 @public()
 def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
-    """The largest element; with `dim`, values and indices along it; with a second tensor, the elementwise maximum.
-
-    >>> flambeau.tensor([[1, 5], [7, 3]]).max(dim=1)
-    torch.return_types.max(
-    values=tensor([5, 7]),
-    indices=tensor([1, 0]))
-    """
+    """The largest element; with `dim`, values and indices along it; with a second tensor, the elementwise maximum."""
     if type(dim) is int:
         return _extreme("max", _max_dim, MAX, input, dim, keepdim, out)
     if dim is None and other is None:

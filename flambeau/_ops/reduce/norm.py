@@ -144,11 +144,7 @@ def _is_int(value: Any) -> bool:
 def norm(
     input: Tensor, p: Any = "fro", dim: Dims = None, keepdim: bool = False, out: Any = None, dtype: Any = None
 ) -> Tensor:
-    """The `p`-norm of the elements; "fro" is the 2-norm.
-
-    >>> flambeau.tensor([3.0, 4.0]).norm()
-    tensor(5.)
-    """
+    """The `p`-norm of the elements; "fro" is the 2-norm."""
     if keepdim is not True and keepdim is not False:
         raise TypeError(
             f"linalg_vector_norm(): argument 'keepdim' (position 4) must be bool, not {type(keepdim).__name__}"

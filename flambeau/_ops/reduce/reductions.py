@@ -181,11 +181,7 @@ def _sum_dim(self: Array, dim: tuple[int, ...], keepdim: bool, dtype: Any) -> Ar
 
 @public()
 def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
-    """Sum of the elements, of all or along `dim`.
-
-    >>> flambeau.tensor([[1, 2], [3, 4]]).sum(0)
-    tensor([4, 6])
-    """
+    """Sum of the elements, of all or along `dim`."""
     kind = input._kind
     plain = dtype is None and out is None and kind.differentiable
     result = kind.dtype if plain else sum_dtype("sum", input, dtype, out)
@@ -270,11 +266,7 @@ def _mean_dim(self: Array, dim: tuple[int, ...], keepdim: bool, dtype: Any) -> A
 
 @public(out=write_out)
 def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """Arithmetic mean, of all elements or along `dim`.
-
-    >>> flambeau.tensor([1.0, 3.0]).mean()
-    tensor(2.)
-    """
+    """Arithmetic mean, of all elements or along `dim`."""
     result = input._kind.dtype if dtype is None else dtype
     if result.category < FLOAT:
         raise RuntimeError(

@@ -80,11 +80,7 @@ def _cumsum(self: Array, dim: int, dtype: Any) -> Array:
 
 @public(inplace=True)
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None, out: Any = None) -> Tensor:
-    """Running sum along `dim`.
-
-    >>> flambeau.tensor([1, 2, 3]).cumsum(0)
-    tensor([1, 3, 6])
-    """
+    """Running sum along `dim`."""
     return _scanned(_cumsum, "cumsum", input, dim, dtype, out)
 
 
@@ -341,11 +337,7 @@ def _check_trapezoid(name: str, y: Tensor, x: Any, dx: Any, dim: int) -> int:
 
 @public("trapz", method=False)
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1) -> Tensor:
-    """The integral of `y` along `dim` by the trapezoidal rule; `x` or `dx` tell where the samples are.
-
-    >>> flambeau.trapezoid(flambeau.tensor([1.0, 5.0, 10.0]))
-    tensor(10.5000)
-    """
+    """The integral of `y` along `dim` by the trapezoidal rule; `x` or `dx` tell where the samples are."""
     dim = _check_trapezoid("trapezoid", y, x, dx, dim)
     size = y._array.shape[dim]
     if size == 0:

@@ -108,13 +108,7 @@ def _stable_sort(self: Array, dim: int, descending: bool) -> Any:
 
 @public()
 def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None, out: Any = None) -> Any:
-    """The elements in order along `dim`, and where they were; equal ones in their order, asked for or not.
-
-    >>> flambeau.tensor([3, 1, 2]).sort()
-    torch.return_types.sort(
-    values=tensor([1, 2, 3]),
-    indices=tensor([1, 2, 0]))
-    """
+    """The elements in order along `dim`, and where they were; equal ones in their order, asked for or not."""
     if input._kind.dtype.category == COMPLEX:
         raise RuntimeError(f"Sort does not support complex dtypes on CPU: got {input.dtype}")
     op = _sort if stable is None else _stable_sort
@@ -509,11 +503,7 @@ def searchsorted(
     sorter: Tensor | None = None,
     out: Any = None,
 ) -> Tensor:
-    """Where to insert each value so that the last dimension of `sorted_sequence` stays sorted.
-
-    >>> flambeau.searchsorted(flambeau.tensor([1, 3, 5]), flambeau.tensor([3, 4]))
-    tensor([1, 2])
-    """
+    """Where to insert each value so that the last dimension of `sorted_sequence` stays sorted."""
     if not isinstance(input, Tensor) and not is_number(input):
         raise TypeError(f"searchsorted(): argument 'input' must be Tensor or Number, not {type(input).__name__}")
     values = input if isinstance(input, Tensor) else sorted_sequence.new_tensor(input)

@@ -140,11 +140,7 @@ def quantile(
     interpolation: str = "linear",
     out: Any = None,
 ) -> Tensor:
-    """The `q`-quantiles of the elements, of all or along `dim`.
-
-    >>> flambeau.tensor([0.0, 1.0, 3.0]).quantile(0.75)
-    tensor(2.)
-    """
+    """The `q`-quantiles of the elements, of all or along `dim`."""
     return store_exactly(_quantile("quantile", input, q, dim, keepdim, interpolation, False), out)
 
 
@@ -175,11 +171,7 @@ def _bincount(self: Array, weights: Array | None, minlength: int) -> Array:
 
 @public()
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """How often each of the numbers 0, 1, 2, ... occurs.
-
-    >>> flambeau.tensor([0, 2, 2]).bincount()
-    tensor([1, 0, 2])
-    """
+    """How often each of the numbers 0, 1, 2, ... occurs."""
     if weights is not None and not isinstance(weights, Tensor):
         raise TypeError(f"bincount(): argument 'weights' (position 2) must be Tensor, not {type(weights).__name__}")
     if input._kind.dtype.category != INTEGER:

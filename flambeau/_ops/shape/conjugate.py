@@ -51,15 +51,7 @@ def _conj(input: Tensor) -> Tensor:
 
 @public()
 def conj(input: Tensor) -> Tensor:
-    """The complex conjugate of a complex tensor, as a view on its memory; a real tensor itself.
-
-    >>> a = flambeau.tensor([1 + 2j])
-    >>> b = a.conj()
-    >>> a.mul_(2)
-    tensor([2.+4.j])
-    >>> b
-    tensor([2.-4.j])
-    """
+    """The complex conjugate of a complex tensor, as a view on its memory; a real tensor itself."""
     return view_conjugated(input) if input._kind.dtype.is_complex else input
 
 

@@ -167,11 +167,7 @@ def _plain_cat(tensors: Any, dim: int, stacked: bool = False) -> Tensor | None:
 
 @public("concat", "concatenate", method=False, out=_write_joined)
 def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
-    """`tensors` one after the other along `dim`.
-
-    >>> flambeau.cat([flambeau.tensor([1, 2]), flambeau.tensor([3])])
-    tensor([1, 2, 3])
-    """
+    """`tensors` one after the other along `dim`."""
     quick = _plain_cat(tensors, dim)
     if quick is not None:
         return quick

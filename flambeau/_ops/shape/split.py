@@ -145,11 +145,7 @@ def _whole(name: str, value: Any) -> int:
 
 @public()
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Parts of `tensor` along `dim`, of one size (the last may be smaller) or of the given sizes; they share memory.
-
-    >>> [part.tolist() for part in flambeau.tensor([1, 2, 3]).split(2)]
-    [[1, 2], [3]]
-    """
+    """Parts of `tensor` along `dim`, of one size (the last may be smaller) or of the given sizes; they share memory."""
     if isinstance(split_size_or_sections, (tuple, list)):
         return _split_with_sizes(tensor, *sizes_arguments(tensor, split_size_or_sections, dim))
     return _split(tensor, *split_arguments(tensor, _whole("split", split_size_or_sections), dim))

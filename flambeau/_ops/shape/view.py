@@ -169,11 +169,7 @@ def _view(self: Array, size: tuple[int, ...]) -> Array:
 
 
 def view(input: Tensor, size: Any = None, *more: int, dtype: Any = None) -> Tensor:
-    """The same elements in another shape, or the same bytes as another dtype; always shares memory.
-
-    >>> flambeau.zeros(4, 4).view(-1, 8).shape
-    torch.Size([2, 8])
-    """
+    """The same elements in another shape, or the same bytes as another dtype; always shares memory."""
     if type(input) not in DIRECT_TYPES and has_override((input,)):
         return run_override(view, (input,), (input, size, *more), {} if dtype is None else {"dtype": dtype})
     try:

@@ -442,11 +442,7 @@ def fftfreq(
     n: int, d: float = 1.0, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False, pin_memory: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """The frequencies of the `n` results of `fft`, in cycles per unit, for samples `d` apart.
-
-    >>> flambeau.fft.fftfreq(4)
-    tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
-    """
+    """The frequencies of the `n` results of `fft`, in cycles per unit, for samples `d` apart."""
     return _frequencies("fftfreq", _full_steps, n, d, (out, dtype, device, requires_grad))
 
 

@@ -113,9 +113,6 @@ def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order:
     """The derivative along each of the dimensions `dim`, by default all, of a function given by samples.
 
     `spacing` is the distance between samples, one for all dimensions or one for each, or the samples' coordinates.
-
-    >>> flambeau.gradient(flambeau.tensor([1.0, 4.0, 9.0]))
-    (tensor([3., 4., 5.]),)
     """
     ndim = input.dim()
     dims = distinct_dims(range(ndim) if dim is None else [dim] if isinstance(dim, int) else list(dim), ndim)

@@ -95,11 +95,7 @@ def hann_window(
     window_length: int, periodic: bool = True, *, dtype: Any = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The Hann window: a cosine raised to touch zero.
-
-    >>> flambeau.hann_window(4)
-    tensor([0.0000, 0.5000, 1.0000, 0.5000])
-    """
+    """The Hann window: a cosine raised to touch zero."""
     options = (dtype, layout, device, requires_grad)
     return _window("hann_window", lambda k, last: _raised_cosine(k, last, 0.5, 0.5), window_length, periodic, options)
 

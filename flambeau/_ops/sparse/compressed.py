@@ -71,12 +71,7 @@ def sparse_csr_tensor(
     crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None,
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """The sparse matrix whose row i has the values from `crow_indices[i]` to `crow_indices[i + 1]`.
-
-    >>> flambeau.sparse_csr_tensor([0, 1, 2], [2, 0], [3.0, 4.0], (2, 3)).to_dense()
-    tensor([[0., 0., 3.],
-            [4., 0., 0.]])
-    """
+    """The sparse matrix whose row i has the values from `crow_indices[i]` to `crow_indices[i + 1]`."""
     _check_layout("sparse_csr_tensor", layout, CSR)
     return _matrix(CSR, crow_indices, col_indices, values, size, dtype, device, requires_grad)
 
@@ -87,12 +82,7 @@ def sparse_csc_tensor(
     ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None,
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """The sparse matrix whose column i has the values from `ccol_indices[i]` to `ccol_indices[i + 1]`.
-
-    >>> flambeau.sparse_csc_tensor([0, 1, 1, 2], [1, 0], [4.0, 3.0], (2, 3)).to_dense()
-    tensor([[0., 0., 3.],
-            [4., 0., 0.]])
-    """
+    """The sparse matrix whose column i has the values from `ccol_indices[i]` to `ccol_indices[i + 1]`."""
     _check_layout("sparse_csc_tensor", layout, CSC)
     return _matrix(CSC, ccol_indices, row_indices, values, size, dtype, device, requires_grad)
 
@@ -103,11 +93,7 @@ def sparse_bsr_tensor(
     crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None,
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """The sparse matrix of blocks whose row i of blocks has those from `crow_indices[i]` to `crow_indices[i + 1]`.
-
-    >>> flambeau.sparse_bsr_tensor([0, 1], [1], [[[3.0, 4.0]]], (1, 4)).to_dense()
-    tensor([[0., 0., 3., 4.]])
-    """
+    """The sparse matrix of blocks whose row i has the blocks from `crow_indices[i]` to `crow_indices[i + 1]`."""
     _check_layout("sparse_bsr_tensor", layout, BSR)
     return _matrix(BSR, crow_indices, col_indices, values, size, dtype, device, requires_grad)
 
@@ -118,11 +104,7 @@ def sparse_bsc_tensor(
     ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None,
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """The sparse matrix of blocks whose column i of blocks has those from `ccol_indices[i]` to `ccol_indices[i + 1]`.
-
-    >>> flambeau.sparse_bsc_tensor([0, 0, 1], [0], [[[3.0, 4.0]]], (1, 4)).to_dense()
-    tensor([[0., 0., 3., 4.]])
-    """
+    """The sparse matrix of blocks whose column i has the blocks from `ccol_indices[i]` to `ccol_indices[i + 1]`."""
     _check_layout("sparse_bsc_tensor", layout, BSC)
     return _matrix(BSC, ccol_indices, row_indices, values, size, dtype, device, requires_grad)
 
@@ -134,12 +116,7 @@ def sparse_compressed_tensor(
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
     check_invariants: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """A sparse matrix in the layout of rows or columns that `layout` names.
-
-    >>> flambeau.sparse_compressed_tensor([0, 1, 2], [2, 0], [3.0, 4.0], (2, 3), layout=flambeau.sparse_csr).to_dense()
-    tensor([[0., 0., 3.],
-            [4., 0., 0.]])
-    """
+    """A sparse matrix in the layout of rows or columns that `layout` names."""
     if layout is None:
         raise RuntimeError("sparse_compressed_tensor expected sparse compressed tensor layout but got none")
     if layout not in COMPRESSED:

@@ -219,11 +219,6 @@ def sparse_mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
     """The product of two matrices of which one is sparse, or both; the gradient of a sparse one has its places only.
 
     With `reduce` ("sum", "mean", "amax" or "amin") the products of a row of a CSR matrix are combined in that way.
-
-    >>> matrix = flambeau.sparse_coo_tensor([[0, 1], [1, 0]], [2.0, 3.0], (2, 2))
-    >>> flambeau.sparse.mm(matrix, flambeau.tensor([[1.0], [10.0]]))
-    tensor([[20.],
-            [ 3.]])
     """
     if reduce is None:
         return _any_product(mat1, mat2)

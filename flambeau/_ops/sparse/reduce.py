@@ -101,11 +101,7 @@ def _prepared(input: Any, dtype: Any) -> Any:
 @public("sparse.sum", name="_sparse_sum", method=False)
 @about_sparse
 def sparse_sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
-    """The sum of all elements, or along `dim`: a sparse tensor as long as a sparse dimension is left.
-
-    >>> flambeau.sparse.sum(flambeau.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3)))
-    tensor(7.)
-    """
+    """The sum of all elements, or along `dim`: a sparse tensor as long as a sparse dimension is left."""
     if not isinstance(input, SparseTensor):
         raise NotImplementedError(
             "Could not run 'aten::_sparse_sum' with arguments from the 'CPU' backend: it is for sparse tensors"

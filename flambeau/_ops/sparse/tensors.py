@@ -238,10 +238,6 @@ def sparse_coo_tensor(
     """The sparse tensor that has `values` at the coordinates in the columns of `indices`.
 
     Without `size` it is just large enough. Equal coordinates are allowed: their values add up.
-
-    >>> flambeau.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3)).to_dense()
-    tensor([[0., 0., 3.],
-            [4., 0., 0.]])
     """
     if values is None:
         return leaf(_empty_coo(size if indices is None else indices, dtype, device), requires_grad)
@@ -308,12 +304,6 @@ def to_sparse(
     """The tensor in a sparse layout: by coordinates, unless `layout` names another.
 
     With `sparse_dim`, only so many leading dimensions are sparse, and the values are dense slices.
-
-    >>> flambeau.tensor([[0.0, 3.0], [0.0, 0.0]]).to_sparse()
-    tensor(indices=tensor([[0],
-                           [1]]),
-           values=tensor([3.]),
-           size=(2, 2), nnz=1, layout=torch.sparse_coo)
     """
     if layout not in (None, COO):
         return to_compressed(input, layout, blocksize, dense_dim, by_name=False)

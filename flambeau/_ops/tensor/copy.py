@@ -65,11 +65,7 @@ _clone.is_linear = True
 
 
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    """A copy with its own memory, connected in the graph.
-
-    >>> flambeau.tensor([1, 2]).clone()
-    tensor([1, 2])
-    """
+    """A copy with its own memory, connected in the graph."""
     if type(input) not in DIRECT_TYPES:
         if has_override((input,)):
             return run_override(clone, (input,), (input,), {"memory_format": memory_format})

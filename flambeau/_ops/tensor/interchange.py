@@ -188,12 +188,6 @@ def from_dlpack(ext_tensor: Any, *, device: device | str | int | None = None, co
     """A tensor on the memory of another library's array, by way of the DLPack protocol, or of a capsule.
 
     `copy` forces a copy, or forbids one. Memory that its owner says is read-only gives a tensor that cannot be written.
-
-    >>> import numpy
-    >>> array = numpy.zeros(2)
-    >>> _ = flambeau.from_dlpack(array).fill_(1)
-    >>> array
-    array([1., 1.])
     """
     place = None if device is None else device_for(device)
     if place is not None and place.dataless:

@@ -129,11 +129,7 @@ def _to_dense(self: Array) -> Array:
 
 @public(function=False)
 def to_mkldnn(input: Tensor, dtype: Any = None) -> Tensor:
-    """The tensor in the layout `_mkldnn`: a copy that only some operators take, and `to_dense()` opens.
-
-    >>> flambeau.tensor([1.0, -2.0]).to_mkldnn().relu()
-    tensor([1., 0.], layout=torch._mkldnn)
-    """
+    """The tensor in the layout `_mkldnn`: a copy that only some operators take, and `to_dense()` opens."""
     source = input if dtype is None else input.to(dtype)
     if source.dtype not in _DTYPES:
         raise RuntimeError("dense_to_mkldnn expects float, bfloat16, half, uint8, int8 tensor input")

@@ -38,6 +38,10 @@ def bartlett(M: _int, *, sym: _bool = True, dtype: Any = None, layout: Any = ...
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.signal.windows.bartlett(5)
+        tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
     """
 def blackman(M: _int, *, sym: _bool = True, dtype: Any = None, layout: Any = ..., device: Any = None, requires_grad: _bool = False) -> Tensor:
     """The Blackman window.
@@ -52,6 +56,10 @@ def blackman(M: _int, *, sym: _bool = True, dtype: Any = None, layout: Any = ...
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.signal.windows.blackman(5)[1:4]
+        tensor([0.3400, 1.0000, 0.3400])
     """
 def cosine(M: _int, *, sym: _bool = True, dtype: Any = None, layout: Any = ..., device: Any = None, requires_grad: _bool = False) -> Tensor:
     """Half a period of a sine.
@@ -66,6 +74,10 @@ def cosine(M: _int, *, sym: _bool = True, dtype: Any = None, layout: Any = ..., 
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.signal.windows.cosine(5)
+        tensor([0.3090, 0.8090, 1.0000, 0.8090, 0.3090])
     """
 def exponential(M: _int, *, center: _float | None = None, tau: _float = 1.0, sym: _bool = True, dtype: Any = None, layout: Any = ..., device: Any = None, requires_grad: _bool = False) -> Tensor:
     """exp(-|n - center| / tau).
@@ -82,6 +94,10 @@ def exponential(M: _int, *, center: _float | None = None, tau: _float = 1.0, sym
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.signal.windows.exponential(5, tau=1.0)
+        tensor([0.1353, 0.3679, 1.0000, 0.3679, 0.1353])
     """
 def gaussian(M: _int, *, std: _float = 1.0, sym: _bool = True, dtype: Any = None, layout: Any = ..., device: Any = None, requires_grad: _bool = False) -> Tensor:
     """The bell curve of standard deviation `std`.
@@ -97,6 +113,10 @@ def gaussian(M: _int, *, std: _float = 1.0, sym: _bool = True, dtype: Any = None
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.signal.windows.gaussian(5, std=1.0)
+        tensor([0.1353, 0.6065, 1.0000, 0.6065, 0.1353])
     """
 def general_cosine(M: _int, *, a: Any, sym: _bool = True, dtype: Any = None, layout: Any = ..., device: Any = None, requires_grad: _bool = False) -> Tensor:
     """A sum of cosines: a[0] - a[1] cos(x) + a[2] cos(2 x) - ...
@@ -112,6 +132,10 @@ def general_cosine(M: _int, *, a: Any, sym: _bool = True, dtype: Any = None, lay
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.signal.windows.general_cosine(5, a=[0.46, 0.23, 0.31])
+        tensor([0.5400, 0.1500, 1.0000, 0.1500, 0.5400])
     """
 def general_hamming(M: _int, *, alpha: _float = 0.54, sym: _bool = True, dtype: Any = None, layout: Any = ..., device: Any = None, requires_grad: _bool = False) -> Tensor:
     """alpha - (1 - alpha) * cosine.
@@ -127,6 +151,10 @@ def general_hamming(M: _int, *, alpha: _float = 0.54, sym: _bool = True, dtype: 
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.signal.windows.general_hamming(5, alpha=0.7)
+        tensor([0.4000, 0.7000, 1.0000, 0.7000, 0.4000])
     """
 def hamming(M: _int, *, sym: _bool = True, dtype: Any = None, layout: Any = ..., device: Any = None, requires_grad: _bool = False) -> Tensor:
     """The Hamming window.
@@ -141,6 +169,10 @@ def hamming(M: _int, *, sym: _bool = True, dtype: Any = None, layout: Any = ...,
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.signal.windows.hamming(5)
+        tensor([0.0800, 0.5400, 1.0000, 0.5400, 0.0800])
     """
 def hann(M: _int, *, sym: _bool = True, dtype: Any = None, layout: Any = ..., device: Any = None, requires_grad: _bool = False) -> Tensor:
     """The Hann window: a cosine raised to touch zero.
@@ -155,6 +187,10 @@ def hann(M: _int, *, sym: _bool = True, dtype: Any = None, layout: Any = ..., de
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.signal.windows.hann(5)
+        tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
     """
 def kaiser(M: _int, *, beta: _float = 12.0, sym: _bool = True, dtype: Any = None, layout: Any = ..., device: Any = None, requires_grad: _bool = False) -> Tensor:
     """The Kaiser window, the narrower the larger `beta` is.
@@ -170,6 +206,10 @@ def kaiser(M: _int, *, beta: _float = 12.0, sym: _bool = True, dtype: Any = None
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.signal.windows.kaiser(5, beta=2.0)
+        tensor([0.4387, 0.8348, 1.0000, 0.8348, 0.4387])
     """
 def nuttall(M: _int, *, sym: _bool = True, dtype: Any = None, layout: Any = ..., device: Any = None, requires_grad: _bool = False) -> Tensor:
     """Nuttall's window of least side lobes.
@@ -184,4 +224,8 @@ def nuttall(M: _int, *, sym: _bool = True, dtype: Any = None, layout: Any = ...,
 
     Returns:
         Tensor
+
+    Example:
+        >>> torch.signal.windows.nuttall(5)[1:4]
+        tensor([0.2270, 1.0000, 0.2270])
     """

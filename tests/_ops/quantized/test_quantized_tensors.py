@@ -203,6 +203,10 @@ def test_rounding_in_training(torch: Any) -> Any:
         outcome(lambda: torch.fake_quantize_per_tensor_affine(x, 0.1, 0, 5, 3), "quant_min"),
         outcome(lambda: torch.fake_quantize_per_tensor_affine(x, 0.1, 40, 0, 15), "zero_point"),
         outcome(lambda: torch.fake_quantize_per_channel_affine(x, scales, zero_points, 1, 0, 15), "not consistent"),
+        outcome(
+            lambda: torch.fake_quantize_per_channel_affine(x, scales, zero_points.long(), 0, -10, 10), "found Long"
+        ),
+        torch.choose_qparams_optimized(x.detach(), 15, 10, 0.16, 4),
     )
 
 

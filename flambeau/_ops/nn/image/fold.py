@@ -97,11 +97,7 @@ def _check_dtype(name: str, input: Tensor) -> None:
 
 @public("nn.functional.unfold", function=False, method=False, name="unfold")
 def unfold_images(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
-    """Each block that a kernel covers on its way over an image, as a column.
-
-    >>> flambeau.nn.functional.unfold(flambeau.zeros(1, 3, 4, 4), 2).shape
-    torch.Size([1, 12, 9])
-    """
+    """Each block that a kernel covers on its way over an image, as a column."""
     kernel = _pair("im2col", "kernel_size", 2, kernel_size)
     gaps = _pair("im2col", "dilation", 3, dilation)
     around = _pair("im2col", "padding", 4, padding)
@@ -129,11 +125,7 @@ def unfold_images(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: A
 def fold(
     input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
-    """The sum of columns, each put back on the block of an image of `output_size` that it stands for.
-
-    >>> flambeau.nn.functional.fold(flambeau.ones(1, 4, 9), 4, 2)[0, 0, 0]
-    tensor([1., 2., 2., 1.])
-    """
+    """The sum of columns, each put back on the block of an image of `output_size` that it stands for."""
     wanted, kernel, gaps, around, steps = (
         _pair("col2im", name, position, value)
         for position, (name, value) in enumerate(

@@ -315,9 +315,6 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
 
     The new elements are `value` (by default 0) in mode "constant", mirrored in "reflect", the edge's in "replicate",
     the opposite side's in "circular". Negative amounts cut off.
-
-    >>> flambeau.nn.functional.pad(flambeau.tensor([[1.0, 2.0, 3.0]]), (2, 1), mode="reflect")
-    tensor([[3., 2., 1., 2., 3., 2.]])
     """
     amounts = _integers("pad", pad)
     dims = input._array.ndim

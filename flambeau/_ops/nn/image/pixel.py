@@ -88,11 +88,7 @@ def _check_factor(name: str, argument: str, input: Tensor, factor: Any) -> None:
 
 @public("nn.functional.pixel_shuffle", method=False)
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
-    """(..., C * r**2, H, W) as (..., C, H * r, W * r): each r**2 channels become a square of pixels.
-
-    >>> flambeau.pixel_shuffle(flambeau.zeros(1, 8, 2, 3), 2).shape
-    torch.Size([1, 2, 4, 6])
-    """
+    """(..., C * r**2, H, W) as (..., C, H * r, W * r): each r**2 channels become a square of pixels."""
     _check_factor("pixel_shuffle", "upscale_factor", input, upscale_factor)
     channels, square = input._array.shape[-3], upscale_factor * upscale_factor
     if channels % square:

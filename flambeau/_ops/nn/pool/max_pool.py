@@ -324,11 +324,7 @@ def _check_line_window(
 def max_pool1d(
     input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
 ) -> Tensor:
-    """The largest elements of windows along the last dimension.
-
-    >>> flambeau.max_pool1d(flambeau.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
-    tensor([[3., 2.]])
-    """
+    """The largest elements of windows along the last dimension."""
     window = _window("max_pool1d", 1, kernel_size, stride, padding, dilation, ceil_mode)
     window = window[0], window[1] or window[0], *window[2:]
     _check_line_window(input, *window)

@@ -236,11 +236,7 @@ def avg_pool1d(
     input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Tensor:  # fmt: skip
-    """The means of windows along the last dimension.
-
-    >>> flambeau.avg_pool1d(flambeau.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
-    tensor([[2., 1.]])
-    """
+    """The means of windows along the last dimension."""
     check_line("avg_pool1d", input)
     kernel = sizes("avg_pool1d", "kernel_size", kernel_size, 1, 2)
     steps = sizes("avg_pool1d", "stride", stride, 1, 3)

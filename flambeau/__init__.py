@@ -16,7 +16,7 @@ with _collector_paused():
     from ._backends.cpu import lowerings as _cpu_lowerings
     from ._core.backend import backend_of as _backend_of
     from ._core.device import LAYOUTS, MEMORY_FORMATS, device, layout, memory_format
-    from ._core.dtype import NAMES, dtype, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype
+    from ._core.dtype import NAMES, dtype, finfo, iinfo, set_default_dtype
     from ._core.process.caller import is_warn_always_enabled, set_warn_always
     from ._core.process.defaults import get_default_device, set_default_device
     from ._core.release import RELEASE as _RELEASE
@@ -26,26 +26,16 @@ with _collector_paused():
     from ._dispatch.gradients.fused_derivatives import fused as _fused
     from ._dispatch.public import catalogue
     from ._dispatch.public.overrides import DisableTorchFunctionSubclass
-    from ._dispatch.public.registry import function_named
+    from ._dispatch.public.registry import in_namespace, public_function
     from ._dispatch.public.settings import (
         are_deterministic_algorithms_enabled,
         get_deterministic_debug_mode,
-        get_num_threads,
         is_deterministic_algorithms_warn_only_enabled,
         set_deterministic_debug_mode,
-        set_num_threads,
         use_deterministic_algorithms,
     )
     from ._wiring import fill as _fill_slots
-    from .autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled
-    from .autograd.grad_mode import (
-        enable_grad,
-        inference_mode,
-        is_grad_enabled,
-        is_inference_mode_enabled,
-        no_grad,
-        set_grad_enabled,
-    )
+    from .autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 
 _cpu_lowerings.push()
 _fill_slots()
@@ -90,7 +80,20 @@ _OLDER_AUTOCAST = (
     "set_autocast_xla_dtype",
     "set_autocast_xla_enabled",
 )
+_SETTINGS = {
+    "get_default_dtype": "_core.dtype",
+    "promote_types": "_core.dtype",
+    "get_num_threads": "_dispatch.public.settings",
+    "set_num_threads": "_dispatch.public.settings",
+    "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",
+    "is_anomaly_enabled": "autograd.anomaly_mode",
+    "is_grad_enabled": "autograd.grad_mode",
+    "is_inference_mode_enabled": "autograd.grad_mode",
+}
+_COMPILED = frozenset((*_AUTOCAST, *_OLDER_AUTOCAST, *_SETTINGS))
+"""Names below that are compiled functions in PyTorch: as attributes of classes they are no methods."""
 _LATER = {
+    **_SETTINGS,
     **dict.fromkeys(_AUTOCAST, "_dispatch.arguments.autocast"),
     **dict.fromkeys(_OLDER_AUTOCAST, "amp._deprecated"),
     "autocast": "amp.autocast_mode",
@@ -123,10 +126,11 @@ def __getattr__(name: str) -> Any:
         with _collector_paused():
             return importlib.import_module(f"flambeau.{name}")
     if name in _LATER:
-        value = globals()[name] = getattr(importlib.import_module(f"flambeau.{_LATER[name]}"), name)
-        return value
+        value = getattr(importlib.import_module(f"flambeau.{_LATER[name]}"), name)
+        globals()[name] = in_namespace(value) if name in _COMPILED else value
+        return globals()[name]
     try:
-        found = function_named("", name)  # made on first use too, then kept
+        found = public_function("", name)  # made on first use too, then kept
     except KeyError:
         try:
             found = importlib.import_module("flambeau._further").find(name)

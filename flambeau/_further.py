@@ -7,6 +7,7 @@ from typing import Any
 
 from ._core.names.absent import Table
 from ._dispatch.public.protocol import with_types
+from ._dispatch.public.registry import in_namespace
 
 HOMES: dict[str, str] = {
     name: module
@@ -59,6 +60,13 @@ HOMES: dict[str, str] = {
 }
 """Where a name stands."""
 
+_COMPILED = frozenset((
+    "_assert_async", "_shape_as_tensor", "fork", "get_num_interop_threads", "init_num_threads", "parse_schema",
+    "set_anomaly_enabled", "set_flush_denormal", "set_num_interop_threads", "sym_constrain_range",
+    "sym_constrain_range_for_size", "unify_type_list", "wait",
+))  # fmt: skip
+"""Names above that are compiled functions in PyTorch: as attributes of classes they are no methods."""
+
 CONSTANTS: dict[str, Any] = {
     "PRIVATE_OPS": ("unique_dim",),
     "TYPE_CHECKING": False,
@@ -75,10 +83,13 @@ _REMOVED = (
     "This function was deprecated since version 1.9 and is now removed: `torch.{name}` has a successor in "
     "`torch.linalg`"
 )
+_REMOVED_NAMES = "eig lstsq matrix_rank solve symeig"
+_PYTHON = (*_REMOVED_NAMES.split(), "compiled_with_cxx11_abi")
+"""Functions below that are Python code in PyTorch."""
 _table = (
     Table("flambeau")
     .returning(lambda: False, functions="is_vulkan_available compiled_with_cxx11_abi")
-    .raising(RuntimeError, _REMOVED, functions="eig lstsq matrix_rank solve symeig")
+    .raising(RuntimeError, _REMOVED, functions=_REMOVED_NAMES)
     .raising(
         NotImplementedError,
         "Could not run 'aten::{name}' with arguments from the 'CPU' backend: PyTorch has no such kernel either",
@@ -110,7 +121,8 @@ def names() -> list[str]:
 def find(name: str) -> Any:
     """The object that the package has under a rare name; a KeyError if there is none."""
     if name in HOMES:
-        return getattr(importlib.import_module(f"flambeau.{HOMES[name]}"), name)
+        found = getattr(importlib.import_module(f"flambeau.{HOMES[name]}"), name)
+        return in_namespace(found) if name in _COMPILED else found
     if name in CONSTANTS:
         return CONSTANTS[name]
     if name == "Storage":
@@ -121,8 +133,10 @@ def find(name: str) -> Any:
         return importlib.import_module("flambeau").contiguous_format
     if name in _table.makers:
         value = _table.makers[name](name)
-        return value if isinstance(value, type) else with_types(value)
+        if isinstance(value, type):
+            return value
+        return with_types(value) if name in _PYTHON else in_namespace(with_types(value))
     if name.startswith(("batch_norm_", "cud", "miopen_")):
         kernels = importlib.import_module("flambeau.cuda._missing").kernels
-        return with_types(kernels.makers[name](name))
+        return in_namespace(with_types(kernels.makers[name](name)))
     raise KeyError(name)

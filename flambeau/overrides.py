@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 
 from ._core.modes import THREAD
 from ._core.tensor import Tensor
+from ._dispatch.public.namespaces import bound_to, is_unbound
 from ._dispatch.public.overrides import DisableTorchFunctionSubclass, FunctionMode, has_override, run_override, seen_by
 from ._dispatch.public.registry import FUNCTIONS, METHODS, load_all, resolved
 
@@ -49,17 +50,20 @@ class BaseTorchFunctionMode(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-def has_torch_function(relevant_args: Iterable[Any]) -> bool:
+@bound_to("overrides")
+def has_torch_function(namespace: Any, /, relevant_args: Iterable[Any]) -> bool:
     """Whether one of the arguments wants to run functions its own way."""
     return has_override(relevant_args)
 
 
-def has_torch_function_unary(argument: Any) -> bool:
+@bound_to("overrides")
+def has_torch_function_unary(namespace: Any, /, argument: Any) -> bool:
     """The same for one argument."""
     return has_override((argument,))
 
 
-def has_torch_function_variadic(*arguments: Any) -> bool:
+@bound_to("overrides")
+def has_torch_function_variadic(namespace: Any, /, *arguments: Any) -> bool:
     """The same for arguments one by one."""
     return has_override(arguments)
 
@@ -169,7 +173,11 @@ def get_ignored_functions() -> set[Callable[..., Any]]:
 
     overridable = _overridable()[1]
     functions = (getattr(flambeau, name) for name in FUNCTIONS[""])
-    return {each for each in functions if isinstance(each, types.FunctionType) and each not in overridable}
+    return {
+        each
+        for each in functions
+        if (isinstance(each, types.FunctionType) or is_unbound(each)) and each not in overridable
+    }
 
 
 def resolve_name(f: Any) -> str | None:
@@ -198,7 +206,8 @@ def _get_current_function_mode_stack() -> list[TorchFunctionMode]:
     return list(THREAD.modes.functions)
 
 
-def _len_torch_function_stack() -> int:
+@bound_to("overrides")
+def _len_torch_function_stack(namespace: Any, /) -> int:
     """How many modes see every function."""
     return len(THREAD.modes.functions)
 

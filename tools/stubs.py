@@ -274,7 +274,7 @@ def stub_package() -> str:
         value = resolved(entry)
         if name in NAMES or name in _REEXPORTED or keyword.iskeyword(name):
             continue
-        if inspect.isclass(value) or not callable(value) or not inspect.isfunction(value):
+        if inspect.isclass(value) or not callable(value) or not inspect.isroutine(value):
             lines.append(f"{name}: Any")
         else:
             lines.append(stub_function(name, value))
@@ -290,7 +290,7 @@ def stub_namespace(space: str) -> str:
 
         functions |= {name: getattr(_attention_helpers, name) for name in _attention_helpers.__all__}
     lines = [
-        stub_function(name, value) if inspect.isfunction(value) else f"{name}: Any"
+        stub_function(name, value) if inspect.isroutine(value) else f"{name}: Any"
         for name, value in sorted(functions.items())
     ]
     return "\n".join([header(core), "__all__: list[str]", "", *lines, ""])

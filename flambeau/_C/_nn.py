@@ -6,10 +6,13 @@ from typing import Any
 
 import flambeau
 
+from .._dispatch.public.namespaces import bound_to
+from .._dispatch.public.registry import in_namespace
 from .._dispatch.public.schemas import operators_of
 
 
-def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
+@bound_to("_C._nn")
+def _parse_to(namespace: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     """What the arguments of a `to` say: device, dtype, non_blocking, memory format."""
     from ..nn.modules._conversions import _parse_to as parse
 
@@ -23,7 +26,7 @@ def __getattr__(name: str) -> Any:
     for space in (flambeau.nn.functional, flambeau):
         found = getattr(space, name, None)
         if found is not None:
-            return found
+            return in_namespace(found, "_C._nn")
     if name in operators_of("aten"):
         return getattr(flambeau.ops.aten, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

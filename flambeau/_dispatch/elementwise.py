@@ -60,9 +60,10 @@ from .gradients.recorder import Recorder, elementwise_recorder, nothing
 from .interpreter import at_level, interpret, watched
 from .op import Formula, Op
 from .public.documentation import of_elementwise
+from .public.namespaces import Namespace, written
 from .public.overrides import has_override, run_override
 from .public.protocol import Function, explain, write_out
-from .public.registry import FUNCTIONS, METHODS, at_home, publish, resolved, shown_name
+from .public.registry import FUNCTIONS, METHODS, at_home, publish, resolved, shown_name, written_for
 
 Body = Callable[..., Any]
 Entry = tuple[Body, Kind, LargeBody]
@@ -301,7 +302,7 @@ def unary(
         node = f"{name.replace('_', ' ').title().replace(' ', '')}Backward0"
     op = Elementwise(name, body, rule, node, ("self",), formulas, refuses)
 
-    def called(shown: str) -> Callable[..., Tensor]:
+    def called(shown: str, owner: Namespace | None) -> Callable[..., Tensor]:
         def slow(input: Tensor, out: Tensor | None) -> Tensor:
             if out is not None and not op.takes_out:
                 raise TypeError(f"{shown}() got an unexpected keyword argument 'out'")
@@ -324,7 +325,7 @@ def unary(
                 _check_same_dtype(result._kind.dtype, out._kind.dtype)
             return write_out(result, out, (input,))
 
-        function = short_unary(op, shown, slow, casts=True)
+        function = short_unary(op, shown, slow, casts=True, owner=owner)
         return function
 
     op.short = short_unary(op, name, lambda input, out: run_unary(op, input), casts=False)
@@ -356,7 +357,7 @@ def binary(
     op = Elementwise(name, body, rule, node, operands, formulas, refuses, op_name)
     op.tensors_only = tensors_only
 
-    def called(shown: str) -> Callable[..., Tensor]:
+    def called(shown: str, owner: Namespace | None) -> Callable[..., Tensor]:
         def slow(input: Any, other: Any, out: Tensor | None) -> Tensor:
             if not (type(input) in DIRECT_TYPES and type(other) in DIRECT_TYPES) and has_override((input, other)):
                 asked = function if public else resolved(FUNCTIONS[""].get(name, function))
@@ -373,7 +374,7 @@ def binary(
                 explain(error, shown, {"input": input, "other": other, "out": out})
                 raise
 
-        function = short_binary(op, shown, slow, casts=True)
+        function = short_binary(op, shown, slow, casts=True, owner=owner)
         return function
 
     op.short = short_binary(op, name, lambda input, other, out: run_binary(op, input, other), casts=False)
@@ -382,7 +383,7 @@ def binary(
 
 def _published(
     op: Elementwise,
-    called: Callable[[str], Callable[..., Tensor]],
+    called: Callable[[str, Namespace | None], Callable[..., Tensor]],
     names: tuple[str, ...],
     doc: str,
     public: bool,
@@ -392,10 +393,11 @@ def _published(
     """The function of an op under its names: those without a namespace are methods too. `called` makes it by a name."""
     first = names[0]
     plain = [each for each in names if "." not in each]
-    function = _described(op, called(first), first, doc)
 
     def further(alias: str) -> Function:
-        return _described(op, called(shown_name(alias)), alias, doc)
+        return written_for(lambda owner: _described(op, called(shown_name(alias), owner), alias, doc))
+
+    function = cast(ElementwiseFunction, further(first))
 
     def changing(name: str) -> Function:
         return _changing(op, function, name)
@@ -681,9 +683,10 @@ def _check_same_dtype(result: dtype, out: dtype) -> None:
         )
 
 
-def _described(op: Elementwise, function: Callable[..., Tensor], name: str, doc: str) -> ElementwiseFunction:
-    published = cast(ElementwiseFunction, at_home(function, name))
+def _described(op: Elementwise, function: Callable[..., Tensor], name: str, doc: str) -> Function:
+    at_home(function, name)
+    published = cast(ElementwiseFunction, written(function))
     published.__name__ = shown_name(name)
     published.__doc__ = of_elementwise(doc, name, len(op.parameters), takes_out=True, original=op.title)
     published.op = op
-    return published
+    return function

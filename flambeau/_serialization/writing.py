@@ -30,6 +30,7 @@ from .._core.sparse import SparseTensor, dense_tensor
 from .._core.storage import UntypedStorage
 from .._core.tensor import Tensor, wrap
 from .._core.typed_storage import TypedStorage
+from .._dispatch.public.namespaces import is_unbound
 from . import rebuild, settings
 from .archive import ArchiveWriter, write_all
 from .legacy import MAGIC_NUMBER, PROTOCOL_VERSION
@@ -151,6 +152,8 @@ class TorchPickler(_PythonPickler):
             return NotImplemented
         if isinstance(obj, Tensor):
             return self._tensor(obj)
+        if is_unbound(obj):
+            return obj.__qualname__
         if isinstance(obj, (dtype, layout, memory_format, qscheme, StorageType)):
             if type(obj) is layout:
                 return rebuild.layout_named, (repr(obj),)

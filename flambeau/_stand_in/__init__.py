@@ -18,6 +18,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from .._core.names.absent import PAGE
+from .._dispatch.public.namespaces import written
 from ..torch_version import TorchVersion
 
 PACKAGE = "flambeau"
@@ -123,6 +124,7 @@ def _rename(module: ModuleType, own: str) -> None:
     sys.modules[name] = module
     module.__name__ = name
     for value in list(vars(module).values()):
+        value = written(value)
         if isinstance(value, (type, FunctionType)) and value.__module__ == own:
             value.__module__ = name
     if type(module) is ModuleType:

@@ -12,6 +12,7 @@ from .._core.device import device, layout
 from .._core.dtype import dtype
 from .._core.size import Size
 from .._core.tensor import Tensor
+from .._dispatch.public.namespaces import is_unbound
 
 SINGLETONS = (type(None), bool, type(Ellipsis), type(NotImplemented))
 VALUES = (int, float, complex, str, bytes, range, slice, dtype, device, layout, np.dtype)
@@ -33,6 +34,6 @@ def mark(value: Any) -> Any:
     if issubclass(kind, Tensor):
         history = id(value._grad_fn) if value._view is None else None  # a view's is made anew when it is asked for
         return id(value), id(value._array), value.requires_grad, history, value._array.shape, value._array.strides
-    if kind is MethodType:
+    if kind is MethodType and not is_unbound(value):
         return kind
     return id(value)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .._core.tensor import Tensor
+from .._dispatch.public.namespaces import is_unbound
 from ._kinds import SINGLETONS, VALUES
 
 _HEAP_TYPE = 1 << 9
@@ -57,7 +58,7 @@ class Made:
 
     def is_constant(self, value: Any) -> bool:
         """Whether a program may give a value back as it is: nothing can change it, or it stood under a name before."""
-        return is_immutable(value) or (isinstance(value, _NAMED) and id(value) not in self._new)
+        return is_immutable(value) or ((isinstance(value, _NAMED) or is_unbound(value)) and id(value) not in self._new)
 
     def tensors(self, result: Any) -> list[Tensor]:
         """The tensors of the result; into what the call has not made itself it does not look."""

@@ -42,6 +42,7 @@ from .._core.process.caller import PACKAGE
 from .._core.storage import offset_of
 from .._core.tensor import PLAIN_TYPES, Tensor
 from .._dispatch.interpreter import RUN_OUTSIDE
+from .._dispatch.public.namespaces import is_unbound
 from ._changes import Contents
 from ._facts import Facts
 from ._gradients import Gradients
@@ -205,7 +206,7 @@ class State:
         elif kind in CONTAINERS or is_named_tuple(kind):
             known = self.facts.is_container(expression, value)
             self._container(value, self._place(expression, known), fixed, known)
-        elif kind is MethodType:
+        elif kind is MethodType and not is_unbound(value):
             place = self._place(expression)
             self._check(f"type({place}) is not {self._constant(kind)}")
             self._visit(value.__func__, f"{place}.__func__", fixed)
@@ -352,6 +353,8 @@ class State:
     def _look_into(self, value: Any, known: str) -> None:
         if isinstance(value, (*_OPAQUE, *RUN_OUTSIDE)) or type(value) is object:
             return
+        if is_unbound(value):
+            value, known = value.__func__, f"{known}.__func__"
         if isinstance(value, FunctionType):
             self._function(value, known)
         elif isinstance(value, ModuleType):

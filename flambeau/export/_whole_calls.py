@@ -15,7 +15,7 @@ from .._core.process.defaults import get_default_device
 from .._core.tensor import Tensor
 from .._dispatch.public.operator_forms import OperatorForm, forms_of_functional, forms_of_linalg, forms_of_torch
 from .._dispatch.public.overloads import overload_named
-from .._dispatch.public.overrides import FunctionMode
+from .._dispatch.public.overrides import FunctionMode, original_of
 from .._dispatch.public.registry import function_named
 from ..fx._aten_calls import OperatorCall, WholeCall
 from ..onnx._tracing import Trace
@@ -174,7 +174,7 @@ def _interpolate(
 
 @functools.cache
 def _forms() -> dict[Any, Callable[..., OperatorCall | None]]:
-    """The forms of calls, by public function; a method is the same object."""
+    """The forms of calls, by the function that stands behind those of namespaces and methods."""
     forms: dict[Any, Callable[..., OperatorCall | None]] = {
         function_named("", "arange"): _arange,
         function_named("", "reshape"): _reshape,
@@ -191,7 +191,7 @@ def _forms() -> dict[Any, Callable[..., OperatorCall | None]]:
     }
     for form in (*forms_of_functional().values(), *forms_of_torch().values(), *forms_of_linalg().values()):
         forms[form.function] = _Whole(form)
-    return forms
+    return {original_of(function): form for function, form in forms.items()}
 
 
 @functools.cache
@@ -211,7 +211,7 @@ class WholeCalls(FunctionMode):
         if func in _written_in_python():
             with self:
                 return func.__wrapped__(*args, **named)
-        form = self._forms.get(func)
+        form = self._forms.get(original_of(func))
         call = None if form is None else form(*args, **named)
         if call is None:
             return func(*args, **named)

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from typing import Any
 
 from .._dispatch.public.places import (
+    COMPILED_SPACES,
     OF_FUNCTIONAL,
     OPERATORS,
     WRITTEN_IN_PYTHON,
     is_only_method,
     space_of,
 )
-from .._dispatch.public.registry import COMPILED_SPACES
 
 _OTHER_LAST_NAMES = {"logsigmoid": "log_sigmoid", "threshold": "_threshold"}
 

@@ -12,6 +12,7 @@ from typing import Any
 from .._core.device import LAYOUTS
 from .._core.names.absent import refusal
 from .._core.tensor import Tensor
+from .._dispatch.public.namespaces import bound_to
 from ._internal.nested_tensor import NestedTensor, from_rows
 from ._internal.padding import padded
 
@@ -116,8 +117,9 @@ def masked_select(tensor: Tensor, mask: Tensor) -> NestedTensor:
     return NestedTensor(tensor[chosen], cat([lengths.new_zeros(1), lengths.cumsum(0)]))
 
 
+@bound_to("nested")
 def to_padded_tensor(
-    input: Tensor, padding: float, output_size: Sequence[int] | None = None, out: Any = None
+    namespace: Any, /, input: Tensor, padding: float, output_size: Sequence[int] | None = None, out: Any = None
 ) -> Tensor:
     """The rows one above the other in an ordinary tensor, with `padding` where they end."""
     if not isinstance(input, NestedTensor):

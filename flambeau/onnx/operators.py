@@ -9,12 +9,14 @@ from .._core.tensor import Tensor
 from .._ops.create.constants import tensor
 
 
-def shape_as_tensor(x: Tensor) -> Tensor:
+def _shape_as_tensor(x: Tensor) -> Tensor:
     """The shape of a tensor as a tensor of integers."""
     return tensor(list(x.shape), dtype=int64)
 
 
-_shape_as_tensor = shape_as_tensor
+def shape_as_tensor(x: Tensor) -> Tensor:
+    """The shape of a tensor as a tensor of integers."""
+    return _shape_as_tensor(x)
 
 
 def reshape_from_tensor_shape(x: Tensor, shape: Tensor | Sequence[int]) -> Tensor:

@@ -73,7 +73,7 @@ def _differences(proposed: list[Overload], theirs: Any, ours: Any, method: bool,
             wanted = bound(pytorch, theirs, call, method)
             if wanted is not bound(flambeau, ours, call, method):
                 yield f"{'refuses' if wanted else 'accepts'} {described(call)}"
-    if accepted and isinstance(ours, types.FunctionType):
+    if accepted and isinstance(ours, (types.FunctionType, types.MethodType)):
         yield from _parameters(proposed, accepted, theirs, ours, method, counts)
 
 

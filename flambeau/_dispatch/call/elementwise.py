@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
+from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,8 @@ from ..._core.backend import LARGE
 from ..._core.dtype import INTEGER
 from ..._core.geometry.layout import arranged
 from ..._core.tensor import Tensor
-from ..public.protocol import explain
+from ..public.namespaces import Namespace
+from ..public.protocol import LEADING, explain
 from .text import NAMES, indented, is_recorded, kept, needs_gradient, new_tensor
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
 _UNARY = """\
 def made(op, name, slow, table, ruled):
-    def function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    def function({leading}input: Tensor, *, out: Tensor | None = None) -> Tensor:
         if type(input) in PLAIN_TYPES and out is None:
             modes = THREAD.modes
 {casts}
@@ -56,7 +58,7 @@ _BINARY = """\
 def made(op, name, slow, table, ruled):
     mixed, tensors_only = op.mixed, op.tensors_only
 
-    def function(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def function({leading}input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         if type(input) in PLAIN_TYPES and out is None:
             modes = THREAD.modes
 {casts}
@@ -113,32 +115,41 @@ def made(op, name, slow, table, ruled):
 """
 
 
-def short_unary(op: Elementwise, name: str, slow: Callable[[Any, Any], Tensor], casts: bool) -> Callable[..., Tensor]:
-    """The function of an op of one tensor; `casts`: it heeds autocast, where that has a rule for the op."""
-    return _function(op, name, slow, casts, 1)
+def short_unary(
+    op: Elementwise, name: str, slow: Callable[[Any, Any], Tensor], casts: bool, owner: Namespace | None = None
+) -> Callable[..., Tensor]:
+    """The function of an op of one tensor; `casts`: it heeds autocast, where that has a rule for the op.
+
+    With an `owner` it is bound to that, so that no class binds it.
+    """
+    return _function(op, name, slow, casts, 1, owner)
 
 
 def short_binary(
-    op: Elementwise, name: str, slow: Callable[[Any, Any, Any], Tensor], casts: bool
+    op: Elementwise, name: str, slow: Callable[[Any, Any, Any], Tensor], casts: bool, owner: Namespace | None = None
 ) -> Callable[..., Tensor]:
-    """The function of an op of two operands; `casts`: it heeds autocast, where that has a rule for the op."""
-    return _function(op, name, slow, casts, 2)
+    """The function of an op of two operands; for the rest see `short_unary`."""
+    return _function(op, name, slow, casts, 2, owner)
 
 
-def _function(op: Elementwise, name: str, slow: Any, casts: bool, count: int) -> Callable[..., Tensor]:
-    function: Callable[..., Tensor] = _maker(count, casts and op.ruled is not None)(op, name, slow, op.table, op.ruled)
+def _function(
+    op: Elementwise, name: str, slow: Any, casts: bool, count: int, owner: Namespace | None
+) -> Callable[..., Tensor]:
+    make = _maker(count, casts and op.ruled is not None, owner is not None)
+    function: Callable[..., Tensor] = make(op, name, slow, op.table, op.ruled)
     function.__module__ = __name__
-    return function
+    return function if owner is None else MethodType(function, owner)
 
 
-def source(count: int, casts: bool) -> str:
-    """The text of the functions of so many operands."""
+def source(count: int, casts: bool, leading: bool = False) -> str:
+    """The text of the functions of so many operands; `leading`: of those that are bound to a namespace."""
     given = "input" if count == 1 else "input, other"
     needs = needs_gradient("input")
     if count == 2:
         needs = f"{needs} or (operand is not other and ({needs_gradient('other')}))"
     cast = ["if modes.autocast is not UNCAST:", f"    {given}, = modes.autocast[ruled]({given})"]
     text = (_UNARY if count == 1 else _BINARY).format(
+        leading=f"{LEADING}: Any, /, " if leading else "",
         casts=indented(cast if casts else [], 12),
         output=indented(new_tensor("array"), 16),
         recorded=is_recorded(needs),
@@ -147,12 +158,13 @@ def source(count: int, casts: bool) -> str:
 
 
 @functools.cache
-def _maker(count: int, casts: bool) -> Callable[..., Any]:
+def _maker(count: int, casts: bool, leading: bool) -> Callable[..., Any]:
     """`made` of a text."""
     from ..._codegen.machine.bytecode import compiled_sources
 
-    text = source(count, casts)
-    title = f"call of an elementwise op of {'one tensor' if count == 1 else 'two operands'}{', cast' * casts}"
+    text = source(count, casts, leading)
+    title = f"{'public ' * leading}call of an elementwise op of {'one tensor' if count == 1 else 'two operands'}"
+    title += ", cast" * casts
     scope = {
         **NAMES, "Any": Any, "INTEGER": INTEGER, "LARGE": LARGE, "arranged": arranged, "asarray": np.asarray,
         "explain": explain, "grows": grows, "is_small": is_small, "ndarray": np.ndarray, "shape_error": shape_error,

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from types import CodeType, FrameType, FunctionType
 from typing import Any, NamedTuple
 
+from .namespaces import is_unbound
 from .places import is_compiled_in_pytorch, is_method, is_only_method
 
 
@@ -55,7 +56,7 @@ def as_called(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
 @functools.lru_cache(maxsize=4096)
 def _parameters(function: Any) -> tuple[inspect.Parameter, ...] | None:
     is_ours = (getattr(function, "__module__", None) or "").partition(".")[0] in ("flambeau", "torch")
-    if not is_ours or not isinstance(function, FunctionType):
+    if not is_ours or not (isinstance(function, FunctionType) or is_unbound(function)):
         return None
     return tuple(inspect.signature(function).parameters.values())
 

@@ -9,14 +9,14 @@ and most docstrings are one sentence, which needs no parsing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from inspect import Parameter, cleandoc, signature
 from textwrap import indent
-from types import FunctionType
 from typing import Any
 
 from .examples import example_of
+from .namespaces import written
 from .parameter_docs import EXPLANATIONS
 
 _SECTION = re.compile(r"^(Args|Returns|Raises|Shape|Note):$", re.MULTILINE)
@@ -64,10 +64,10 @@ def completed(
     return "\n\n".join(parts)
 
 
-def complete(function: FunctionType, name: str) -> None:
+def complete(function: Callable[..., Any], name: str) -> None:
     """Complete the docstring of a public function that is published as it stands."""
     own = signature(function)
-    function.__doc__ = completed(function.__doc__, name, own.parameters.values(), str(own.return_annotation))
+    written(function).__doc__ = completed(function.__doc__, name, own.parameters.values(), str(own.return_annotation))
 
 
 _OPERANDS = (

@@ -7,9 +7,12 @@ import types
 from typing import Any
 
 from ..._core.tensor import Tensor
-from .registry import COMPILED_SPACES
+from .overrides import original_of
 
 _PACKAGE = __name__.partition(".")[0]
+
+COMPILED_SPACES = ("fft", "linalg", "special")
+"""The namespaces whose functions PyTorch has in a module of its compiled part, under names such as `linalg_inv`."""
 
 OF_FUNCTIONAL = {
     **dict.fromkeys(
@@ -30,6 +33,9 @@ OF_FUNCTIONAL = {
     ),
 }  # fmt: skip
 """Functions of `torch.nn.functional` that stand elsewhere in PyTorch."""
+
+OF_SPARSE = frozenset(("addmm", "log_softmax", "mm", "sampled_addmm", "softmax"))
+"""Functions of `torch.sparse` that PyTorch has compiled."""
 
 WRITTEN_IN_PYTHON = frozenset((
     "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors", "cartesian_prod",
@@ -54,10 +60,16 @@ OPERATORS = {
 
 def is_compiled_in_pytorch(function: Any) -> bool:
     """Whether PyTorch's function of that name takes its arguments as they come, and is no Python code."""
-    space, name = space_of(function), function.__name__
+    return is_compiled_at(space_of(function), function.__name__)
+
+
+def is_compiled_at(space: str | None, name: str) -> bool:
+    """Whether a function of a namespace is no Python code in PyTorch."""
     if space == "nn.functional":
         return name in OF_FUNCTIONAL
-    return space in COMPILED_SPACES or (space == "" and name not in WRITTEN_IN_PYTHON)
+    if space == "sparse":
+        return name in OF_SPARSE
+    return space in COMPILED_SPACES or (space == "" and "." not in name and name not in WRITTEN_IN_PYTHON)
 
 
 def space_of(function: Any) -> str | None:
@@ -69,7 +81,9 @@ def space_of(function: Any) -> str | None:
     name = getattr(function, "__name__", "")
     if rest == "" and name in _OF_FUNCTIONAL_TOO:
         return "nn.functional"
-    return "" if rest.startswith("_") and getattr(sys.modules[_PACKAGE], name, None) is function else rest
+    if not rest.startswith("_"):
+        return rest
+    return "" if original_of(getattr(sys.modules[_PACKAGE], name, None)) is original_of(function) else rest
 
 
 def is_method(function: Any) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import linecache
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from types import MappingProxyType, MethodType
 from typing import Any, NamedTuple, TypeVar, cast
 
 from ..._core.modes import THREAD, Ruled
@@ -17,7 +17,9 @@ from ..._core.process.caller import GENERATED, warn_user
 from ..._core.subclasses import all_plain
 from ..._core.tensor import DIRECT_TYPES, Tensor
 from ..changes.inplace import run_inplace
+from .namespaces import Namespace
 from .overrides import has_override, run_override
+from .places import is_compiled_at
 
 Function = Callable[..., Any]
 Body = TypeVar("Body", bound=Function)
@@ -31,6 +33,10 @@ CASTING: list[Any] = []
 
 NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}
 """Keyword names of NumPy that PyTorch takes as well."""
+
+LEADING = "namespace"
+"""The first parameter of functions that are bound to a namespace; it takes no name from the others: only its position
+counts."""
 
 _TEMPLATE = """\
 def {name}({parameters}):
@@ -127,6 +133,7 @@ def _source(
     inplace_of: str | None,
     overridable: bool,
     casts: bool,
+    leading: bool,
 ) -> str:
     late = _late(parameters, synonyms)
     spelling = _spelling(parameters, late, bool(synonyms), has_older)
@@ -143,7 +150,7 @@ def _source(
         label=label,
         kinds="\n        ".join(filter(None, (_kind_check(each, label) for each in parameters))),
         values=", ".join(f"{each.name!r}: {each.name}" for each in parameters),
-        parameters=", ".join(spelling.listed),
+        parameters=", ".join([f"{LEADING}, /", *spelling.listed] if leading else spelling.listed),
         overridden=(" or ".join(_overriding_tests(parameters, name)) if overridable else "")
         or "not DIRECT_TYPES and has_override(())",
         tensors=tensors,
@@ -175,13 +182,15 @@ def with_protocol(
     inplace_of: str | None = None,
     overridable: bool = True,
     rule: str | None = None,
+    owner: Namespace | None = None,
 ) -> Function:
     """`body` behind a function of the same signature that also heeds `__torch_function__`, NumPy's names and `out=`.
 
     The function is written out as source, so that Python itself binds the arguments, and kept where debuggers find it,
     under `label`: `sum` is one function, `masked.sum` another. With `inplace_of`, the name of the op, the result
     becomes the content of the first argument. A function that heeds `__torch_function__` by itself is not `overridable`
-    here. `rule` is the name by which autocast knows it, if that is another.
+    here. `rule` is the name by which autocast knows it, if that is another. With an `owner` it is bound to
+    that, so that no class binds it.
     """
     import inspect
 
@@ -197,8 +206,10 @@ def with_protocol(
         parameters.append(inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None))
     synonyms = _synonyms(parameters, also)
     casts = overridable and inplace_of is None and _has_rule(rule or label)
-    source = _source(name, label, parameters, synonyms, bool(out), bool(older), inplace_of, overridable, casts)
-    file = f"{GENERATED}function {label}>"
+    leading = owner is not None
+    source = _source(name, label, parameters, synonyms, bool(out), bool(older), inplace_of, overridable, casts, leading)
+    is_method = not leading and is_compiled_at("", label)  # users call the function by its namespace
+    file = f"{GENERATED}{'method' if is_method else 'function'} {label}>"
     defaults = {f"_{each.name}": each.default for each in parameters if each.default is not each.empty}
     scope = {
         "body": body, "CASTING": CASTING, "uncast": uncast, "DIRECT_TYPES": DIRECT_TYPES, "NUMBERS": _NUMBERS,
@@ -214,14 +225,17 @@ def with_protocol(
     exec(compiled_sources([(file, source)])[0], scope)
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     wrapped: Function = scope.pop(name)
-    scope["this"] = wrapped  # not by its name, which a parameter may have too, or a function that it calls, as `type`
+    this = wrapped if owner is None else MethodType(wrapped, owner)
+    scope["this"] = this  # not by its name, which a parameter may have too, or a function that it calls, as `type`
     own = body.__doc__ if inplace_of is None else f"In-place form of `{inplace_of}`."
     original = inplace_of or rule or label
     wrapped.__doc__ = completed(own, label, parameters, str(signature.return_annotation), original)
     wrapped.__module__ = body.__module__
     wrapped.__annotations__ = body.__annotations__
+    if leading:
+        parameters.insert(0, inspect.Parameter(LEADING, inspect.Parameter.POSITIONAL_ONLY))
     vars(wrapped).update(__signature__=signature.replace(parameters=parameters), __wrapped__=body)
-    return wrapped
+    return this
 
 
 _MISSING = object()
@@ -298,6 +312,22 @@ def _must_be_tensor(parameter: Any) -> bool:
 def _is_tensor(parameter: Any) -> bool:
     annotation = str(parameter.annotation)
     return "Tensor" in annotation or "Operand" in annotation
+
+
+def takes_tensors(function: Function) -> bool:
+    """Whether a parameter of a function may be a tensor, by its annotation."""
+    import inspect
+
+    return any(map(_is_tensor, inspect.signature(function).parameters.values()))
+
+
+def with_leading(function: Function) -> Any:
+    """The signature of a function with a parameter for its namespace in front."""
+    import inspect
+
+    signature = inspect.signature(function)
+    leading = inspect.Parameter(LEADING, inspect.Parameter.POSITIONAL_ONLY)
+    return signature.replace(parameters=[leading, *signature.parameters.values()])
 
 
 def renamed(

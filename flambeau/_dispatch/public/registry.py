@@ -6,16 +6,20 @@ users call is made around it on first use (`Published.function`): importing the 
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any
 
 from ..._core.slots import SLOTS
 from ..._core.tensor import Tensor
 from . import catalogue
 from .documentation import complete
-from .protocol import NO_NAMES, Body, Function, Writer, with_protocol
+from .namespaces import HOME, Namespace, namespace_at, written
+from .overrides import has_override, original_of, run_override
+from .places import COMPILED_SPACES, is_compiled_at
+from .protocol import NO_NAMES, Body, Function, Writer, takes_tensors, with_leading, with_protocol
 
 FUNCTIONS: dict[str, dict[str, Any]] = {"": {}}
 """namespace -> name -> function or `Published`: "" is the package itself, "linalg", "special", ... the others."""
@@ -23,8 +27,10 @@ METHODS: dict[str, Any] = {}
 """Every method that ops put on `Tensor`."""
 
 _PUBLISHED: dict[Function, Published] = {}
-_home = "flambeau"
-"""The package in which public functions say that they stand."""
+_BOUND: dict[Function, Callable[[Namespace], Function]] = {}
+"""For a function, which is a method as well, what writes it anew for users who call it by its namespace."""
+_IN_NAMESPACES: dict[Function, Function] = {}
+"""What users call by a namespace, by the function that the package calls."""
 
 
 class Published:
@@ -94,6 +100,51 @@ def function_named(space: str, name: str) -> Function:
     return resolved(functions[name])
 
 
+def public_function(space: str, name: str) -> Any:
+    """What users find under `name` in a namespace: where PyTorch has a compiled function, one that no class binds."""
+    function = function_named(space, name)
+    return in_namespace(function, space) if is_compiled_at(space, name) else function
+
+
+def in_namespace(function: Any, space: str = "") -> Any:
+    """A function of the package as users call it by a namespace, which is another object than the method."""
+    if type(function) is not FunctionType:
+        return function
+    found = _IN_NAMESPACES.get(function)
+    if found is None:
+        owner = namespace_at(f"_C._{space}" if space in COMPILED_SPACES else space)
+        found = _IN_NAMESPACES[function] = (_BOUND.get(function) or _forwarding(function))(owner)
+        own = written(found)
+        own.__module__, own.__name__, own.__doc__ = function.__module__, function.__name__, function.__doc__
+        own.__qualname__ = function.__qualname__.removeprefix("Tensor.")
+        vars(own)["stands_for"] = original_of(function)
+    return found
+
+
+def _forwarding(function: Function) -> Callable[[Namespace], Function]:
+    """What calls a function that is published as it stands."""
+    overridable = takes_tensors(function)
+
+    def write(owner: Namespace) -> Function:
+        def forward(namespace: Namespace, /, *args: Any, **kwargs: Any) -> Any:
+            if overridable and has_override(args):
+                return run_override(this, args, args, kwargs)
+            return function(*args, **kwargs)
+
+        vars(forward).update(vars(function), __signature__=with_leading(function), __wrapped__=function)
+        this = MethodType(forward, owner)
+        return this
+
+    return write
+
+
+def written_for(write: Callable[[Namespace | None], Function]) -> Function:
+    """What `write` makes without a namespace; with one it makes what users call by that namespace."""
+    function = write(None)
+    _BOUND[function] = write
+    return function
+
+
 class _LazyMethod:
     """Stands for a method until its first use, then puts the real one in its place."""
 
@@ -104,9 +155,17 @@ class _LazyMethod:
         self.name = name
 
     def __get__(self, instance: Any, owner: type) -> Any:
-        function = self.published.function
+        function = as_method(self.published.function)
         setattr(Tensor, self.name, function)
         return function if instance is None else function.__get__(instance, owner)
+
+
+def as_method(function: Any) -> Any:
+    """A method, which says that it is one where the package has another object under that name: pickles find it."""
+    at_home = isinstance(function, FunctionType) and function.__module__ == HOME[0]
+    if at_home and is_compiled_at("", function.__qualname__):
+        function.__qualname__ = f"Tensor.{function.__name__}"
+    return function
 
 
 def resolved(value: Any) -> Function:
@@ -124,7 +183,7 @@ def namespace(name: str, module: str | None = None) -> tuple[Callable[[str], Any
 
     def __getattr__(attribute: str) -> Any:
         try:
-            found = function_named(name, attribute)
+            found = public_function(name, attribute)
         except KeyError:
             raise AttributeError(f"module {module!r} has no attribute {attribute!r}") from None
         setattr(sys.modules[module], attribute, found)  # the next time it is there
@@ -147,7 +206,7 @@ def export(function: Function | Published, *names: str) -> None:
 
 def _document(value: Any, *names: str) -> None:
     """Complete the docstring of a function that has not been made by `with_protocol`, which completes its own."""
-    if isinstance(value, FunctionType) and names and "\nReturns:\n" not in (value.__doc__ or ""):
+    if isinstance(written(value), FunctionType) and names and "\nReturns:\n" not in (value.__doc__ or ""):
         complete(value, names[0])
 
 
@@ -163,7 +222,7 @@ def export_method(function: Function | Published | property, *names: str) -> Non
     _document(value, *names)
     for name in names:
         METHODS[name] = value
-        setattr(Tensor, name, _LazyMethod(value, name) if isinstance(value, Published) else value)
+        setattr(Tensor, name, _LazyMethod(value, name) if isinstance(value, Published) else as_method(value))
 
 
 def guard(function: Body, name: str = "") -> Body:
@@ -177,9 +236,13 @@ def guard(function: Body, name: str = "") -> Body:
 
 
 def _guarded(function: Function, name: str) -> Function:
-    made = with_protocol(function, shown_name(name), False, name, overridable=False)
-    made.__module__, made.__qualname__ = function.__module__, function.__qualname__
-    return made
+    def write(owner: Namespace | None) -> Function:
+        made = with_protocol(function, shown_name(name), False, name, overridable=False, owner=owner)
+        own = written(made)
+        own.__module__, own.__qualname__ = function.__module__, function.__qualname__
+        return made
+
+    return written_for(write)
 
 
 def public(
@@ -209,12 +272,18 @@ def public(
         label = home or own
 
         def called(each: str) -> Function:
-            made = with_protocol(body, shown_name(each), out, each, also, older, rule=label)
-            return at_home(made, each) if home else made
+            def write(owner: Namespace | None) -> Function:
+                made = with_protocol(body, shown_name(each), out, each, also, older, rule=label, owner=owner)
+                return at_home(made, each) if home else made
+
+            return written_for(write)
 
         def changing(each: str) -> Function:
-            made = with_protocol(body, each, False, each, also, older, inplace_of=own)
-            return at_home(made, each) if function else made
+            def write(owner: Namespace | None) -> Function:
+                made = with_protocol(body, each, False, each, also, older, inplace_of=own, owner=owner)
+                return at_home(made, each) if function else made
+
+            return written_for(write)
 
         _PUBLISHED[body] = Published(lambda: called(label))
         publish(_PUBLISHED[body], label, called, functions, plain if method else ())
@@ -247,10 +316,6 @@ def publish(
         export_method(entries[each], each)
 
 
-COMPILED_SPACES = ("fft", "linalg", "special")
-"""The namespaces whose functions PyTorch has in a module of its compiled part, under names such as `linalg_inv`."""
-
-
 def is_compiled(full_name: str) -> bool:
     """Whether PyTorch has a function with this name, namespace included, in a module of its compiled part."""
     return full_name.rpartition(".")[0] in COMPILED_SPACES
@@ -269,19 +334,23 @@ def standing_for(original: Function | Published, alias: Function) -> Function:
 
 def at_home(function: Function, name: str) -> Function:
     """`function`, which says that it is at home under its public name: pickles look for it there."""
-    space, _, function.__qualname__ = name.rpartition(".")
-    function.__module__ = f"{_home}.{space}" if space else _home
+    own = written(function)
+    space, _, own.__qualname__ = name.rpartition(".")
+    own.__module__ = f"{HOME[0]}.{space}" if space else HOME[0]
     return function
 
 
 def say_at_home(package: str) -> None:
     """Let public functions say that they stand in `package`, those that are made later too."""
-    global _home
-    for function in {id(each): each for space in FUNCTIONS.values() for each in map(_made, space.values())}.values():
+    functions = [
+        *map(_made, itertools.chain(*[space.values() for space in FUNCTIONS.values()])),
+        *_IN_NAMESPACES.values(),
+    ]
+    for function in {id(each): written(each) for each in functions}.values():
         module = getattr(function, "__module__", None) or ""
-        if module == _home or module.startswith(f"{_home}."):
-            function.__module__ = package + module[len(_home) :]
-    _home = package
+        if module == HOME[0] or module.startswith(f"{HOME[0]}."):
+            function.__module__ = package + module[len(HOME[0]) :]
+    HOME[0] = package
 
 
 def _made(value: Any) -> Any:

@@ -30,6 +30,7 @@ from ..._core.tensor import DIRECT_TYPES, Tensor, new
 from ..._dispatch.arguments.promotion import default_of_category, is_number, scalar_category
 from ..._dispatch.arguments.scalar import fitting, whole
 from ..._dispatch.factory import constant, factory
+from ..._dispatch.public.namespaces import bound_to, written
 from ..._dispatch.public.overrides import run_watched
 from ..._dispatch.public.protocol import FLAGS, check_kind, explain
 from ..._dispatch.public.registry import export, guard
@@ -282,9 +283,10 @@ def check_options(layout: Any, memory_format: Any, caller: str) -> None:
 
 
 def _constant_factory(name: str, value: Any, quick: Any, doc: str) -> Callable[..., Tensor]:
+    @bound_to("")
     def function(
-        *sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-        requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None,
+        namespace: Any, /, *sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
+        device: Any = None, requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None,
     ) -> Tensor:  # fmt: skip
         if not DIRECT_TYPES and THREAD.modes.functions:
             given = {
@@ -314,8 +316,9 @@ def _constant_factory(name: str, value: Any, quick: Any, doc: str) -> Callable[.
         strides = channels_last_strides(shape, memory_format)
         return delivered(filled_strided(shape, strides, kind, value, requires_grad), out)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
+    own = written(function)
+    own.__name__ = own.__qualname__ = name
+    own.__doc__ = doc
     export(function, name)
     return function
 
@@ -409,9 +412,10 @@ def _dtype_of_number(given: Any, number: Any) -> DType:
     return given.dtype if isinstance(given, Tensor) else default_of_category(scalar_category(number))
 
 
+@bound_to("")
 def scalar_tensor(
-    s: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
-    pin_memory: bool = False,
+    namespace: Any, /, s: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """A 0-d tensor of the default dtype."""
     if THREAD.modes.functions:
@@ -448,9 +452,11 @@ export(scalar_tensor, "scalar_tensor")
 export(guard(eye), "eye")
 
 
+@bound_to("")
 def tensor(
-    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
-) -> Tensor:
+    namespace: Any, /, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """A new tensor with a copy of `data`: numbers, nested sequences, arrays."""
     if not DIRECT_TYPES and THREAD.modes.functions:
         given = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "pin_memory": pin_memory}
@@ -477,7 +483,8 @@ def tensor(
     return made(array, kind, requires_grad)
 
 
-def from_numpy(array: Any, /) -> Tensor:
+@bound_to("")
+def from_numpy(namespace: Any, array: Any, /) -> Tensor:
     """A tensor that shares the array's memory."""
     if not isinstance(array, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")

@@ -14,6 +14,7 @@ from ..._core.process.defaults import device_for
 from ..._core.tensor import DIRECT_TYPES, Tensor
 from ..._dispatch.arguments.scalar import fitting
 from ..._dispatch.public.class_dispatch import created_by_class
+from ..._dispatch.public.namespaces import bound_to, written
 from ..._dispatch.public.overrides import has_override, run_override
 from ..._dispatch.public.protocol import explain
 from ..._dispatch.public.registry import export, public
@@ -54,9 +55,10 @@ def filled_like(input: Tensor, kind: Kind, memory_format: Any, value: Any, requi
 
 
 def _like(name: str, value: Any, quick: Any, doc: str) -> Callable[..., Tensor]:
+    @bound_to("")
     def function(
-        input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
-        pin_memory: bool = False, memory_format: Any = None,
+        namespace: Any, /, input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
+        requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None,
     ) -> Tensor:  # fmt: skip
         try:
             if type(input) in DIRECT_TYPES:
@@ -85,8 +87,9 @@ def _like(name: str, value: Any, quick: Any, doc: str) -> Callable[..., Tensor]:
             explain(error, name, {})
             raise
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
+    own = written(function)
+    own.__name__ = own.__qualname__ = name
+    own.__doc__ = doc
     export(function, name)
     return function
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
-from types import FunctionType
+from types import FunctionType, MethodType
+from typing import Any
 
 import flambeau
 from flambeau._dispatch.public import documentation
@@ -15,14 +16,14 @@ from flambeau._dispatch.public.registry import FUNCTIONS, METHODS, load_all, res
 _PRIVATE_SPACES = ("ops.aten",)
 
 
-def public_functions() -> Iterator[tuple[str, FunctionType]]:
+def public_functions() -> Iterator[tuple[str, Any]]:
     """Every public function and method of the ops, once each."""
     load_all()
     seen: set[int] = set()
     for space, functions in [*FUNCTIONS.items(), ("Tensor", METHODS)]:
         for name, value in functions.items():
             function = resolved(value)
-            if space in _PRIVATE_SPACES or name.startswith("_") or not isinstance(function, FunctionType):
+            if space in _PRIVATE_SPACES or name.startswith("_") or not isinstance(function, (FunctionType, MethodType)):
                 continue
             if id(function) not in seen:
                 seen.add(id(function))

@@ -36,7 +36,7 @@ def annotated() -> Iterator[tuple[str, Any]]:
             path = f"{module.__name__}.{name}"
             if name.startswith("_"):
                 continue
-            if isinstance(value, types.FunctionType):
+            if isinstance(value, (types.FunctionType, types.MethodType)):
                 yield path, value
             elif inspect.isclass(value) and value.__module__.startswith("flambeau"):
                 yield path, value

@@ -46,6 +46,14 @@ def test_class_attributes_do_not_bind() -> None:
     assert not binding, "\n".join(binding)
 
 
+def test_functions_written_in_python_bind() -> None:
+    for path in _MODULES:
+        theirs = importlib.import_module(".".join(filter(None, ("torch", path))))
+        ours = importlib.import_module(".".join(filter(None, ("flambeau", path))))
+        names = [name for name in dir(theirs) if isinstance(getattr(theirs, name, None), types.FunctionType)]
+        assert [name for name in names if isinstance(getattr(ours, name, None), types.MethodType)] == []
+
+
 @pytest.mark.parametrize("path", ["", "linalg", "fft", "special", "nn.functional"])
 def test_functions_pickle_and_copy(path: str) -> None:
     names = [(name, ours) for place, name, _, ours in _both() if place == path and isinstance(ours, types.MethodType)]

@@ -44,6 +44,13 @@ WRITTEN_IN_PYTHON = frozenset((
 ))  # fmt: skip
 """Functions of `torch` that stand in `torch.functional`: in PyTorch, Python code above the compiled part."""
 
+_PYTHON_ELSEWHERE = frozenset((
+    "from_dlpack", "get_rng_state", "initial_seed", "is_storage", "is_tensor", "lobpcg", "manual_seed", "pca_lowrank",
+    "seed", "set_default_tensor_type", "set_rng_state", "svd_lowrank", "thread_safe_generator", "typename",
+))  # fmt: skip
+"""Further functions of `torch` that are Python code there."""
+_PYTHON = WRITTEN_IN_PYTHON | _PYTHON_ELSEWHERE
+
 _OF_FUNCTIONAL_TOO = frozenset(("rms_norm",))
 """Functions of both namespaces, one object here and two in PyTorch: they go by the name that layers call."""
 
@@ -69,7 +76,7 @@ def is_compiled_at(space: str | None, name: str) -> bool:
         return name in OF_FUNCTIONAL
     if space == "sparse":
         return name in OF_SPARSE
-    return space in COMPILED_SPACES or (space == "" and "." not in name and name not in WRITTEN_IN_PYTHON)
+    return space in COMPILED_SPACES or (space == "" and "." not in name and name not in _PYTHON)
 
 
 def space_of(function: Any) -> str | None:

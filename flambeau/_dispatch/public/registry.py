@@ -131,6 +131,7 @@ def _forwarding(function: Function) -> Callable[[Namespace], Function]:
                 return run_override(this, args, args, kwargs)
             return function(*args, **kwargs)
 
+        forward.__annotations__ = function.__annotations__
         vars(forward).update(vars(function), __signature__=with_leading(function), __wrapped__=function)
         this = MethodType(forward, owner)
         return this

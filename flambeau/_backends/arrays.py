@@ -17,6 +17,9 @@ from .tiers import FAMILIES, generated, library
 
 Array = Any
 
+_SMALL = 512
+"""A factor with no more elements than these is in no product that is worth two threads."""
+
 
 def _kernels(family: str, array: Array) -> Any:
     """The generated kernels of a family, where they can read `array`."""
@@ -132,6 +135,16 @@ def product(left: Array, right: Array) -> Array | None:
     """The product of two matrices of middling size."""
     kernels = _kernels("matmul", left)
     return None if kernels is None else kernels.product(left, right)
+
+
+def matmul(left: Array, right: Array, out: Array | None = None) -> Array:
+    """`np.matmul`, whose larger products the threads of the pool share."""
+    if type(left) is type(right) is np.ndarray and left.size > _SMALL < right.size:
+        kernels = _kernels("shared_products", left)
+        done = None if kernels is None else kernels.product(left, right, out)
+        if done is not None:
+            return done
+    return np.matmul(left, right, out) if out is not None else np.matmul(left, right)
 
 
 def product_of_few_rows(left: Array, right: Array) -> Array | None:

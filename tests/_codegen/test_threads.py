@@ -8,12 +8,14 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import flambeau
+from flambeau._backends.cpu.onednn import library
 from flambeau._codegen.arrays import Arguments
 from flambeau._codegen.build import Builder
 from flambeau._codegen.kernel import kernel
@@ -46,12 +48,19 @@ def note_shares(b: Builder, arguments: Arguments) -> None:
         c.store(place, SCALARS["int64"], begin, end)
 
 
-@pytest.fixture(autouse=True)
-def several_threads() -> object:
+@pytest.fixture(autouse=True, params=["own threads", "a library's threads"])
+def whose(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Whose threads take the shares; four of them."""
+    count_visits(False)  # the pool is made with the first kernel
     before = flambeau.get_num_threads()
+    team = library.get().team if library.available() else 0
+    if request.param != "own threads" and not team:
+        pytest.skip("no library is installed that has threads")
+    threads._set_team(0 if request.param == "own threads" else team)
     flambeau.set_num_threads(4)
-    yield
+    yield request.param
     flambeau.set_num_threads(before)
+    threads._set_team(team)
 
 
 @pytest.mark.parametrize("nested", [False, True])
@@ -91,9 +100,29 @@ def test_several_python_threads_at_once() -> None:
     assert all((array == 50).all() for array in arrays)
 
 
-def test_the_pool_grows_to_what_was_asked_for() -> None:
-    count_visits(False)(np.zeros(1000, np.int64), 1)
-    assert threads.pool_size() >= 3
+def test_the_pool_grows_to_what_was_asked_for(whose: str) -> None:
+    if whose == "own threads":
+        count_visits(False)(np.zeros(1000, np.int64), 1)
+        assert threads.pool_size() >= 3
+
+
+def test_no_second_pool_where_a_library_has_threads() -> None:
+    """Threads of two pools would take each other's processors."""
+    program = """
+import flambeau
+from flambeau._backends.cpu import onednn
+from flambeau._codegen.machine import threads
+flambeau.set_num_threads(2)
+x = flambeau.ones(1000, 1000)
+y = x @ x  # which loads the library
+print(threads.pool_size() if onednn.available() else 0)
+(y + y).sum()
+print(threads.pool_size() if onednn.available() else 0)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, check=True, timeout=60, capture_output=True, text=True
+    )
+    assert done.stdout.split() == ["0", "0"]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -101,6 +130,7 @@ def test_a_forked_child_has_a_pool_of_its_own() -> None:
     program = """
 import os, numpy as np, flambeau, sys
 flambeau.set_num_threads(3)
+flambeau.ones(1000, 1000) @ flambeau.ones(1000, 1000)  # by a library with threads, where there is one
 x = flambeau.ones(500_000)
 total = float((x + x).sum())
 children = []

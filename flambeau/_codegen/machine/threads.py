@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import llvmlite.ir as ir
 
-from ..._core.process.threads import when_changed
+from ..._core.process.threads import when_changed, when_offered
 from ..build import Builder, Value
 from ..types import I8, I32, I64, POINTER, VOID
 
@@ -31,7 +31,9 @@ SHARES_PER_THREAD = 4
 YIELDS = 40
 """How often a thread that waits yields the processor before it sleeps."""
 
-_FUNCTIONS = ("flambeau_parallel", "flambeau_set_threads", "flambeau_after_fork", "flambeau_pool_size")
+_FUNCTIONS = (
+    "flambeau_parallel", "flambeau_set_threads", "flambeau_set_team", "flambeau_after_fork", "flambeau_pool_size",
+)  # fmt: skip
 
 
 def _global(b: Builder, name: str, bytes_: int = 8) -> Value:
@@ -53,7 +55,20 @@ class _Pool:
     def __init__(self, b: Builder) -> None:
         self.b = b
         self.lock, self.wake, self.done = (_global(b, name, 128) for name in ("lock", "wake", "done"))
-        names = ("threads", "workers", "taken", "job", "is_open", "active", "next", "body", "context", "count", "share")
+        names = (
+            "threads",
+            "workers",
+            "taken",
+            "job",
+            "is_open",
+            "active",
+            "next",
+            "body",
+            "context",
+            "count",
+            "share",
+            "team",
+        )
         for name in names:
             setattr(self, name, _global(b, name))
 
@@ -68,6 +83,7 @@ class _Pool:
     context: Value
     count: Value
     share: Value
+    team: Value
 
     def get(self, place: Value) -> Value:
         return Value(self.b, self.b.ir.load_atomic(place.ir, "seq_cst", 8, typ=I64))
@@ -161,6 +177,22 @@ def _write_start(module: ir.Module) -> None:
     b.give_back()
 
 
+def _write_team(module: ir.Module) -> None:
+    """`flambeau_join(nothing)`: what each thread of another library's team does."""
+    b = Builder(module, "flambeau_join", VOID, [POINTER])
+    _Pool(b).take_shares()
+    b.give_back()
+
+
+def _run_by_team(b: Builder, run: Value, threads: Value) -> None:
+    """Let a library's threads take the shares: it comes back when there are none left."""
+    signature = ir.FunctionType(VOID, [POINTER, POINTER, I32, I32])
+    function = b.ir.inttoptr(run.ir, signature.as_pointer())
+    join = Value(b, b.module.globals["flambeau_join"])
+    number = b.ir.trunc(threads.ir, I32)
+    b.ir.call(function, [join.ir, b.constant(POINTER, 0).ir, number, ir.Constant(I32, 0)])
+
+
 def _write_parallel(module: ir.Module) -> None:
     b = Builder(module, "flambeau_parallel", VOID, [POINTER, POINTER, I64, I64])
     pool = _Pool(b)
@@ -176,14 +208,19 @@ def _write_parallel(module: ir.Module) -> None:
     with b.when(~Value(b, b.ir.extract_value(attempt, 1), False)):
         _call_body(b, body, context, b.integer(0), count)
         b.give_back()
-    with b.when(pool.get(pool.workers) < threads - 1):
-        b.call("flambeau_start_workers", VOID, [threads - 1])
     parts = threads * SHARES_PER_THREAD
     pool.set(pool.share, b.larger(grain, (count + parts - 1) // parts))
     pool.set(pool.body, Value(b, b.ir.ptrtoint(body.ir, I64)))
     pool.set(pool.context, Value(b, b.ir.ptrtoint(context.ir, I64)))
     pool.set(pool.count, count)
     pool.set(pool.next, 0)
+    team = pool.get(pool.team)
+    with b.when(team != 0):
+        _run_by_team(b, team, threads)
+        pool.set(pool.taken, 0)
+        b.give_back()
+    with b.when(pool.get(pool.workers) < threads - 1):
+        b.call("flambeau_start_workers", VOID, [threads - 1])
     pool.locked()
     pool.set(pool.is_open, 1)
     pool.add(pool.job, 1)
@@ -213,6 +250,10 @@ def _write_settings(module: ir.Module) -> None:
     pool = _Pool(b)
     pool.set(pool.threads, b.arguments[0])
     b.give_back()
+    b = Builder(module, "flambeau_set_team", VOID, [I64])
+    pool = _Pool(b)
+    pool.set(pool.team, b.arguments[0])
+    b.give_back()
     b = Builder(module, "flambeau_pool_size", I64, [])
     b.give_back(_Pool(b).get(_Pool(b).workers))
     b = Builder(module, "flambeau_after_fork", VOID, [])
@@ -221,7 +262,7 @@ def _write_settings(module: ir.Module) -> None:
     pool.call("pthread_mutex_init", pool.lock, null)
     pool.call("pthread_cond_init", pool.wake, null)
     pool.call("pthread_cond_init", pool.done, null)
-    for place in (pool.workers, pool.taken, pool.is_open, pool.active):
+    for place in (pool.workers, pool.taken, pool.is_open, pool.active, pool.team):
         pool.set(place, 0)
     b.give_back()
 
@@ -230,6 +271,7 @@ def write(module: ir.Module) -> ir.Module:
     """Write the pool into an empty module."""
     _write_worker(module)
     _write_start(module)
+    _write_team(module)
     _write_parallel(module)
     _write_settings(module)
     return module
@@ -246,6 +288,7 @@ def install(engine: Engine) -> None:
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_reset)
     when_changed(set_threads)
+    when_offered(_set_team)
 
 
 def _reset() -> None:
@@ -256,6 +299,10 @@ def set_threads(count: int) -> None:
     """Use that many threads from now on, the calling one included. Before the pool exists there is nothing to tell."""
     if _addresses:
         ctypes.CFUNCTYPE(None, ctypes.c_int64)(_addresses["flambeau_set_threads"])(count)
+
+
+def _set_team(run: int) -> None:
+    ctypes.CFUNCTYPE(None, ctypes.c_int64)(_addresses["flambeau_set_team"])(run)
 
 
 def pool_size() -> int:

@@ -1,4 +1,4 @@
-"""How many threads kernels may use; whoever runs threads of its own is told when the number changes."""
+"""How many threads kernels may use, and whose: whoever runs threads of its own is told when that changes."""
 
 from __future__ import annotations
 
@@ -34,3 +34,26 @@ def when_changed(tell: Callable[[int], None]) -> None:
     """Call `tell(number)` now and whenever the number changes."""
     _told.append(tell)
     tell(_number)
+
+
+_team = 0
+_told_of_teams: list[Callable[[int], None]] = []
+
+
+def offer_team(run: int) -> None:
+    """Let all kernels run on the threads of a library that has some of its own and waits with them.
+
+    Threads of two pools would take each other's processors. `run` is the address of a function of OpenMP's:
+    `run(function, context, threads, 0)` calls `function(context)` in each of its threads.
+    """
+    global _team
+    _team = run
+    for tell in _told_of_teams:
+        tell(run)
+
+
+def when_offered(tell: Callable[[int], None]) -> None:
+    """Call `tell(run)` now, if a library has offered its threads, and whenever one does."""
+    _told_of_teams.append(tell)
+    if _team:
+        tell(_team)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backends import arrays
 from ..._core.backend import as_array
 from ..._core.dtype import LEGACY_NAMES
 from ..._core.modes import THREAD
@@ -230,7 +231,7 @@ _SMALL = 400
 def _batched_product(batch1: Any, batch2: Any) -> Any:
     rows, inner = batch1.shape[1:]
     if batch1.dtype.kind != "c" or rows * inner * batch2.shape[2] >= _SMALL:
-        return np.matmul(batch1, batch2)
+        return arrays.matmul(batch1, batch2)
     total = np.zeros((len(batch1), rows, batch2.shape[2]), batch1.dtype)
     for place in range(inner):
         total += batch1[:, :, place, None] * batch2[:, None, place]

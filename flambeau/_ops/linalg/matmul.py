@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._backends.arrays import library_product
+from ..._backends import arrays
 from ..._core.arrays.quick import joint_shape
 from ..._core.backend import as_array
 from ..._core.dtype import BOOL, C_NAMES, INTEGER, LEGACY_NAMES, promote_types
@@ -43,7 +43,7 @@ def product(left: Any, right: Any, operation: Callable[[Any, Any], Any], name: s
         return operation(left, right)
     if array_type.itemsize == 2 and array_type.kind != "u":
         if left.ndim > 1 and right.ndim > 1 and left.dtype == right.dtype:
-            done = library_product(left, right)
+            done = arrays.library_product(left, right)
             if done is not None:
                 return done
         return as_array(operation(left.astype(np.float32), right.astype(np.float32))).astype(array_type)
@@ -165,7 +165,7 @@ def _bmm(self: Array, mat2: Array) -> Array:
 def _products_of_batches(left: Any, right: Any) -> Any:
     is_integer = left.dtype.kind in "iu" and type(left) is np.ndarray is type(right)
     done = integer_product(left, right) if is_integer else None
-    return np.matmul(left, right) if done is None else done
+    return arrays.matmul(left, right) if done is None else done
 
 
 def check_bmm(batch1: Tensor, batch2: Tensor) -> None:

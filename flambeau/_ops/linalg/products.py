@@ -44,8 +44,10 @@ def array_dot(left: Any, right: Any) -> Any:
             return matrix_product(left, right)
     if type(left) is not ndarray or type(right) is not ndarray:
         return np.dot(left, right)
-    if left.ndim == 2 == right.ndim and (0 in left.strides or 0 in right.strides):
-        return _product_of_repeated(left, right)
+    if left.ndim == 2 == right.ndim:
+        if 0 in left.strides or 0 in right.strides:
+            return _product_of_repeated(left, right)
+        return arrays.matmul(left, right)
     return left.dot(right)
 
 
@@ -84,7 +86,7 @@ def integer_product(left: Any, right: Any) -> Any:
         return None
     if left.shape[-1] * _reach(left) * _reach(right) > _EXACT:
         return None
-    product = np.matmul if left.ndim > 2 or right.ndim > 2 else array_dot
+    product = arrays.matmul if left.ndim > 2 or right.ndim > 2 else array_dot
     exact = product(left.astype(np.float64), right.astype(np.float64)).astype(np.int64)
     return exact.astype(left.dtype, copy=False)  # which wraps around, as sums of narrow integers do
 
@@ -101,7 +103,7 @@ def matrix_product(left: Any, right: Any) -> Any:
     """
     (rows, length), columns = left.shape[-2:], right.shape[-1]
     if not ON_X86_64 or length < _LONG or rows * length * columns > _SMALL or left.dtype.char not in "fF":
-        return np.matmul(left, right)
+        return arrays.matmul(left, right)
     whole = length - length % _PIECE
     total = np.matmul(
         left[..., :whole].reshape(*left.shape[:-1], -1, _PIECE).swapaxes(-3, -2),

@@ -146,7 +146,7 @@ def _attention(
     q, k, v = (widened(each) for each in (query, key, value))
     if (times := q.shape[1] // max(k.shape[1], 1)) > 1:
         k, v = np.repeat(k, times, axis=1), np.repeat(v, times, axis=1)
-    weights = np.matmul(q * q.dtype.type(_factor(scale, q.shape[-1])), k.swapaxes(-2, -1))
+    weights = array_functions.matmul(q * q.dtype.type(_factor(scale, q.shape[-1])), k.swapaxes(-2, -1))
     if attn_mask is not None:
         weights += widened(attn_mask)
     if is_causal:
@@ -157,7 +157,9 @@ def _attention(
     np.exp(weights, weights)
     sums = np.add.reduce(weights, axis=-1, keepdims=True)
     # The weights of half-precision inputs are rounded as these, as in PyTorch.
-    result = np.matmul(weights if weights.dtype == value.dtype else widened(weights.astype(value.dtype)), v)
+    result = array_functions.matmul(
+        weights if weights.dtype == value.dtype else widened(weights.astype(value.dtype)), v
+    )
     result /= np.where(sums == 0, sums.dtype.type(1), sums)
     output = empty_array(
         query.shape, preserved_strides(query.shape, element_strides(query)), query.dtype, backend_of_array(query)
@@ -258,7 +260,7 @@ def _small_attention(
 ) -> tuple[Array, Array]:
     """Attention, and its weights before they are multiplied by the `factors` of dropout: the steps of `_in_parts`."""
     on_query, on_key = _roots(scale, query.shape[-1])
-    scores = np.matmul(query * on_query, key.swapaxes(-2, -1) * on_key)
+    scores = array_functions.matmul(query * on_query, key.swapaxes(-2, -1) * on_key)
     if is_causal:
         np.copyto(scores, _LOWEST, where=_later_keys(*scores.shape[-2:]))
     if attn_mask is not None:
@@ -266,7 +268,7 @@ def _small_attention(
     weights = array_functions.safe_softmax(scores, scores.ndim - 1)
     if weights is None:
         weights = _safe_softmax_kernel.kernel(scores, -1)
-    return np.matmul(weights if factors is None else weights * factors, value), weights
+    return array_functions.matmul(weights if factors is None else weights * factors, value), weights
 
 
 def _is_small(query: Tensor, key: Tensor, value: Tensor, attn_mask: Any) -> bool:

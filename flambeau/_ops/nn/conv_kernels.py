@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._backends import convolutions
+from ..._backends import arrays, convolutions
 from ..._core.arrays.quick import dim_moved
 from ..._core.backend import is_of_host
 from ..._core.geometry.layout import contiguous_array
@@ -310,11 +310,11 @@ def _correlate_blocks(input: Any, weight: Any, bias: Any, output: Shape, geometr
     matrices = plan.weights(weight)
     if shape[0] == 1 and plan.is_whole and not (plan.rows or last):  # the product lies in memory as the result does
         ((_, _, block),) = _blocks(input, plan)
-        return _with_bias(np.matmul(matrices, block).reshape(shape), bias)
+        return _with_bias(arrays.matmul(matrices, block).reshape(shape), bias)
     result = new_array(shape, input.dtype, last, input)
     transposed = matrices.transpose(0, 2, 1)
     for batch, strip, block in _blocks(input, plan):
-        found = np.matmul(block, transposed) if plan.rows else np.matmul(matrices, block)
+        found = arrays.matmul(block, transposed) if plan.rows else arrays.matmul(matrices, block)
         plan.store_positions(result[batch, :, strip], found)
     return _with_bias(result, bias)
 
@@ -352,7 +352,7 @@ def _spread_blocks(grad: Any, weight: Any, bias: Any, sizes: Shape, geometry: Ge
             padded.fill(0)
         for strip in plan.strips():
             values = plan.positions_of(grad[batch, :, strip])
-            block = np.matmul(values, matrices) if plan.rows else np.matmul(transposed, values)
+            block = arrays.matmul(values, matrices) if plan.rows else arrays.matmul(transposed, values)
             top = strip.start * geometry.stride[0]
             windows = plan.windows_back(block, len(padded), strip.stop - strip.start)
             _add_windows(plan.grouped(padded)[:, :, :, top:], windows, kernel, geometry)

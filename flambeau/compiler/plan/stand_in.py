@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from ..._backends.arrays import matmul
 from ..._core.arrays.abstract import AbstractArray, in_order, meta_array
 from ..._core.backend import undispatched
 from .sheet import Launch, Place, Sheet, Untraceable
@@ -248,20 +249,18 @@ def _reduced(
 
 # ----- products -----------------------------------------------------------------------------------------------------
 
-_numpy_dot = undispatched(np.dot)
-
 
 def _dot(left: Any, right: Any, out: Any = None) -> StandIn:
     if type(left) is not StandIn or type(right) is not StandIn or left.ndim != 2 or right.ndim != 2:
         raise Untraceable("a product of other than matrices")
-    return _product(left.sheet, _numpy_dot, left, right, (left.shape[0], right.shape[1]), out)
+    return _product(left.sheet, matmul, left, right, (left.shape[0], right.shape[1]), out)
 
 
 def _matmul(sheet: Sheet, left: Any, right: Any, target: Any) -> StandIn:
     if type(left) is not StandIn or type(right) is not StandIn or left.ndim < 2 or right.ndim < 2:
         raise Untraceable("a product of other than matrices")
     batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
-    return _product(sheet, np.matmul, left, right, (*batch, left.shape[-2], right.shape[-1]), target)
+    return _product(sheet, matmul, left, right, (*batch, left.shape[-2], right.shape[-1]), target)
 
 
 def _product(sheet: Sheet, run: Any, left: StandIn, right: StandIn, shape: tuple[int, ...], target: Any) -> StandIn:

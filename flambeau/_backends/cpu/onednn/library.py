@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ...._core.process.locks import new_lock
-from ...._core.process.threads import num_threads, when_changed
+from ...._core.process.threads import num_threads, offer_team, when_changed
 from .ahead import write_kernels
 from .constants import (
     CPU,
@@ -88,6 +88,7 @@ class Library:
         self.threads, self._set_threads = _thread_settings(loaded)
         self.ask_threads = getattr(loaded, "omp_get_max_threads", None)
         """The C function behind `threads`; None: there is none."""
+        self.team = _address(loaded, "GOMP_parallel")
         self.engine = self.create("engine_create", "engine_destroy", CPU, 0)
         self.attributes = self.create("primitive_attr_create", "primitive_attr_destroy")
         self.call("primitive_attr_set_scratchpad_mode", self.attributes.value, SCRATCHPAD_USER)
@@ -166,6 +167,11 @@ def _thread_settings(loaded: Any) -> tuple[Callable[[], int], Callable[[int], ob
     return ask, tell
 
 
+def _address(loaded: Any, name: str) -> int:
+    """Where a function begins; 0: there is none."""
+    return ctypes.cast(getattr(loaded, name), ctypes.c_void_p).value or 0 if hasattr(loaded, name) else 0
+
+
 def find() -> Path | None:
     """The library's file, or None where the package is not installed."""
     named = os.environ.get("FLAMBEAU_ONEDNN_LIBRARY")
@@ -217,6 +223,7 @@ class _Loaded:
                     self.reason = str(error)
                 else:
                     when_changed(self.library.set_threads)
+                    offer_team(self.library.team)
                     if hasattr(os, "register_at_fork"):
                         os.register_at_fork(after_in_child=self.library.after_fork)
                     write_kernels(self.library)

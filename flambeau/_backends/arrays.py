@@ -17,6 +17,8 @@ from .tiers import FAMILIES, generated, library
 
 Array = Any
 
+_MANY = 2**16
+"""From so many elements on several threads copy sooner than one."""
 _SMALL = 512
 """A factor with no more elements than these is in no product that is worth two threads."""
 
@@ -42,6 +44,32 @@ def copy_into(target: Array, source: Array) -> bool:
     """Fill `target`, whose memory is new, with the elements of `source`, of the same shape."""
     kernels = _kernels("copy", target)
     return kernels is not None and type(source) is np.ndarray and kernels.copy_into(target, source)
+
+
+def contiguous(array: Array) -> Array:
+    """`array` itself if its elements lie one after another, else a copy where they do."""
+    if array.flags.c_contiguous:
+        return array
+    kernels = _kernels("copy", array) if type(array) is np.ndarray else None
+    return array.copy("C") if kernels is None else kernels.contiguous(array)
+
+
+def duplicate(array: Array) -> Array:
+    """A copy whose elements lie in the order of those of `array`."""
+    if type(array) is np.ndarray and array.size >= _MANY:
+        copy = np.empty_like(array)
+        if copy_into(copy, array):
+            return copy
+    return array.copy("K")
+
+
+def store(target: Array, source: Array) -> bool:
+    """Overwrite a large array with another one of its shape and dtype that shares no memory with it."""
+    if type(target) is not np.ndarray or target.size < _MANY or 0 in target.strides:
+        return False
+    if target.shape != source.shape or target.dtype is not source.dtype or np.may_share_memory(target, source):
+        return False
+    return copy_into(target, source)
 
 
 def concatenated(arrays: Sequence[Array], dim: int, stacked: bool = False) -> Array | None:

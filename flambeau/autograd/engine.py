@@ -38,6 +38,8 @@ Uses = dict[tuple[Target, int], list[Tensor]]
 
 _DONE_WITH: list[Any] = []
 
+_MANY = 2**16
+"""Sums of so many elements are worth several threads."""
 _DEEPEST = 30
 """How many passes run inside one another on the stack of one thread."""
 
@@ -274,12 +276,16 @@ class _Pass:
         """Two gradients of one tensor added; what is itself such a sum takes the new one in place."""
         if self.uses is not None:
             self.uses.setdefault((target, number), [present]).append(gradient)
+        is_sum = (target, number) in self.summed
         if self.records or present._kind is not gradient._kind or not present._kind.is_cpu:
             return present + gradient
+        if present._array.size >= _MANY:
+            self.summed.add((target, number))
+            return present.add_(gradient) if is_sum else present + gradient
         watcher = THREAD.modes.watcher
         start = 0 if watcher is None else perf_counter_ns()
         one, other = present._array, gradient._array
-        if (target, number) in self.summed:
+        if is_sum:
             np.add(one, other, one)
             total = present
         else:

@@ -10,6 +10,7 @@ import numpy as np
 from ..._codegen.products.attention import attention_backward, attention_forward, attention_of_few_queries
 from ..._core.geometry.layout import element_strides, preserved_strides
 from .bench import DIRECT, Bench
+from .copy import contiguous
 from .dtypes import FULL_NAMES, only_gradient, wide
 
 _FEW = 4
@@ -38,7 +39,7 @@ def _mask_for(mask: Any, query: Any, key: Any) -> Any:
         return query
     wanted = (*query.shape[:3], key.shape[2])
     spread = np.broadcast_to(mask, wanted)
-    return spread if _has_rows(spread) else np.ascontiguousarray(spread)
+    return spread if _has_rows(spread) else contiguous(spread)
 
 
 def _factor(scale: float | None, width: int) -> float:
@@ -95,9 +96,9 @@ def attention_gradients(
     make = bench.empty if seen else bench.zeros
     found = [make(each.shape, each.dtype) for each in (query, key, value)]
     if not _has_rows(grad):
-        grad = np.ascontiguousarray(grad)
+        grad = contiguous(grad)
     kernel = attention_backward(FULL_NAMES[query.dtype], is_causal, attn_mask is not None)
     mask, factor = _mask_for(attn_mask, query, key), _factor(scale, query.shape[-1])
-    sums = logsumexp if logsumexp.flags.c_contiguous else np.ascontiguousarray(logsumexp)
+    sums = contiguous(logsumexp)
     bench.run(kernel, *found, query, key, value, output, grad, mask, sums, factor)
     return found

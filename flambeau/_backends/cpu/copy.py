@@ -18,6 +18,8 @@ from .pointwise import Pointwise
 
 BITS = {1: "int8", 2: "int16", 4: "int32", 8: "int64"}
 """Elements that are moved alone, by their size: their bits as integers."""
+MANY = 2**16
+"""From so many elements on several threads copy sooner than one."""
 _NARROW = frozenset(("float32", "bfloat16", "float16"))
 _WIDE = frozenset(("float32", "float64"))
 _INTEGERS = frozenset(("uint8", "int8", "int16", "int32", "int64", "bool"))
@@ -34,6 +36,16 @@ def copy_into(target: Any, source: Any) -> bool:
     flat = "c" if source.flags.c_contiguous and target.flags.c_contiguous else None
     copier.into((target,), (source,), flat)
     return True
+
+
+def contiguous(array: Any) -> Any:
+    """`array` itself if its elements lie one after another, else a copy where they do."""
+    if array.flags.c_contiguous:
+        return array
+    if array.size < MANY or type(array) is not np.ndarray:
+        return array.copy("C")
+    result = np.empty(array.shape, array.dtype)
+    return result if copy_into(result, array) else array.copy("C")
 
 
 def _turned(target: Any, source: Any) -> bool:

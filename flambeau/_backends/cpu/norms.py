@@ -24,6 +24,7 @@ from ..._codegen.rows.shared import LINES
 from ..._core.arrays.quick import dim_moved
 from ..._core.geometry.layout import in_format_of
 from .bench import DIRECT, Bench
+from .copy import contiguous
 from .dtypes import name_of_type, only_gradient, wide_type
 from .rows import is_short
 
@@ -54,10 +55,6 @@ def _forward_rows(dtype: str, parameters: str, kept: str, short: bool, *flags: b
 def _backward_rows(dtype: str, parameters: str, kept: str, *flags: bool) -> Any:
     program = programs.norm_backward(dtype, parameters, kept, *flags, wide="float64")
     return (rows_with_sums if flags[2] else rows_one_by_one)(program)
-
-
-def _dense(array: Array) -> Array:
-    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
 
 
 def layer_norm(
@@ -102,10 +99,10 @@ def _normalise_rows(
     kernel = _find(_forward_rows, size, dtype, parameters, rstd.dtype, *flags)
     if kernel is None:
         return None
-    arrays = [bench.empty(input.shape, dtype), rstd, _dense(input)]
+    arrays = [bench.empty(input.shape, dtype), rstd, contiguous(input)]
     if mean is not None:
         arrays.insert(1, mean)
-    arrays += [_dense(each) for each in (weight, bias) if each is not None]
+    arrays += [contiguous(each) for each in (weight, bias) if each is not None]
     return bench.run(kernel, *arrays, eps, rows, length)
 
 
@@ -170,8 +167,8 @@ def _rows_backward(
         sums = 2 if centre else 1
         results[1 : 1 + sums] = [bench.empty(shape, parameters) for _ in range(sums)]
     arrays = [each for each in results if each is not None]
-    arrays += [_dense(grad), _dense(input), rstd]
-    arrays += [each for each in (mean, _dense(weight) if weighted else None) if each is not None]
+    arrays += [contiguous(grad), contiguous(input), rstd]
+    arrays += [each for each in (mean, contiguous(weight) if weighted else None) if each is not None]
     if sums:
         chunk = _CHUNK if size <= 32768 else max(1, min(_CHUNK, rows // 8))
         partial = bench.empty(-(-rows // chunk) * sums * length, wide_type(input.dtype))
@@ -231,12 +228,12 @@ def batch_norm(
     if training:
         mean, rstd, variance = (bench.empty(channels, each) for each in (kept, kept, wide))
     else:
-        mean = _dense(running_mean)
-        rstd = variance = _dense(running_var)
-    first = mean if weight is None else _dense(weight)
-    second = mean if bias is None else _dense(bias)
+        mean = contiguous(running_mean)
+        rstd = variance = contiguous(running_var)
+    first = mean if weight is None else contiguous(weight)
+    second = mean if bias is None else contiguous(bias)
     if lines is None:
-        source = _dense(input)
+        source = contiguous(input)
         result = bench.empty(input.shape, input.dtype)
         places = size // (samples * channels)
         bench.run(kernel, result, source, mean, rstd, variance, first, second, samples, channels, places, eps)
@@ -283,16 +280,16 @@ def batch_norm_backward(
     if kernel is None:
         return None
     samples, channels = input.shape[:2]
-    mean, rstd = _dense(mean), _dense(rstd)
-    factors = mean if weight is None else _dense(weight)
+    mean, rstd = contiguous(mean), contiguous(rstd)
+    factors = mean if weight is None else contiguous(weight)
     of_weight, of_bias = bench.empty(channels, parameters), bench.empty(channels, parameters)
     if lines is None:
-        source, coming = _dense(input), _dense(grad)
+        source, coming = contiguous(input), contiguous(grad)
         of_input = bench.empty(input.shape, input.dtype) if needed[0] else source
         arrays = of_input, of_weight, of_bias, coming, source, mean, rstd, factors
         bench.run(kernel, *arrays, samples, channels, size // (samples * channels), eps)
     else:
-        coming = _dense(grad if input.ndim == 2 else dim_moved(grad, 1, -1))
+        coming = contiguous(grad if input.ndim == 2 else dim_moved(grad, 1, -1))
         of_input = bench.empty(lines.shape, input.dtype) if needed[0] else lines
         count = size // channels
         work = bench.empty((4 + 2 * -(-count // LINES)) * channels, wide_type(input.dtype))
@@ -350,9 +347,9 @@ def group_norm(
     kernel = _find(group_norm_rows, size, dtype, parameters, kept, weight is not None, bias is not None)
     if kernel is None or not size:
         return None
-    source = _dense(input)
+    source = contiguous(input)
     mean, rstd = bench.empty((samples, groups), kept), bench.empty((samples, groups), kept)
-    first, second = (source if each is None else _dense(each) for each in (weight, bias))
+    first, second = (source if each is None else contiguous(each) for each in (weight, bias))
     result = bench.empty(input.shape, input.dtype)
     rows = samples * groups
     bench.run(kernel, result, source, mean, rstd, first, second, rows, groups, channels // groups, places, eps)
@@ -384,14 +381,14 @@ def group_norm_backward(
     kernel = _find(group_norm_rows_backward, size, dtype, parameters, mean.dtype, weight is not None, needed[0])
     if kernel is None:
         return None
-    source = _dense(input)
-    factors = source if weight is None else _dense(weight)
+    source = contiguous(input)
+    factors = source if weight is None else contiguous(weight)
     results = [
         bench.empty(input.shape, input.dtype) if needed[0] else source,
         bench.empty(channels, parameters),
         bench.empty(channels, parameters),
     ]
     partial = bench.empty(2 * samples * channels, wide_type(input.dtype))
-    arrays = *results, partial, _dense(grad), source, _dense(mean), _dense(rstd), factors
+    arrays = *results, partial, contiguous(grad), source, contiguous(mean), contiguous(rstd), factors
     bench.run(kernel, *arrays, samples * groups, groups, channels // groups, places)
     return [result if wanted else None for result, wanted in zip(results, needed, strict=True)]

@@ -17,6 +17,7 @@ from ..._codegen.rows.in_lanes import rows_in_lanes
 from ..._codegen.rows.in_tiles import rows_in_tiles
 from ..._codegen.rows.one_by_one import rows_one_by_one
 from .bench import DIRECT, Bench
+from .copy import contiguous
 from .dtypes import name_of_type
 
 Array = Any
@@ -54,7 +55,7 @@ def _forward(logarithm: bool) -> Callable[..., Array | None]:
         if plan is None:
             return None
         kernel, sizes = plan
-        source = x if x.flags.c_contiguous else np.ascontiguousarray(x)
+        source = contiguous(x)
         return bench.run(kernel, bench.empty(shape, dtype), source, *sizes)
 
     return run
@@ -67,8 +68,8 @@ def _backward(logarithm: bool) -> Callable[..., Array | None]:
         if plan is None or result.dtype is not dtype or result.shape != shape:
             return None
         kernel, sizes = plan
-        first = grad if grad.flags.c_contiguous else np.ascontiguousarray(grad)
-        second = result if result.flags.c_contiguous else np.ascontiguousarray(result)
+        first = contiguous(grad)
+        second = contiguous(result)
         return bench.run(kernel, bench.empty(shape, dtype), first, second, *sizes)
 
     return run
@@ -96,7 +97,7 @@ def cosine(x: Array, y: Array, dim: int, eps: float) -> Array | None:
     if plan is None or dim not in (-1, x.ndim - 1) or y.shape != x.shape or y.dtype is not x.dtype:
         return None
     kernel, sizes = plan
-    first, second = np.ascontiguousarray(x), np.ascontiguousarray(y)
+    first, second = contiguous(x), contiguous(y)
     return kernel(np.empty(x.shape[:-1], x.dtype), first, second, eps, *sizes)
 
 

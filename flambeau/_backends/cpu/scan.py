@@ -11,6 +11,7 @@ import numpy as np
 from ..._codegen.rows.scan import extreme_rows, scan_columns, scan_rows
 from ..._codegen.types import SCALARS
 from ..._core.arrays.quick import dim_moved, name_of
+from .copy import contiguous
 from .dtypes import float_name, name_of_type
 
 _OF_INTEGERS = ("add", "multiply")
@@ -41,7 +42,7 @@ def extremes(array: Any, dim: int, largest: bool) -> Any:
     kernel = _extreme_rows(array.dtype, largest)
     if kernel is None or not array.size:
         return None
-    lines = np.ascontiguousarray(array if dim == array.ndim - 1 else dim_moved(array, dim, -1))
+    lines = contiguous(array if dim == array.ndim - 1 else dim_moved(array, dim, -1))
     shape = lines.shape
     values, indices = np.empty(shape, array.dtype), np.empty(shape, _INT64)
     kernel(values, indices, lines, lines.size // shape[-1], shape[-1])

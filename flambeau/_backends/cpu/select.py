@@ -11,6 +11,7 @@ import numpy as np
 from ..._codegen.rows.select import leading_rows, most_frequent, select_lines
 from ..._codegen.types import scalar_of
 from ..._core.arrays.quick import dim_moved
+from .copy import contiguous
 
 Array = Any
 Sizes = tuple[int, ...]
@@ -24,7 +25,7 @@ def selected(array: Array, dim: int, keepdim: bool, kind: str, rank: int) -> tup
     if scalar is None or array.size == 0 or array.ndim == 0:
         return None
     length = array.shape[dim]
-    lines = np.ascontiguousarray(array if dim == array.ndim - 1 else dim_moved(array, dim, -1))
+    lines = contiguous(array if dim == array.ndim - 1 else dim_moved(array, dim, -1))
     shape = array.shape[:dim] + ((1,) if keepdim else ()) + array.shape[dim + 1 :]
     values, positions = np.empty(shape, array.dtype), np.empty(shape, _INT64)
     select_lines(kind, scalar.name)(values, positions, lines, math.prod(shape), length, rank)
@@ -43,7 +44,7 @@ def leading(array: Array, dim: int, count: int, largest: bool, nan_leads: bool) 
         return None
     kernel, shape, sizes = plan
     last = dim == array.ndim - 1
-    lines = np.ascontiguousarray(array if last else dim_moved(array, dim, -1))
+    lines = contiguous(array if last else dim_moved(array, dim, -1))
     values, positions = np.empty(shape, array.dtype), np.empty(shape, _INT64)
     kernel(values, positions, lines, *sizes)
     if last:
@@ -77,7 +78,7 @@ def extremes(array: Array, dim: int, keepdim: bool, largest: bool) -> tuple[Arra
     plan = _leading_plan(array.dtype, given, dim, 1, largest, True)
     if plan is None:
         return None
-    lines = np.ascontiguousarray(array if dim == array.ndim - 1 else dim_moved(array, dim, -1))
+    lines = contiguous(array if dim == array.ndim - 1 else dim_moved(array, dim, -1))
     shape = given[:dim] + (1,) * keepdim + given[dim + 1 :]
     values, positions = np.empty(shape, array.dtype), np.empty(shape, _INT64)
     plan[0](values, positions, lines, *plan[2])
@@ -94,7 +95,7 @@ def mode(array: Array, dim: int, keepdim: bool) -> tuple[Array, Array] | None:
     if scalar is None or scalar.name == "bool" or not array.ndim or not 0 < array.shape[dim] <= _COMPARED:
         return None
     length = array.shape[dim]
-    lines = np.ascontiguousarray(array if dim == array.ndim - 1 else dim_moved(array, dim, -1))
+    lines = contiguous(array if dim == array.ndim - 1 else dim_moved(array, dim, -1))
     shape = array.shape[:dim] + (1,) * keepdim + array.shape[dim + 1 :]
     values, positions = np.empty(shape, array.dtype), np.empty(shape, _INT64)
     most_frequent(scalar.name)(values, positions, lines, values.size, length)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..._backends.arrays import duplicate
 from ..._core.dtype import LEGACY_NAMES, can_cast, dtype
 from ..._core.geometry.layout import element_strides, is_dense
 from ..._core.modes import THREAD
@@ -56,7 +57,7 @@ def before_change(target: Tensor, args: Sequence[Any], kwargs: dict[str, Any]) -
 
 def _content(target: Tensor) -> Any:
     """A copy of what `target` holds; to interpreters it is an op like any other."""
-    return _cloned(target)._array if THREAD.modes.interpreters else target._array.copy("K")
+    return _cloned(target)._array if THREAD.modes.interpreters else duplicate(target._array)
 
 
 def _cloned(target: Tensor) -> Tensor:

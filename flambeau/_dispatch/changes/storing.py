@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backends.arrays import store
 from ..._core.arrays.narrow import as_type, fill_with, halves_by_way_of_single, widened
 from ..._core.dtype import WIDE_TYPES
 from ..._core.process.caller import PACKAGE
@@ -27,7 +28,8 @@ def write(target: Any, source: Any) -> None:
             )
             source = source.real
         source = as_type(source, target.dtype)
-    np.copyto(target, source, casting="unsafe")
+    if not store(target, source):
+        np.copyto(target, source, casting="unsafe")
 
 
 def converts_by_itself(source: Any, target: Any) -> bool:

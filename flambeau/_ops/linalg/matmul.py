@@ -12,7 +12,6 @@ from ..._backends import arrays
 from ..._core.arrays.quick import joint_shape
 from ..._core.backend import as_array
 from ..._core.dtype import BOOL, C_NAMES, INTEGER, LEGACY_NAMES, promote_types
-from ..._core.geometry.layout import contiguous_array
 from ..._core.modes import THREAD, Ruled
 from ..._core.tensor import DIRECT_TYPES, Tensor
 from ..._dispatch.call.elementwise import shape_error
@@ -371,7 +370,7 @@ def _batched(left: Tensor, right: Tensor) -> Tensor:
 def _batched_product(left: Any, right: Any) -> Any:
     if right.ndim == 2 and left.size and left.flags.c_contiguous:  # one product of all rows
         return array_dot(left.reshape(-1, left.shape[-1]), right).reshape(*left.shape[:-1], right.shape[1])
-    return contiguous_array(_products_of_batches(left, right))
+    return arrays.contiguous(_products_of_batches(left, right))
 
 
 def _batch_error(left: Tensor, right: Tensor) -> Exception:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._backends.arrays import copy_into
+from ..._backends.arrays import copy_into, store
 from ..._core.arrays.abstract import empty_meta
 from ..._core.arrays.lazy_signs import content, settle
 from ..._core.arrays.quick import joint_shape
@@ -210,7 +210,8 @@ def copy_(input: Tensor, other: Tensor, non_blocking: bool = False) -> Tensor:
         target = input._array
         source = other._array
         if target.shape == source.shape and 0 not in target.strides and are_apart(target, source):
-            target[...] = source
+            if not store(target, source):
+                target[...] = source
             note_change(counter)
             return input
     if non_blocking and not input._kind.is_cpu and isinstance(other, Tensor) and other._kind.is_cpu:

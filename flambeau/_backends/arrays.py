@@ -208,6 +208,16 @@ def library_product(left: Array, right: Array) -> Array | None:
     return None if kernels is None else kernels.product(left, right)
 
 
+def increased(array: Array, addend: Array) -> Array:
+    """`array` itself, to which `addend` of its dtype, which may be smaller, was added."""
+    if type(array) is type(addend) is np.ndarray and array.size >= _MANY and array.dtype is addend.dtype:
+        kernels = _kernels("pointwise", array)
+        if kernels is not None and kernels.increased(array, addend):
+            return array
+    array += addend
+    return array
+
+
 def reduced(kind: str, array: Array, dims: tuple[int, ...] | None, dtype: np.dtype[Any]) -> Array | None:
     """`array` reduced by the ufunc called `kind` to `dtype`, without the reduced dimensions; sums are in float64.
 

@@ -6,6 +6,8 @@ arrays and numbers, and does the same; the code comes with the first call that n
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -133,6 +135,20 @@ class Pointwise:
             for each, name in zip(operands, kinds, strict=True)
         ]
         self.strided()(*results, *arrays)
+
+
+def increased(array: Any, addend: Any) -> bool:
+    """Add an array, which may be smaller, to another one; False: it was not done."""
+    kernels = _addition(array.dtype)
+    if kernels is None or array.ndim > MOST_DIMENSIONS or not array.flags.c_contiguous:
+        return False
+    kernels.into((array,), (array, addend), "cc" if _form(addend, array.shape) == CONTIGUOUS else None)
+    return True
+
+
+@functools.cache
+def _addition(dtype: np.dtype[Any]) -> Pointwise | None:
+    return pointwise(operator.add, (dtype, dtype), dtype)
 
 
 def _laid_out_like(model: Any, dtype: np.dtype[Any]) -> Any:

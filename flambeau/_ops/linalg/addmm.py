@@ -117,9 +117,7 @@ def _addmm_added(grad: Tensor, self_sym_sizes: Any, beta: Any) -> Any:
 @primitive("AddmmBackward0", self=_addmm_added, mat1=_addmm_left, mat2=_addmm_right, fuses=False)
 def _addmm(self: Array, mat1: Array, mat2: Array, beta: float, alpha: float) -> Array:
     if beta == 1 and alpha == 1 and mat1.dtype.num in _NUMBERS:
-        result = array_dot(mat1, mat2)
-        result += self
-        return result
+        return arrays.increased(array_dot(mat1, mat2), self)
     return _combined(self, mat1, mat2, array_dot, "addmm_impl_cpu_", beta, alpha)
 
 

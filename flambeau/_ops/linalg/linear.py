@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ..._backends.arrays import increased
 from ..._core.modes import THREAD
 from ..._core.node import SavedTensor, initialise, new_node, next_sequence_number
 from ..._core.tensor import PLAIN_TYPES, Tensor
@@ -69,9 +70,7 @@ def _addmm_of_transposed(self: Array, mat1: Array, mat2: Array, beta: float, alp
         mat1 = _rows_of(mat1)
     if mat1.dtype.num not in _NUMBERS:
         return _combined(self, mat1, mat2.T, array_dot, "addmm_impl_cpu_", beta, alpha)
-    result = array_dot(mat1, mat2.T)
-    result += self
-    return result
+    return increased(array_dot(mat1, mat2.T), self)
 
 
 def _spelled_out(node: Any) -> None:

@@ -18,9 +18,8 @@ _LEAST, _MOST = 64**3, 512**3
 """Between so many multiplications, a generated kernel may do it: see `_backends/cpu/matmul.py`."""
 _FEW_ROWS = 16
 """So many rows may be multiplied with a matrix while it is read."""
-_LEAST_ALONE = 100**3
-"""From so many on the vendor's library is quicker than both. Its threads wait for each other by spinning, as NumPy's
-do, so that up to `_MOST` this holds for one thread only."""
+_LEAST_BY_LIBRARY = 100**3
+"""From so many on the vendor's library is quicker than both."""
 _LONG, _PIECE, _SMALL = 1024, 256, 100**3
 _FEW_LONG = 256**3
 """Up to so many multiplications of long rows NumPy's kernels are quicker than generated ones on one thread."""
@@ -69,7 +68,7 @@ def _quick_product(left: Any, right: Any) -> Any:
     if done is not None:
         return done
     is_alone = num_threads() == 1
-    if count > (_LEAST_ALONE if is_alone else _MOST) and left.dtype == right.dtype == _SINGLE:
+    if count > _LEAST_BY_LIBRARY and left.dtype == right.dtype == _SINGLE:
         done = arrays.library_product(left, right)
     if done is not None or count > _MOST or (is_alone and left.shape[1] > _LONG and count <= _FEW_LONG):
         return done

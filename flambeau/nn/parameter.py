@@ -120,8 +120,8 @@ class Buffer(Tensor, metaclass=_ParameterMeta):
     Example:
         >>> layer = flambeau.nn.Module()
         >>> layer.count = flambeau.nn.Buffer(flambeau.zeros(1))
-        >>> layer.state_dict()
-        OrderedDict([('count', tensor([0.]))])
+        >>> dict(layer.state_dict())
+        {'count': tensor([0.])}
     """
 
     __torch_function__ = disabled_torch_function

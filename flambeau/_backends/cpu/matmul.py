@@ -1,8 +1,8 @@
 """Products of two matrices of middling size, by generated code.
 
-NumPy's library is as quick, as long as nothing else runs: its threads wait for each other by spinning, so that beside
-another busy process products that take a millisecond take ten and more. Generated code takes its threads from a pool
-that does not wait. Large products are left to NumPy: there the waiting is a small part.
+They are for machines without the vendor's library, which is quicker, and for what that does not do. NumPy's library is
+as quick as this, as long as nothing else runs: its threads wait for each other. Large products are left to it, in parts
+(`shared_products.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The thread pool of generated code, itself generated: `flambeau_parallel(body, context, count, grain)`.
 
-Why not OpenMP's runtime: it is not installed everywhere, its threads spin while they wait (beside another busy process
-a step then takes many times as long), and it does not survive `fork`, which data loaders use. This pool is one page:
+Where a library with OpenMP's threads is in use, loops run on these, since two pools would take each other's processors.
+The pool here is for machines without such a library, and for forked children, in which OpenMP's threads do not work:
 
 - The caller of a parallel loop works too, and takes shares until none is left. Workers join if they come in time. A
   worker that the operating system does not run at that moment is not waited for; only one in the middle of a share is.

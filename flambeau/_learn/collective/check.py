@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -11,6 +10,7 @@ from typing import Any
 import flambeau
 
 from ... import distributed as dist
+from ..._core.process.locks import new_lock
 from ...distributed.testing import run_in_threads
 from ...futures import Future
 from ...nn.parallel import DistributedDataParallel
@@ -65,7 +65,7 @@ def _compare(answer: Any, size: int, count: int) -> None:
 def _counted() -> Iterator[dict[str, int]]:
     """Count what is sent, and calls of ready-made collectives."""
     counts = {"sent": 0, "collectives": 0}
-    lock = threading.Lock()
+    lock = new_lock()
     originals = {
         name: getattr(dist, name) for name in ("isend", "send", "all_reduce", "all_gather", "broadcast", "reduce")
     }
@@ -155,7 +155,7 @@ def training(answer: Any) -> None:
         model(torch.ones(1, 3) * (rank + 1)).sum().backward()
         return [each.grad for each in net.parameters()]
 
-    lock = threading.Lock()  # the seed is everybody's
+    lock = new_lock()  # the seed is everybody's
     plain = run_in_threads(lambda rank: work(rank, False), 2, _LIMIT)
     learned = run_in_threads(lambda rank: work(rank, True), 2, _LIMIT)
     for right, got in zip(plain[0] + plain[1], learned[0] + learned[1], strict=True):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._backends.arrays import contiguous
+from ..._backends import arrays
 from ..._core.arrays.views import row_strides_of
 from ..._core.dtype import INTEGER
 from ..._core.geometry.strided_windows import restrided
@@ -229,7 +229,7 @@ def _reshape_alias(self: Array, size: tuple[int, ...]) -> Array:
 
 @primitive("CloneBackward0", self=lambda grad: grad)
 def _contiguous_clone(self: Array) -> Array:
-    return self.copy("C") if self.flags.c_contiguous else contiguous(self)
+    return self.copy("C") if self.flags.c_contiguous else arrays.contiguous(self)
 
 
 @primitive("UnsafeViewBackward0", self=_reshaped_back)

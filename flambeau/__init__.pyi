@@ -551,7 +551,7 @@ def _empty_affine_quantized(*size: Any, scale: _float = 1.0, zero_point: _int = 
 
     Args:
         *size: the shape of the result, as separate integers or as one tuple.
-        scale (float): the factor of the scores or of the quantized numbers. Default: `1.0`.
+        scale (float): the number that one step of the codes stands for. Default: `1.0`.
         zero_point (int): the quantized number that stands for zero. Default: `0`.
         dtype (dtype): the dtype of the result; None keeps the input's, or takes the default dtype. Default: `torch.quint8`.
         **options: the remaining arguments, in PyTorch's order.
@@ -589,7 +589,7 @@ def _foreach_abs_(self: list[Tensor]) -> Any:
         self (sequence of Tensors): the tensor.
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_acos(self: list[Tensor]) -> Any:
     """`acos` of each tensor of a list.
@@ -607,7 +607,7 @@ def _foreach_acos_(self: list[Tensor]) -> Any:
         self (sequence of Tensors): the tensor.
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_add(self: list[Tensor], other: Any = ..., *, alpha: Any = ..., scalar: Any = ..., scalars: Any = ...) -> Any:
     """`add` of each tensor of a list.
@@ -633,7 +633,7 @@ def _foreach_add_(self: list[Tensor], other: Any = ..., *, alpha: Any = ..., sca
         scalars
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_addcdiv(self: list[Tensor], tensor1: list[Tensor], tensor2: list[Tensor], value: Any = ..., *, scalars: Any = ...) -> Any:
     """`addcdiv` of each tensor of a list.
@@ -642,7 +642,7 @@ def _foreach_addcdiv(self: list[Tensor], tensor1: list[Tensor], tensor2: list[Te
         self (sequence of Tensors): the tensor.
         tensor1 (sequence of Tensors): the first factor, or the numerator.
         tensor2 (sequence of Tensors): the second factor, or the denominator.
-        value (Number): the value to write, or the factor of the product.
+        value (Number): the value to write.
         scalars
 
     Returns:
@@ -655,11 +655,11 @@ def _foreach_addcdiv_(self: list[Tensor], tensor1: list[Tensor], tensor2: list[T
         self (sequence of Tensors): the tensor.
         tensor1 (sequence of Tensors): the first factor, or the numerator.
         tensor2 (sequence of Tensors): the second factor, or the denominator.
-        value (Number): the value to write, or the factor of the product.
+        value (Number): the value to write.
         scalars
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_addcmul(self: list[Tensor], tensor1: list[Tensor], tensor2: list[Tensor], value: Any = ..., *, scalars: Any = ...) -> Any:
     """`addcmul` of each tensor of a list.
@@ -668,7 +668,7 @@ def _foreach_addcmul(self: list[Tensor], tensor1: list[Tensor], tensor2: list[Te
         self (sequence of Tensors): the tensor.
         tensor1 (sequence of Tensors): the first factor, or the numerator.
         tensor2 (sequence of Tensors): the second factor, or the denominator.
-        value (Number): the value to write, or the factor of the product.
+        value (Number): the value to write.
         scalars
 
     Returns:
@@ -681,11 +681,11 @@ def _foreach_addcmul_(self: list[Tensor], tensor1: list[Tensor], tensor2: list[T
         self (sequence of Tensors): the tensor.
         tensor1 (sequence of Tensors): the first factor, or the numerator.
         tensor2 (sequence of Tensors): the second factor, or the denominator.
-        value (Number): the value to write, or the factor of the product.
+        value (Number): the value to write.
         scalars
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_asin(self: list[Tensor]) -> Any:
     """`asin` of each tensor of a list.
@@ -703,7 +703,7 @@ def _foreach_asin_(self: list[Tensor]) -> Any:
         self (sequence of Tensors): the tensor.
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_atan(self: list[Tensor]) -> Any:
     """`atan` of each tensor of a list.
@@ -721,7 +721,7 @@ def _foreach_atan_(self: list[Tensor]) -> Any:
         self (sequence of Tensors): the tensor.
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_ceil(self: list[Tensor]) -> Any:
     """`ceil` of each tensor of a list.
@@ -739,7 +739,7 @@ def _foreach_ceil_(self: list[Tensor]) -> Any:
         self (sequence of Tensors): the tensor.
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_clamp_max(self: list[Tensor], other: Any = ..., *, scalar: Any = ..., scalars: Any = ...) -> Any:
     """`clamp_max` of each tensor of a list.
@@ -763,7 +763,7 @@ def _foreach_clamp_max_(self: list[Tensor], other: Any = ..., *, scalar: Any = .
         scalars
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_clamp_min(self: list[Tensor], other: Any = ..., *, scalar: Any = ..., scalars: Any = ...) -> Any:
     """`clamp_min` of each tensor of a list.
@@ -787,7 +787,7 @@ def _foreach_clamp_min_(self: list[Tensor], other: Any = ..., *, scalar: Any = .
         scalars
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_clone(self: list[Tensor], *, memory_format: Any = None) -> Any:
     """`clone` of each tensor of a list.
@@ -808,7 +808,7 @@ def _foreach_copy_(self: list[Tensor], src: list[Tensor], non_blocking: _bool = 
         non_blocking (bool): whether a copy between host and device may run beside other work. Default: `False`.
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_cos(self: list[Tensor]) -> Any:
     """`cos` of each tensor of a list.
@@ -826,7 +826,7 @@ def _foreach_cos_(self: list[Tensor]) -> Any:
         self (sequence of Tensors): the tensor.
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_cosh(self: list[Tensor]) -> Any:
     """`cosh` of each tensor of a list.
@@ -844,7 +844,7 @@ def _foreach_cosh_(self: list[Tensor]) -> Any:
         self (sequence of Tensors): the tensor.
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_div(self: list[Tensor], other: Any = ..., *, scalar: Any = ..., scalars: Any = ...) -> Any:
     """`div` of each tensor of a list.
@@ -868,7 +868,7 @@ def _foreach_div_(self: list[Tensor], other: Any = ..., *, scalar: Any = ..., sc
         scalars
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_erf(self: list[Tensor]) -> Any:
     """`erf` of each tensor of a list.
@@ -886,7 +886,7 @@ def _foreach_erf_(self: list[Tensor]) -> Any:
         self (sequence of Tensors): the tensor.
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_erfc(self: list[Tensor]) -> Any:
     """`erfc` of each tensor of a list.
@@ -904,7 +904,7 @@ def _foreach_erfc_(self: list[Tensor]) -> Any:
         self (sequence of Tensors): the tensor.
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_exp(self: list[Tensor]) -> Any:
     """`exp` of each tensor of a list.
@@ -922,7 +922,7 @@ def _foreach_exp_(self: list[Tensor]) -> Any:
         self (sequence of Tensors): the tensor.
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_expm1(self: list[Tensor]) -> Any:
     """`expm1` of each tensor of a list.
@@ -940,7 +940,7 @@ def _foreach_expm1_(self: list[Tensor]) -> Any:
         self (sequence of Tensors): the tensor.
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_floor(self: list[Tensor]) -> Any:
     """`floor` of each tensor of a list.
@@ -958,7 +958,7 @@ def _foreach_floor_(self: list[Tensor]) -> Any:
         self (sequence of Tensors): the tensor.
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_frac(self: list[Tensor]) -> Any:
     """`frac` of each tensor of a list.
@@ -976,7 +976,7 @@ def _foreach_frac_(self: list[Tensor]) -> Any:
         self (sequence of Tensors): the tensor.
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_lerp(self: list[Tensor], tensors1: list[Tensor], weight: Any = ..., *, weights: Any = ...) -> Any:
     """`lerp` of each tensor of a list.
@@ -1000,7 +1000,7 @@ def _foreach_lerp_(self: list[Tensor], tensors1: list[Tensor], weight: Any = ...
         weights (Tensor, optional): what each element counts for; None means 1.
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_lgamma(self: list[Tensor]) -> Any:
     """`lgamma` of each tensor of a list.
@@ -1018,7 +1018,7 @@ def _foreach_lgamma_(self: list[Tensor]) -> Any:
         self (sequence of Tensors): the tensor.
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_log(self: list[Tensor]) -> Any:
     """`log` of each tensor of a list.
@@ -1045,7 +1045,7 @@ def _foreach_log10_(self: list[Tensor]) -> Any:
         self (sequence of Tensors): the tensor.
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_log1p(self: list[Tensor]) -> Any:
     """`log1p` of each tensor of a list.
@@ -1063,7 +1063,7 @@ def _foreach_log1p_(self: list[Tensor]) -> Any:
         self (sequence of Tensors): the tensor.
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_log2(self: list[Tensor]) -> Any:
     """`log2` of each tensor of a list.
@@ -1081,7 +1081,7 @@ def _foreach_log2_(self: list[Tensor]) -> Any:
         self (sequence of Tensors): the tensor.
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_log_(self: list[Tensor]) -> Any:
     """`log_` of each tensor of a list.
@@ -1090,7 +1090,7 @@ def _foreach_log_(self: list[Tensor]) -> Any:
         self (sequence of Tensors): the tensor.
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_max(self: list[Tensor]) -> Any:
     """`max` of each tensor of a list.
@@ -1123,7 +1123,7 @@ def _foreach_maximum_(self: list[Tensor], other: Any = ..., *, scalar: Any = ...
         scalars
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_minimum(self: list[Tensor], other: Any = ..., *, scalar: Any = ..., scalars: Any = ...) -> Any:
     """`minimum` of each tensor of a list.
@@ -1147,7 +1147,7 @@ def _foreach_minimum_(self: list[Tensor], other: Any = ..., *, scalar: Any = ...
         scalars
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_mm(self: list[Tensor], mat2: list[Tensor]) -> Any:
     """`mm` of each tensor of a list.
@@ -1181,7 +1181,7 @@ def _foreach_mul_(self: list[Tensor], other: Any = ..., *, scalar: Any = ..., sc
         scalars
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_neg(self: list[Tensor]) -> Any:
     """`neg` of each tensor of a list.
@@ -1199,7 +1199,7 @@ def _foreach_neg_(self: list[Tensor]) -> Any:
         self (sequence of Tensors): the tensor.
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_norm(self: list[Tensor], ord: Any = 2, dtype: Any = None) -> Any:
     """The `ord`-norm of the elements of each tensor of a list.
@@ -1230,7 +1230,7 @@ def _foreach_pow_(self: list[Tensor], exponent: Any) -> Any:
         exponent (Number or Tensor): the exponent.
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_powsum(self: list[Tensor], ord: Any = 2, dtype: Any = None) -> Any:
     """For each tensor of a list the sum of its elements' sizes to the power `ord`.
@@ -1259,7 +1259,7 @@ def _foreach_reciprocal_(self: list[Tensor]) -> Any:
         self (sequence of Tensors): the tensor.
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_round(self: list[Tensor]) -> Any:
     """`round` of each tensor of a list.
@@ -1277,7 +1277,7 @@ def _foreach_round_(self: list[Tensor]) -> Any:
         self (sequence of Tensors): the tensor.
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_rsqrt(self: list[Tensor]) -> Any:
     """`rsqrt` of each tensor of a list.
@@ -1295,7 +1295,7 @@ def _foreach_rsqrt_(self: list[Tensor]) -> Any:
         self (sequence of Tensors): the tensor.
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_sigmoid(self: list[Tensor]) -> Any:
     """`sigmoid` of each tensor of a list.
@@ -1313,7 +1313,7 @@ def _foreach_sigmoid_(self: list[Tensor]) -> Any:
         self (sequence of Tensors): the tensor.
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_sign(self: list[Tensor]) -> Any:
     """`sign` of each tensor of a list.
@@ -1331,7 +1331,7 @@ def _foreach_sign_(self: list[Tensor]) -> Any:
         self (sequence of Tensors): the tensor.
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_sin(self: list[Tensor]) -> Any:
     """`sin` of each tensor of a list.
@@ -1349,7 +1349,7 @@ def _foreach_sin_(self: list[Tensor]) -> Any:
         self (sequence of Tensors): the tensor.
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_sinh(self: list[Tensor]) -> Any:
     """`sinh` of each tensor of a list.
@@ -1367,7 +1367,7 @@ def _foreach_sinh_(self: list[Tensor]) -> Any:
         self (sequence of Tensors): the tensor.
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_sqrt(self: list[Tensor]) -> Any:
     """`sqrt` of each tensor of a list.
@@ -1385,7 +1385,7 @@ def _foreach_sqrt_(self: list[Tensor]) -> Any:
         self (sequence of Tensors): the tensor.
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_sub(self: list[Tensor], other: Any = ..., *, alpha: Any = ..., scalar: Any = ..., scalars: Any = ...) -> Any:
     """`sub` of each tensor of a list.
@@ -1411,7 +1411,7 @@ def _foreach_sub_(self: list[Tensor], other: Any = ..., *, alpha: Any = ..., sca
         scalars
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_tan(self: list[Tensor]) -> Any:
     """`tan` of each tensor of a list.
@@ -1429,7 +1429,7 @@ def _foreach_tan_(self: list[Tensor]) -> Any:
         self (sequence of Tensors): the tensor.
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_tanh(self: list[Tensor]) -> Any:
     """`tanh` of each tensor of a list.
@@ -1447,7 +1447,7 @@ def _foreach_tanh_(self: list[Tensor]) -> Any:
         self (sequence of Tensors): the tensor.
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_trunc(self: list[Tensor]) -> Any:
     """`trunc` of each tensor of a list.
@@ -1465,7 +1465,7 @@ def _foreach_trunc_(self: list[Tensor]) -> Any:
         self (sequence of Tensors): the tensor.
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _foreach_zero_(self: list[Tensor]) -> Any:
     """Fill each tensor of a list with zeros.
@@ -1474,7 +1474,7 @@ def _foreach_zero_(self: list[Tensor]) -> Any:
         self (sequence of Tensors): the tensor.
 
     Returns:
-        Any
+        Tensor: `input` itself, changed.
     """
 def _grouped_mm(input: Tensor, mat2: Tensor, offs: Tensor | None = None, bias: Tensor | None = None, out_dtype: Any = None) -> Tensor:
     """`nn.functional.grouped_mm`, with its arguments by position.
@@ -1514,7 +1514,7 @@ def _make_per_channel_quantized_tensor(input: Tensor, scale: Tensor, zero_point:
 
     Args:
         input (Tensor): the input tensor.
-        scale (Tensor): the factor of the scores or of the quantized numbers.
+        scale (Tensor): the number that one step of the codes stands for.
         zero_point (Tensor): the quantized number that stands for zero.
         axis (int): the dimension to work along.
 
@@ -1526,7 +1526,7 @@ def _make_per_tensor_quantized_tensor(input: Tensor, scale: _float, zero_point: 
 
     Args:
         input (Tensor): the input tensor.
-        scale (float): the factor of the scores or of the quantized numbers.
+        scale (float): the number that one step of the codes stands for.
         zero_point (int): the quantized number that stands for zero.
 
     Returns:
@@ -1672,7 +1672,7 @@ def _segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None,
         initial (Number, optional): the first value of each reduction.
 
     Returns:
-        Tensor
+        Tensor: one result for each segment along `axis`.
 
     Example:
         >>> torch.segment_reduce(torch.tensor([1.0, 2.0, 3.0, 4.0]), "sum", lengths=torch.tensor([1, 3]))
@@ -1712,7 +1712,7 @@ def _sparse_addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, a
         alpha (Number): the factor of the second operand or of the product. Default: `1.0`.
 
     Returns:
-        Tensor
+        Tensor: (n, p), for matrices (n, m) and (m, p).
 
     Example:
         >>> x = torch.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
@@ -1729,7 +1729,7 @@ def _sparse_log_softmax(input: Tensor, dim: _int, *, dtype: Any = None) -> Tenso
         dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
 
     Returns:
-        Tensor
+        Tensor: sparse, in the layout that the function names.
 
     Example:
         >>> x = torch.sparse_coo_tensor([[0, 0], [0, 2]], [1.0, 1.0], (1, 3))
@@ -1747,7 +1747,7 @@ def _sparse_mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
         reduce (str): how values that meet at one place are combined: "sum", "prod", "mean", "amax" or "amin".
 
     Returns:
-        Tensor
+        Tensor: (n, p), for matrices (n, m) and (m, p).
 
     Example:
         >>> x = torch.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
@@ -1764,7 +1764,7 @@ def _sparse_softmax(input: Tensor, dim: _int, *, dtype: Any = None) -> Tensor:
         dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
 
     Returns:
-        Tensor
+        Tensor: sparse, in the layout that the function names.
 
     Example:
         >>> x = torch.sparse_coo_tensor([[0, 0], [0, 2]], [1.0, 1.0], (1, 3))
@@ -1780,7 +1780,7 @@ def _sparse_sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
         dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
 
     Returns:
-        Tensor
+        Tensor: the sum, 0-d; with `dim`, the remaining dimensions, sparse while one of them is.
 
     Example:
         >>> x = torch.tensor([[0.0, 2.0], [3.0, 0.0]]).to_sparse()
@@ -1887,7 +1887,7 @@ def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([-1.5, 0.0, 2.0])
@@ -1903,7 +1903,7 @@ def abs_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([-1.5, 0.0, 2.0])
@@ -1918,7 +1918,7 @@ def absolute(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([-1.5, 0.0, 2.0])
@@ -1934,7 +1934,7 @@ def absolute_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([-1.5, 0.0, 2.0])
@@ -1949,7 +1949,7 @@ def acos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([1.0, 0.0, -1.0])
@@ -1963,7 +1963,7 @@ def acos_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1.0, 0.0, -1.0])
@@ -1978,7 +1978,7 @@ def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0])
@@ -1992,7 +1992,7 @@ def acosh_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0])
@@ -2007,7 +2007,7 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
         output_size (int or tuple of ints): the size of the result along the spatial dimensions.
 
     Returns:
-        Tensor
+        Tensor: (N, C, ...) of `output_size`.
 
     Example:
         >>> torch.adaptive_avg_pool1d(torch.tensor([[1.0, 3.0, 5.0, 7.0]]), 2)
@@ -2021,7 +2021,7 @@ def adaptive_max_pool1d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor
         output_size (int or tuple of ints): the size of the result along the spatial dimensions.
 
     Returns:
-        tuple[Tensor, Tensor]
+        (Tensor, Tensor): the maxima, and their positions in the flat windowed dimensions.
 
     Example:
         >>> torch.adaptive_max_pool1d(torch.tensor([[1.0, 3.0, 7.0, 5.0]]), 2)
@@ -2037,7 +2037,7 @@ def add(input: _Operand, other: _Operand, *, alpha: Any = 1, out: Any = None) ->
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0])
@@ -2057,7 +2057,7 @@ def add_(input: Tensor, other: _Operand, *further: Any, alpha: Any = 1) -> Tenso
         alpha (Number): the factor of the second operand or of the product. Default: `1`.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0])
@@ -2076,7 +2076,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alph
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: (n, p), the sum over the batch.
 
     Example:
         >>> x = torch.zeros(2, 2)
@@ -2095,7 +2095,7 @@ def addbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alp
         alpha (Number): the factor of the second operand or of the product. Default: `1`.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.zeros(2, 2)
@@ -2110,11 +2110,11 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, 
         input (Tensor): the input tensor.
         tensor1 (Tensor): the first factor, or the numerator.
         tensor2 (Tensor): the second factor, or the denominator.
-        value (Number): the value to write, or the factor of the product. Default: `1`.
+        value (Number): the factor of the quotient. Default: `1`.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([1.0, 1.0])
@@ -2128,10 +2128,10 @@ def addcdiv_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1)
         input (Tensor): the input tensor.
         tensor1 (Tensor): the first factor, or the numerator.
         tensor2 (Tensor): the second factor, or the denominator.
-        value (Number): the value to write, or the factor of the product. Default: `1`.
+        value (Number): the factor of the quotient. Default: `1`.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1.0, 1.0])
@@ -2145,11 +2145,11 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, 
         input (Tensor): the input tensor.
         tensor1 (Tensor): the first factor, or the numerator.
         tensor2 (Tensor): the second factor, or the denominator.
-        value (Number): the value to write, or the factor of the product. Default: `1`.
+        value (Number): the factor of the product. Default: `1`.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([1.0, 1.0])
@@ -2163,10 +2163,10 @@ def addcmul_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1)
         input (Tensor): the input tensor.
         tensor1 (Tensor): the first factor, or the numerator.
         tensor2 (Tensor): the second factor, or the denominator.
-        value (Number): the value to write, or the factor of the product. Default: `1`.
+        value (Number): the factor of the product. Default: `1`.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1.0, 1.0])
@@ -2185,7 +2185,10 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: (n, p), for matrices (n, m) and (m, p).
+
+    Note:
+        Differs from PyTorch: `out_dtype`, which PyTorch takes on CUDA alone, is refused.
 
     Example:
         >>> x = torch.tensor([[100.0, 200.0]])
@@ -2203,7 +2206,10 @@ def addmm_(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: A
         alpha (Number): the factor of the second operand or of the product. Default: `1`.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
+
+    Note:
+        Differs from PyTorch: `out_dtype`, which PyTorch takes on CUDA alone, is refused.
 
     Example:
         >>> x = torch.tensor([[100.0, 200.0]])
@@ -2222,7 +2228,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any 
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: (n), for a matrix (n, m).
 
     Example:
         >>> x = torch.tensor([100.0, 200.0])
@@ -2240,7 +2246,7 @@ def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any
         alpha (Number): the factor of the second operand or of the product. Default: `1`.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([100.0, 200.0])
@@ -2259,7 +2265,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: (n, m), for vectors of n and m elements.
 
     Example:
         >>> x = torch.zeros(2, 3)
@@ -2278,7 +2284,7 @@ def addr_(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: An
         alpha (Number): the factor of the second operand or of the product. Default: `1`.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.zeros(2, 3)
@@ -2293,7 +2299,7 @@ def adjoint(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: a view with the two dimensions exchanged.
 
     Example:
         >>> torch.adjoint(torch.tensor([[1 + 1j, 2j], [3 + 0j, 4 + 0j]]))
@@ -2309,7 +2315,7 @@ def affine_grid_generator(theta: Tensor, size: Any, align_corners: _bool) -> Ten
         align_corners (bool): whether the corner pixels of input and result have the same centers.
 
     Returns:
-        Tensor
+        Tensor: (N, H, W, 2), or (N, D, H, W, 3) for volumes.
 
     Example:
         >>> theta = torch.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]])
@@ -2325,7 +2331,7 @@ def alias_copy(input: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: a new tensor of the shape and dtype of `input`.
 
     Example:
         >>> x = torch.tensor([1, 2])
@@ -2343,7 +2349,7 @@ def all(input: Tensor, dim: Any = None, keepdim: _bool = False, *, out: Any = No
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
     Example:
         >>> x = torch.tensor([[True, False], [True, True]])
@@ -2363,7 +2369,7 @@ def allclose(input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 
         equal_nan (bool): whether two NaN count as equal. Default: `False`.
 
     Returns:
-        bool
+        bool: the answer.
 
     Example:
         >>> torch.allclose(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.000001]))
@@ -2376,11 +2382,11 @@ def alpha_dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
 
     Args:
         input (Tensor): the input tensor.
-        p (float): the order of the norm; for dropout, the probability of a zero.
+        p (float): the probability with which an element, or a channel, is dropped.
         train (bool): whether the layer is in training mode.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -2393,11 +2399,11 @@ def alpha_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
 
     Args:
         input (Tensor): the input tensor.
-        p (float): the order of the norm; for dropout, the probability of a zero.
+        p (float): the probability with which an element, or a channel, is dropped.
         train (bool): whether the layer is in training mode.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -2415,7 +2421,7 @@ def amax(input: Tensor, dim: Any = ..., keepdim: _bool = False, *, out: Any = No
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
     Example:
         >>> x = torch.tensor([[1, 7, 3], [9, 5, 6]])
@@ -2432,7 +2438,7 @@ def amin(input: Tensor, dim: Any = ..., keepdim: _bool = False, *, out: Any = No
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
     Example:
         >>> x = torch.tensor([[1, 7, 3], [9, 5, 6]])
@@ -2449,7 +2455,7 @@ def aminmax(input: Tensor, *, dim: _int | None = None, keepdim: _bool = False, o
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Any
+        (min, max): both in the reduced shape.
 
     Example:
         >>> torch.aminmax(torch.tensor([3, 1, 2]))
@@ -2465,7 +2471,10 @@ def angle(input: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> torch.angle(torch.tensor([1 + 1j, -1 + 0j]))
@@ -2483,7 +2492,7 @@ def any(input: Tensor, dim: Any = None, keepdim: _bool = False, *, out: Any = No
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
     Example:
         >>> x = torch.tensor([[True, False], [False, False]])
@@ -2508,7 +2517,7 @@ def arange(*bounds: Any, start: Any = None, end: Any = None, step: Any = None, o
         pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: one dimension, with as many elements as there are steps from start to end.
 
     Example:
         >>> torch.arange(5)
@@ -2524,7 +2533,7 @@ def arccos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([1.0, 0.0, -1.0])
@@ -2538,7 +2547,7 @@ def arccos_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1.0, 0.0, -1.0])
@@ -2553,7 +2562,7 @@ def arccosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0])
@@ -2567,7 +2576,7 @@ def arccosh_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0])
@@ -2582,7 +2591,7 @@ def arcsin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([-1.0, 0.0, 1.0])
@@ -2596,7 +2605,7 @@ def arcsin_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([-1.0, 0.0, 1.0])
@@ -2611,7 +2620,10 @@ def arcsinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> x = torch.tensor([-1.0, 0.0, 1.0])
@@ -2625,7 +2637,10 @@ def arcsinh_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> x = torch.tensor([-1.0, 0.0, 1.0])
@@ -2640,7 +2655,7 @@ def arctan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([-1.0, 0.0, 1.0])
@@ -2656,7 +2671,7 @@ def arctan2(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([1.0, -1.0])
@@ -2671,7 +2686,7 @@ def arctan2_(input: Tensor, other: Any) -> Tensor:
         other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1.0, -1.0])
@@ -2685,7 +2700,7 @@ def arctan_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([-1.0, 0.0, 1.0])
@@ -2700,7 +2715,10 @@ def arctanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> x = torch.tensor([-0.5, 0.0, 0.5])
@@ -2714,7 +2732,10 @@ def arctanh_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> x = torch.tensor([-0.5, 0.0, 0.5])
@@ -2731,7 +2752,7 @@ def argmax(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, ou
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of `input`'s shape without `dim`; a position in the flat tensor if that is None.
 
     Example:
         >>> x = torch.tensor([[1, 7, 3], [9, 5, 6]])
@@ -2750,7 +2771,7 @@ def argmin(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, ou
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of `input`'s shape without `dim`; a position in the flat tensor if that is None.
 
     Example:
         >>> x = torch.tensor([[1, 7, 3], [9, 5, 6]])
@@ -2768,7 +2789,10 @@ def argsort(input: Tensor, dim: _int = -1, descending: _bool = False, *, stable:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: int64, of the shape of `input`.
+
+    Note:
+        Differs from PyTorch: equal elements always keep their order, which PyTorch promises with `stable=True` alone.
 
     Example:
         >>> x = torch.tensor([30, 10, 20])
@@ -2784,7 +2808,7 @@ def argwhere(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: int64, (number of elements found, dimensions).
 
     Example:
         >>> torch.argwhere(torch.tensor([[0, 5], [7, 0]]))
@@ -2801,7 +2825,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: _int | Non
         storage_offset (int, optional): the position in the storage of the view's first element.
 
     Returns:
-        Tensor
+        Tensor: a view of the given shape.
 
     Example:
         >>> x = torch.arange(6)
@@ -2821,7 +2845,7 @@ def as_strided_(input: Tensor, size: Any, stride: Any, storage_offset: _int | No
         storage_offset (int, optional): the position in the storage of the view's first element.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.arange(6)
@@ -2840,7 +2864,7 @@ def as_strided_copy(input: Tensor, size: Any, stride: Any, storage_offset: _int 
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: a copy with the shape that the view has.
 
     Example:
         >>> torch.as_strided_copy(torch.arange(6), (4, 3), (1, 1))
@@ -2860,7 +2884,7 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, stora
         storage_offset (int, optional): the position in the storage of the view's first element.
 
     Returns:
-        Tensor
+        Tensor: a new tensor of the shape and dtype of `input`.
 
     Example:
         >>> torch.as_strided_scatter(torch.zeros(6), torch.ones(2), (2,), (3,))
@@ -2875,7 +2899,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
         device (device, optional): where the result lies; None means the current default device.
 
     Returns:
-        Tensor
+        Tensor: of the shape of the nested data.
 
     Example:
         >>> x = torch.tensor([1, 2])
@@ -2895,7 +2919,7 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: _bool | No
         requires_grad (bool): whether autograd records operations on the result.
 
     Returns:
-        Tensor
+        Tensor: of the shape of the nested data.
 
     Example:
         >>> torch.asarray([1, 2, 3])
@@ -2912,7 +2936,7 @@ def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([-1.0, 0.0, 1.0])
@@ -2926,7 +2950,7 @@ def asin_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([-1.0, 0.0, 1.0])
@@ -2941,7 +2965,10 @@ def asinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> x = torch.tensor([-1.0, 0.0, 1.0])
@@ -2955,7 +2982,10 @@ def asinh_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> x = torch.tensor([-1.0, 0.0, 1.0])
@@ -2970,7 +3000,7 @@ def atan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([-1.0, 0.0, 1.0])
@@ -2986,7 +3016,7 @@ def atan2(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([1.0, -1.0])
@@ -3001,7 +3031,7 @@ def atan2_(input: Tensor, other: Any) -> Tensor:
         other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1.0, -1.0])
@@ -3015,7 +3045,7 @@ def atan_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([-1.0, 0.0, 1.0])
@@ -3030,7 +3060,10 @@ def atanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> x = torch.tensor([-0.5, 0.0, 0.5])
@@ -3044,7 +3077,10 @@ def atanh_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> x = torch.tensor([-0.5, 0.0, 0.5])
@@ -3058,7 +3094,7 @@ def atleast_1d(*tensors: Tensor) -> Any:
         *tensors: the tensors to work on.
 
     Returns:
-        Any
+        Tensor or tuple of Tensors: one for each tensor given.
 
     Example:
         >>> torch.atleast_1d(torch.tensor(5))
@@ -3071,7 +3107,7 @@ def atleast_2d(*tensors: Tensor) -> Any:
         *tensors: the tensors to work on.
 
     Returns:
-        Any
+        Tensor or tuple of Tensors: one for each tensor given.
 
     Example:
         >>> torch.atleast_2d(torch.tensor([1, 2, 3]))
@@ -3084,7 +3120,7 @@ def atleast_3d(*tensors: Tensor) -> Any:
         *tensors: the tensors to work on.
 
     Returns:
-        Any
+        Tensor or tuple of Tensors: one for each tensor given.
 
     Example:
         >>> torch.atleast_3d(torch.zeros(4, 5)).shape
@@ -3102,7 +3138,7 @@ def avg_pool1d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any 
         count_include_pad (bool): whether zeros of the padding count in the average. Default: `True`.
 
     Returns:
-        Tensor
+        Tensor: (N, C, ...), where out = (in + 2 * padding - kernel) // stride + 1.
 
     Example:
         >>> torch.avg_pool1d(torch.tensor([[1.0, 3.0, 5.0, 7.0]]), kernel_size=2)
@@ -3120,7 +3156,10 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alp
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: (b, n, p), for batches (b, n, m) and (b, m, p).
+
+    Note:
+        Differs from PyTorch: `out_dtype`, which PyTorch takes on CUDA alone, is refused.
 
     Example:
         >>> x = torch.ones(5, 2, 2)
@@ -3139,7 +3178,10 @@ def baddbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, al
         alpha (Number): the factor of the second operand or of the product. Default: `1`.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
+
+    Note:
+        Differs from PyTorch: `out_dtype`, which PyTorch takes on CUDA alone, is refused.
 
     Example:
         >>> x = torch.ones(5, 2, 2)
@@ -3160,7 +3202,7 @@ def bartlett_window(window_length: _int, periodic: _bool = True, *, dtype: Any =
         pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: one dimension, one number for each point of the window.
 
     Example:
         >>> torch.bartlett_window(4)
@@ -3181,7 +3223,7 @@ def batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, runnin
         cudnn_enabled (bool): not used; it exists because PyTorch's signature has it.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([[1.0], [3.0]])
@@ -3199,7 +3241,7 @@ def batch_norm_update_stats(input: Tensor, running_mean: Tensor | None, running_
         momentum (float): the part of the new statistics in the running ones.
 
     Returns:
-        tuple[Tensor, Tensor]
+        (Tensor, Tensor): the means and the variances, one for each channel.
 
     Example:
         >>> x = torch.tensor([[1.0], [3.0]])
@@ -3212,12 +3254,12 @@ def bernoulli(input: Tensor, p: _float | None = None, *, generator: Generator | 
 
     Args:
         input (Tensor): the input tensor.
-        p (float): the order of the norm.
+        p (float, optional): one probability for all elements, instead of those in `input`.
         generator (Generator, optional): the source of random numbers; None means the default one of the device.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -3230,11 +3272,11 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     Args:
         input1 (Tensor): the first input tensor.
         input2 (Tensor): the second input tensor.
-        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        weight (Tensor): (out_features, in1_features, in2_features).
         bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
 
     Returns:
-        Tensor
+        Tensor: (..., out_features).
 
     Example:
         >>> weight = torch.tensor([[[1.0, 2.0], [3.0, 4.0]]])  # one output of two times two features
@@ -3247,12 +3289,12 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
     Args:
         input (Tensor): the input tensor.
         target (Tensor): what the prediction is compared with.
-        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        weight (Tensor, optional): a factor of each loss.
         pos_weight (Tensor, optional): the weight of positive examples, for each class.
         reduction (int): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `0`.
 
     Returns:
-        Tensor
+        Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
     Example:
         >>> torch.binary_cross_entropy_with_logits(torch.tensor([0.0, 5.0]), torch.tensor([1.0, 1.0]))
@@ -3267,7 +3309,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) 
         minlength (int): the least number of bins. Default: `0`.
 
     Returns:
-        Tensor
+        Tensor: one dimension, a count for each number from 0 to the largest.
 
     Example:
         >>> torch.bincount(torch.tensor([0, 1, 1, 3]))
@@ -3284,7 +3326,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
         generator (Generator, optional): the source of random numbers; None means the default one of the device.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -3300,7 +3342,7 @@ def bitwise_and(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([6, 5])
@@ -3315,7 +3357,7 @@ def bitwise_and_(input: Tensor, other: Any) -> Tensor:
         other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([6, 5])
@@ -3331,7 +3373,7 @@ def bitwise_left_shift(input: Any, other: Any, *, out: Tensor | None = None) -> 
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([1, 3])
@@ -3346,7 +3388,7 @@ def bitwise_left_shift_(input: Tensor, other: Any) -> Tensor:
         other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1, 3])
@@ -3361,7 +3403,7 @@ def bitwise_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([0, 1, -8])
@@ -3377,7 +3419,7 @@ def bitwise_not_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([0, 1, -8])
@@ -3393,7 +3435,7 @@ def bitwise_or(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([6, 5])
@@ -3408,7 +3450,7 @@ def bitwise_or_(input: Tensor, other: Any) -> Tensor:
         other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([6, 5])
@@ -3424,7 +3466,7 @@ def bitwise_right_shift(input: Any, other: Any, *, out: Tensor | None = None) ->
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([8, 12])
@@ -3439,7 +3481,7 @@ def bitwise_right_shift_(input: Tensor, other: Any) -> Tensor:
         other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([8, 12])
@@ -3455,7 +3497,7 @@ def bitwise_xor(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([6, 5])
@@ -3470,7 +3512,7 @@ def bitwise_xor_(input: Tensor, other: Any) -> Tensor:
         other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([6, 5])
@@ -3490,7 +3532,7 @@ def blackman_window(window_length: _int, periodic: _bool = True, *, dtype: Any =
         pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: one dimension, one number for each point of the window.
 
     Example:
         >>> torch.blackman_window(8)[4]
@@ -3505,7 +3547,7 @@ def block_diag(*tensors: Tensor) -> Tensor:
         *tensors: the tensors to work on.
 
     Returns:
-        Tensor
+        Tensor: a matrix, as high and as wide as all blocks together.
 
     Example:
         >>> torch.block_diag(torch.tensor([[1, 2], [3, 4]]), torch.tensor([[9]]))
@@ -3522,7 +3564,10 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: (b, n, p), for batches (b, n, m) and (b, m, p).
+
+    Note:
+        Differs from PyTorch: `out_dtype`, which PyTorch takes on CUDA alone, is refused.
 
     Example:
         >>> a, b = torch.ones(5, 2, 3), torch.ones(5, 3, 4)
@@ -3536,7 +3581,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
         *shapes: the shapes to broadcast together.
 
     Returns:
-        Size
+        Size: the common shape.
 
     Example:
         >>> torch.broadcast_shapes((2, 1), (3,), (1, 1))
@@ -3549,7 +3594,7 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
         *tensors: the tensors to work on.
 
     Returns:
-        tuple[Tensor, ...]
+        tuple of Tensors: views of the common shape.
 
     Example:
         >>> a, b = torch.broadcast_tensors(torch.tensor([[1], [2]]), torch.tensor([5, 6, 7]))
@@ -3568,7 +3613,7 @@ def broadcast_to(input: Tensor, size: Any) -> Tensor:
         size (int...): the shape of the result, as separate integers or as one tuple.
 
     Returns:
-        Tensor
+        Tensor: a view of the given shape.
 
     Example:
         >>> torch.broadcast_to(torch.tensor([1, 2, 3]), (2, 3))
@@ -3586,7 +3631,7 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: _bool = False, right
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: int64 or int32, of the shape of the values.
 
     Example:
         >>> torch.bucketize(torch.tensor([3, 6, 9]), boundaries=torch.tensor([1, 5, 9]))
@@ -3602,7 +3647,7 @@ def can_cast(from_: Any, to: Any) -> _bool:
         to (dtype): the dtype that results.
 
     Returns:
-        bool
+        bool: the answer.
 
     Example:
         >>> torch.can_cast(torch.int64, torch.float32), torch.can_cast(torch.float32, torch.int64)
@@ -3615,7 +3660,7 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
         *tensors: the tensors to work on.
 
     Returns:
-        Tensor
+        Tensor: (number of combinations, number of vectors).
 
     Example:
         >>> torch.cartesian_prod(torch.tensor([1, 2]), torch.tensor([5, 6]))
@@ -3633,7 +3678,7 @@ def cat(tensors: list[Tensor], dim: _int = 0, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the tensors' shape, with the sum of their sizes along the joined dimension.
 
     Example:
         >>> torch.cat([torch.tensor([1, 2]), torch.tensor([3])])
@@ -3650,7 +3695,7 @@ def ccol_indices_copy(input: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: int64, one dimension.
 
     Example:
         >>> torch.ccol_indices_copy(torch.tensor([[0, 5], [7, 8]]).to_sparse_csc())
@@ -3662,11 +3707,11 @@ def cdist(x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: str = 'use_mm_f
     Args:
         x1 (Tensor): the first input tensor.
         x2 (Tensor): the second input tensor.
-        p (float): the order of the norm; for dropout, the probability of a zero. Default: `2.0`.
-        compute_mode (str): when to compute distances by a product of matrices. Default: `use_mm_for_euclid_dist_if_necessary`.
+        p (float): the order of the norm. Default: `2.0`.
+        compute_mode (str): when to compute distances by a product of matrices. Default: `"use_mm_for_euclid_dist_if_necessary"`.
 
     Returns:
-        Tensor
+        Tensor: (..., P, R) of (..., P, M) and (..., R, M).
 
     Example:
         >>> torch.cdist(torch.tensor([[0.0, 0.0], [1.0, 0.0]]), torch.tensor([[3.0, 4.0]]))
@@ -3684,7 +3729,7 @@ def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([-1.5, 0.2, 2.0])
@@ -3698,7 +3743,7 @@ def ceil_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([-1.5, 0.2, 2.0])
@@ -3710,10 +3755,10 @@ def celu(input: Tensor, alpha: _float = 1.0) -> Tensor:
 
     Args:
         input (Tensor): the input tensor.
-        alpha (float): the factor of the second operand or of the product. Default: `1.0`.
+        alpha (float): the limit of the negative side is -alpha. Default: `1.0`.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([-2.0, 0.0, 2.0])
@@ -3729,7 +3774,7 @@ def celu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         **kwargs: further keyword arguments.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> F.celu_(torch.tensor([-2.0, 0.0, 2.0]), alpha=0.5)
@@ -3743,7 +3788,7 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: (rows of the first matrix, columns of the last).
 
     Example:
         >>> torch.chain_matmul(torch.ones(2, 3), torch.ones(3, 4), torch.ones(4, 2))
@@ -3758,7 +3803,7 @@ def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
         groups (int): into how many groups channels are divided; groups do not see each other.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.arange(6).view(1, 6, 1, 1)
@@ -3774,7 +3819,7 @@ def cholesky(input: Tensor, upper: _bool = False, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of the matrix.
 
     Example:
         >>> torch.cholesky(torch.tensor([[4.0, 2.0], [2.0, 3.0]]))
@@ -3790,7 +3835,7 @@ def cholesky_inverse(input: Tensor, upper: _bool = False, *, out: Any = None) ->
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of the matrix.
 
     Example:
         >>> L = torch.linalg.cholesky(torch.tensor([[4.0, 2.0], [2.0, 3.0]]))
@@ -3803,12 +3848,12 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: _bool = False, *, out: 
 
     Args:
         input (Tensor): the input tensor.
-        input2 (Tensor): the second input tensor.
+        input2 (Tensor): the Cholesky factor of A.
         upper (bool): True works with upper triangular matrices, False with lower ones. Default: `False`.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of the right-hand sides.
 
     Example:
         >>> A = torch.tensor([[4.0, 2.0], [2.0, 3.0]])
@@ -3830,7 +3875,7 @@ def choose_qparams_optimized(input: Tensor, numel: _int, n_bins: _int, ratio: _f
         bit_width (int): how many bits a number has.
 
     Returns:
-        tuple[Tensor, Tensor]
+        (Tensor, Tensor): the upper and the lower end, one element each.
 
     Example:
         >>> torch.choose_qparams_optimized(torch.tensor([-1.0, 0.0, 1.0]), 3, 10, 0.16, 4)
@@ -3845,7 +3890,7 @@ def chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
         dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
 
     Returns:
-        tuple[Tensor, ...]
+        tuple of Tensors: views, which share memory with the input.
 
     Example:
         >>> torch.chunk(torch.arange(5), 2)
@@ -3861,7 +3906,7 @@ def clamp(input: Tensor, min: _Operand | None = None, max: _Operand | None = Non
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([-2, 0, 5])
@@ -3879,7 +3924,7 @@ def clamp_(input: Tensor, min: _Operand | None = None, max: _Operand | None = No
         max (Number or Tensor, optional): the upper bound; None means none.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([-2, 0, 5])
@@ -3895,7 +3940,7 @@ def clamp_max(input: Tensor, max: _Operand, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([-2, 0, 5])
@@ -3910,7 +3955,7 @@ def clamp_max_(input: Tensor, max: _Operand) -> Tensor:
         max (Tensor or Number): the upper bound; None means none.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([-2, 0, 5])
@@ -3926,7 +3971,7 @@ def clamp_min(input: Tensor, min: _Operand, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([-2, 0, 5])
@@ -3941,7 +3986,7 @@ def clamp_min_(input: Tensor, min: _Operand) -> Tensor:
         min (Tensor or Number): the lower bound; None means none.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([-2, 0, 5])
@@ -3958,7 +4003,7 @@ def clip(input: Tensor, min: _Operand | None = None, max: _Operand | None = None
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([-2, 0, 5])
@@ -3976,7 +4021,7 @@ def clip_(input: Tensor, min: _Operand | None = None, max: _Operand | None = Non
         max (Number or Tensor, optional): the upper bound; None means none.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([-2, 0, 5])
@@ -3991,7 +4036,7 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
         memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
 
     Returns:
-        Tensor
+        Tensor: a new tensor of the shape and dtype of `input`.
 
     Example:
         >>> x = torch.tensor([1, 2])
@@ -4008,7 +4053,7 @@ def col_indices_copy(input: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: int64, one dimension.
 
     Example:
         >>> torch.col_indices_copy(torch.tensor([[0, 5], [7, 8]]).to_sparse_csr())
@@ -4022,7 +4067,7 @@ def column_stack(tensors: list[Tensor], *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the tensors' shape, with the sum of their sizes along the joined dimension.
 
     Example:
         >>> torch.column_stack([torch.tensor([1, 2]), torch.tensor([5, 6])])
@@ -4038,7 +4083,7 @@ def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) ->
         with_replacement (bool): whether an element may occur several times in a combination. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: (number of combinations, r).
 
     Example:
         >>> torch.combinations(torch.tensor([1, 2, 3]), r=2)
@@ -4055,7 +4100,7 @@ def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> torch.complex(torch.tensor([1.0, 0.0]), torch.tensor([2.0, -1.0]))
@@ -4070,7 +4115,7 @@ def concat(tensors: list[Tensor], dim: _int = 0, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the tensors' shape, with the sum of their sizes along the joined dimension.
 
     Example:
         >>> torch.concat([torch.tensor([1, 2]), torch.tensor([3])])
@@ -4088,7 +4133,7 @@ def concatenate(tensors: list[Tensor], dim: _int = 0, *, out: Any = None) -> Ten
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the tensors' shape, with the sum of their sizes along the joined dimension.
 
     Example:
         >>> torch.concatenate([torch.tensor([1, 2]), torch.tensor([3])])
@@ -4104,7 +4149,7 @@ def conj(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([1 + 2j])
@@ -4121,7 +4166,7 @@ def conj_physical(input: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> torch.conj_physical(torch.tensor([1 + 2j]))
@@ -4134,7 +4179,7 @@ def conj_physical_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1 + 2j])
@@ -4149,10 +4194,10 @@ def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
     Args:
         input (Tensor): the input tensor.
         pad (tuple of ints): how many elements to add, in pairs that begin with the last dimension.
-        value (Number): the value to write, or the factor of the product. Default: `0`.
+        value (Number): the value to write. Default: `0`.
 
     Returns:
-        Tensor
+        Tensor: of `input`'s shape, each size plus what stands before and after it.
 
     Example:
         >>> torch.constant_pad_nd(torch.tensor([[1, 2]]), (1, 1, 0, 1), 9)
@@ -4160,7 +4205,7 @@ def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
                 [9, 9, 9, 9]])
     """
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: _int = 1) -> Tensor:
-    """Convolution of signals (batch, channels, length) with a weight (outputs, channels, size).
+    """Slide filters over signals (batch, channels, length) and sum the products at each place.
 
     Args:
         input (Tensor): (N, in_channels, length), or without N.
@@ -4172,7 +4217,7 @@ def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: An
         groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
 
     Returns:
-        Tensor
+        Tensor: (N, out_channels, out_length), where out = (in + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1.
 
     Example:
         >>> signal = torch.tensor([[[1.0, 2.0, 4.0, 7.0]]])
@@ -4182,7 +4227,7 @@ def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: An
         tensor([[[ 1.,  2., -7.]]])
     """
 def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: _int = 1) -> Tensor:
-    """Convolution of images (batch, channels, height, width).
+    """Slide filters over images (batch, channels, height, width) and sum the products at each place.
 
     Args:
         input (Tensor): (N, in_channels, height, width), or without N.
@@ -4194,7 +4239,7 @@ def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: An
         groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
 
     Returns:
-        Tensor
+        Tensor: (N, out_channels, out_height, out_width), where out = (in + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1.
 
     Example:
         >>> image = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]]).view(1, 1, 3, 3)
@@ -4205,7 +4250,7 @@ def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: An
         torch.Size([8, 16, 16, 16])
     """
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: _int = 1) -> Tensor:
-    """Convolution of volumes (batch, channels, depth, height, width).
+    """Slide filters over volumes (batch, channels, depth, height, width) and sum the products at each place.
 
     Args:
         input (Tensor): (N, in_channels, depth, height, width), or without N.
@@ -4217,7 +4262,7 @@ def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: An
         groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
 
     Returns:
-        Tensor
+        Tensor: (N, out_channels, out_depth, out_height, out_width), where out = (in + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1.
 
     Example:
         >>> torch.conv3d(torch.ones(1, 1, 3, 3, 3), torch.ones(1, 1, 2, 2, 2)).shape
@@ -4230,19 +4275,19 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: _int = 0) -> Tens
 
     Args:
         input (Tensor): the input tensor.
-        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        weight (Tensor): the filters, (kernel, in_channels, out_channels).
         bias (Tensor): a vector that is added to the result, one number for each output channel or feature.
         pad (int): how many zeros are added at both ends of the sequence. Default: `0`.
 
     Returns:
-        Tensor
+        Tensor: (time + 2 * pad - kernel + 1, N, out_channels).
 
     Example:
         >>> torch.conv_tbc(torch.ones(5, 2, 3), torch.ones(2, 3, 4), torch.zeros(4)).shape
         torch.Size([4, 2, 4])
     """
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: _int = 1, dilation: Any = 1) -> Tensor:
-    """The transpose of `conv1d`: the gradient of its input, as a function of its own.
+    """Spread each element of signals by the filters and add what overlaps: transposed `conv1d`.
 
     Args:
         input (Tensor): the input tensor.
@@ -4255,14 +4300,14 @@ def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
         dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
 
     Returns:
-        Tensor
+        Tensor: (N, out_channels, ...), where out = (in - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1.
 
     Example:
         >>> torch.conv_transpose1d(torch.tensor([[[1.0, 2.0]]]), torch.tensor([[[1.0, 10.0]]]), stride=2)
         tensor([[[ 1., 10.,  2., 20.]]])
     """
 def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: _int = 1, dilation: Any = 1) -> Tensor:
-    """The transpose of `conv2d`: the gradient of its input, as a function of its own.
+    """Spread each element of images by the filters and add what overlaps: transposed `conv2d`.
 
     Args:
         input (Tensor): the input tensor.
@@ -4275,7 +4320,7 @@ def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
         dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
 
     Returns:
-        Tensor
+        Tensor: (N, out_channels, ...), where out = (in - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1.
 
     Example:
         >>> torch.conv_transpose2d(torch.tensor([[[[1.0, 2.0]]]]), torch.ones(1, 1, 2, 2), stride=2)[0, 0]
@@ -4283,7 +4328,7 @@ def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
                 [1., 1., 2., 2.]])
     """
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: _int = 1, dilation: Any = 1) -> Tensor:
-    """The transpose of `conv3d`: the gradient of its input, as a function of its own.
+    """Spread each element of volumes by the filters and add what overlaps: transposed `conv3d`.
 
     Args:
         input (Tensor): the input tensor.
@@ -4296,7 +4341,7 @@ def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
         dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
 
     Returns:
-        Tensor
+        Tensor: (N, out_channels, ...), where out = (in - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1.
 
     Example:
         >>> torch.conv_transpose3d(torch.ones(1, 4, 2, 2, 2), torch.ones(4, 3, 2, 2, 2), stride=2).shape
@@ -4307,7 +4352,7 @@ def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any,
 
     Args:
         input (Tensor): the input tensor.
-        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        weight (Tensor): the filters, as `conv1d` to `conv3d` take them.
         bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
         stride (int or tuple of ints): the step of the window along each dimension.
         padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side.
@@ -4317,7 +4362,7 @@ def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any,
         groups (int): into how many groups channels are divided; groups do not see each other.
 
     Returns:
-        Tensor
+        Tensor: (N, out_channels, ...), as `conv1d` to `conv3d` return it.
 
     Example:
         >>> signal, weight = torch.tensor([[[1.0, 2.0, 4.0, 7.0]]]), torch.tensor([[[-1.0, 1.0]]])
@@ -4333,7 +4378,7 @@ def copysign(input: Tensor, other: _Operand, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([1.0, -2.0])
@@ -4348,7 +4393,7 @@ def copysign_(input: Tensor, other: _Operand) -> Tensor:
         other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1.0, -2.0])
@@ -4362,7 +4407,7 @@ def corrcoef(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: (variables, variables).
 
     Example:
         >>> torch.corrcoef(torch.tensor([[1.0, 2.0, 3.0], [1.0, 3.0, 2.0]]))
@@ -4377,7 +4422,7 @@ def cos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([0.0, 1.0, torch.pi])
@@ -4391,7 +4436,7 @@ def cos_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([0.0, 1.0, torch.pi])
@@ -4406,7 +4451,7 @@ def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([-1.0, 0.0, 1.0])
@@ -4420,7 +4465,7 @@ def cosh_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([-1.0, 0.0, 1.0])
@@ -4438,7 +4483,7 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
         reduction (int): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `0`.
 
     Returns:
-        Tensor
+        Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
     Example:
         >>> a, b = torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 1.0]])
@@ -4455,7 +4500,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08
         eps (float): a small number that is added to a denominator, so that it is not zero. Default: `1e-08`.
 
     Returns:
-        Tensor
+        Tensor: of the broadcast shape without the dimension of the vectors.
 
     Example:
         >>> a, b = torch.tensor([[1.0, 0.0], [1.0, 1.0]]), torch.tensor([[0.0, 2.0], [3.0, 0.0]])
@@ -4470,7 +4515,7 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
         dim (int or tuple of ints, optional): what to reduce; None reduces all.
 
     Returns:
-        Tensor
+        Tensor: int64, of the reduced shape.
 
     Example:
         >>> x = torch.tensor([[0, 5, 7], [0, 0, 1]])
@@ -4489,7 +4534,7 @@ def cov(input: Tensor, *, correction: _int = 1, fweights: Tensor | None = None, 
         aweights (Tensor, optional): the relative weight of each observation.
 
     Returns:
-        Tensor
+        Tensor: (variables, variables).
 
     Example:
         >>> torch.cov(torch.tensor([[1.0, 2.0, 3.0], [3.0, 1.0, 2.0]]))
@@ -4506,7 +4551,7 @@ def cross(input: Tensor, other: Tensor, dim: _int | None = None, *, out: Any = N
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the broadcast shape of both.
 
     Example:
         >>> torch.cross(torch.tensor([1.0, 0.0, 0.0]), torch.tensor([0.0, 1.0, 0.0]), dim=0)
@@ -4520,7 +4565,7 @@ def crow_indices_copy(input: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: int64, one dimension.
 
     Example:
         >>> torch.crow_indices_copy(torch.tensor([[0, 5], [7, 8]]).to_sparse_csr())
@@ -4541,7 +4586,7 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_leng
         zero_infinity (bool): whether infinite losses, and their gradients, become zero. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
     Example:
         >>> log_probs = torch.full((3, 1, 2), 0.5).log()  # 3 steps, 1 sequence, blank and one label
@@ -4557,7 +4602,7 @@ def cummax(input: Tensor, dim: _int, *, out: Any = None) -> Any:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Any
+        (values, indices): in the shape of `input`.
 
     Example:
         >>> values, indices = torch.cummax(torch.tensor([1, 3, 2, 5]), dim=0)
@@ -4573,7 +4618,7 @@ def cummin(input: Tensor, dim: _int, *, out: Any = None) -> Any:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Any
+        (values, indices): in the shape of `input`.
 
     Example:
         >>> values, indices = torch.cummin(torch.tensor([4, 2, 3, 1]), dim=0)
@@ -4590,7 +4635,7 @@ def cumprod(input: Tensor, dim: _int, *, dtype: Any = None, out: Any = None) -> 
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([1, 2, 3, 4])
@@ -4606,7 +4651,7 @@ def cumprod_(input: Tensor, dim: _int, *, dtype: Any = None) -> Tensor:
         dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1, 2, 3, 4])
@@ -4623,7 +4668,7 @@ def cumsum(input: Tensor, dim: _int, *, dtype: Any = None, out: Any = None) -> T
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([1, 2, 3, 4])
@@ -4639,7 +4684,7 @@ def cumsum_(input: Tensor, dim: _int, *, dtype: Any = None) -> Tensor:
         dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1, 2, 3, 4])
@@ -4650,13 +4695,13 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim
     """The running integral of `y` along `dim` by the trapezoidal rule.
 
     Args:
-        y (Tensor): the second tensor, or the values of the function at the points `x`.
-        x (Tensor): the input tensor.
+        y (Tensor): the samples.
+        x (Tensor, optional): where the samples are.
         dx (Number): the distance between neighbouring points. Default: `1`.
         dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
 
     Returns:
-        Tensor
+        Tensor: of `y`'s shape, shorter by 1 along `dim`.
 
     Example:
         >>> torch.cumulative_trapezoid(torch.tensor([1.0, 2.0, 3.0]))
@@ -4670,7 +4715,7 @@ def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([0.0, 90.0, 180.0])
@@ -4684,7 +4729,7 @@ def deg2rad_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([0.0, 90.0, 180.0])
@@ -4698,7 +4743,7 @@ def dequantize(input: Tensor | Sequence[Tensor]) -> Any:
         input (Tensor or Sequence[Tensor]): the input tensor.
 
     Returns:
-        Any
+        Tensor: float32, of the shape of the quantized tensor.
 
     Example:
         >>> x = torch.quantize_per_tensor(torch.tensor([0.3, 0.7, 1.1]), 0.5, 0, torch.quint8)
@@ -4712,7 +4757,7 @@ def det(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: of the batch shape, one number for each matrix.
 
     Example:
         >>> torch.det(torch.tensor([[2.0, 0.0], [0.0, 3.5]]))
@@ -4725,7 +4770,7 @@ def detach(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: a view on the same memory.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -4740,7 +4785,7 @@ def detach_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -4756,7 +4801,7 @@ def detach_copy(input: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: a new tensor of the shape and dtype of `input`.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0])
@@ -4772,7 +4817,7 @@ def diag(input: Tensor, diagonal: _int = 0, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: a matrix of a vector, the diagonal of a matrix.
 
     Example:
         >>> torch.diag(torch.tensor([1, 2, 3]))
@@ -4792,7 +4837,7 @@ def diag_embed(input: Tensor, offset: _int = 0, dim1: _int = -2, dim2: _int = -1
         dim2 (int): the second of the two dimensions. Default: `-1`.
 
     Returns:
-        Tensor
+        Tensor: a matrix for each row of `input`.
 
     Example:
         >>> torch.diag_embed(torch.tensor([1, 2]), offset=1)
@@ -4808,7 +4853,7 @@ def diagflat(input: Tensor, offset: _int = 0) -> Tensor:
         offset (int): which diagonal: 0 is the main one, positive numbers lie above it, negative ones below it. Default: `0`.
 
     Returns:
-        Tensor
+        Tensor: a matrix.
 
     Example:
         >>> torch.diagflat(torch.tensor([[1, 2], [3, 4]]))
@@ -4827,7 +4872,7 @@ def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) ->
         dim2 (int): the second of the two dimensions. Default: `1`.
 
     Returns:
-        Tensor
+        Tensor: a view of the diagonals, which are its last dimension.
 
     Example:
         >>> x = torch.tensor([[1, 2], [3, 4]])
@@ -4847,7 +4892,7 @@ def diagonal_copy(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: a copy with the shape that the view has.
 
     Example:
         >>> torch.diagonal_copy(torch.tensor([[1, 2], [3, 4]]))
@@ -4864,7 +4909,7 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: _int = 0, dim1: _int = 
         dim2 (int): the second of the two dimensions. Default: `1`.
 
     Returns:
-        Tensor
+        Tensor: a new tensor of the shape and dtype of `input`.
 
     Example:
         >>> torch.diagonal_scatter(torch.zeros(3, 3), torch.tensor([1.0, 2.0, 3.0]))
@@ -4877,14 +4922,14 @@ def diff(input: Tensor, n: _int = 1, dim: _int = -1, prepend: Tensor | None = No
 
     Args:
         input (Tensor): the input tensor.
-        n (int): a count: of rows, of repetitions, or the exponent, as the description above says. Default: `1`.
+        n (int): how often to take differences. Default: `1`.
         dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
         prepend (Tensor, optional): values in front of `input` along `dim`.
         append (Tensor, optional): values behind `input` along `dim`.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of `input`'s shape, shorter by `n` along `dim`.
 
     Example:
         >>> torch.diff(torch.tensor([1, 4, 9, 16]))
@@ -4900,7 +4945,10 @@ def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0])
@@ -4914,7 +4962,10 @@ def digamma_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0])
@@ -4930,7 +4981,7 @@ def dist(input: Tensor, other: Tensor, p: Any = 2) -> Tensor:
         p (float): the order of the norm. Default: `2`.
 
     Returns:
-        Tensor
+        Tensor: the distance, 0-d.
 
     Example:
         >>> torch.dist(torch.tensor([0.0, 0.0]), torch.tensor([3.0, 4.0]))
@@ -4946,7 +4997,7 @@ def div(input: _Operand, other: _Operand, *, rounding_mode: str | None = None, o
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([7.0, -7.0])
@@ -4966,7 +5017,7 @@ def div_(input: Tensor, other: _Operand, *, rounding_mode: str | None = None) ->
         rounding_mode (str, optional): None divides exactly, "trunc" rounds towards zero, "floor" rounds down.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([7.0, -7.0])
@@ -4983,7 +5034,7 @@ def divide(input: _Operand, other: _Operand, *, rounding_mode: str | None = None
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([7.0, -7.0])
@@ -5003,7 +5054,7 @@ def divide_(input: Tensor, other: _Operand, *, rounding_mode: str | None = None)
         rounding_mode (str, optional): None divides exactly, "trunc" rounds towards zero, "floor" rounds down.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([7.0, -7.0])
@@ -5015,11 +5066,11 @@ def dot(input: Tensor, tensor: Tensor, *, out: Any = None) -> Tensor:
 
     Args:
         input (Tensor): the input tensor.
-        tensor (Tensor): the tensor to work on.
+        tensor (Tensor): the second vector.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: the sum of products, 0-d.
 
     Example:
         >>> torch.dot(torch.tensor([1, 2, 3]), torch.tensor([1, 10, 100]))
@@ -5030,11 +5081,11 @@ def dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
 
     Args:
         input (Tensor): the input tensor.
-        p (float): the order of the norm; for dropout, the probability of a zero.
+        p (float): the probability with which an element, or a channel, is dropped.
         train (bool): whether the layer is in training mode.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -5047,11 +5098,11 @@ def dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
 
     Args:
         input (Tensor): the input tensor.
-        p (float): the order of the norm; for dropout, the probability of a zero.
+        p (float): the probability with which an element, or a channel, is dropped.
         train (bool): whether the layer is in training mode.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -5067,7 +5118,7 @@ def dsmm(input: Tensor, mat2: Tensor) -> Tensor:
         mat2 (Tensor): the second matrix of the product.
 
     Returns:
-        Tensor
+        Tensor: (n, p), for matrices (n, m) and (m, p).
 
     Example:
         >>> x = torch.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
@@ -5083,7 +5134,7 @@ def dsplit(input: Tensor, sections: Any) -> tuple[Tensor, ...]:
         sections (int or tuple of ints): the number of parts, or the positions at which to cut.
 
     Returns:
-        tuple[Tensor, ...]
+        tuple of Tensors: views, which share memory with the input.
 
     Example:
         >>> [part.shape for part in torch.dsplit(torch.zeros(2, 2, 4), 2)]
@@ -5097,7 +5148,7 @@ def dstack(tensors: list[Tensor], *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the tensors' shape, with the sum of their sizes along the joined dimension.
 
     Example:
         >>> torch.dstack([torch.tensor([[1, 2]]), torch.tensor([[5, 6]])])
@@ -5111,7 +5162,7 @@ def einsum(*args: _Operand) -> Tensor:
         *args: further positional arguments.
 
     Returns:
-        Tensor
+        Tensor: the dimensions that the equation names after the arrow.
 
     Example:
         >>> a, b = torch.tensor([[1, 2], [3, 4]]), torch.tensor([[5, 6], [7, 8]])
@@ -5128,13 +5179,13 @@ def embedding(weight: Tensor, indices: Tensor, padding_idx: _int = -1, scale_gra
 
     Args:
         weight (Tensor): the table, (number of rows, features).
-        indices (Tensor): the positions, as integers.
+        indices (Tensor): the numbers of the rows.
         padding_idx (int): the row that gets no gradient. Default: `-1`.
         scale_grad_by_freq (bool): whether gradients are divided by how often an index occurs in the batch. Default: `False`.
         sparse (bool): whether the gradient of the weights is a sparse tensor. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: of the shape of the indices, then the features.
 
     Example:
         >>> table = torch.tensor([[0.0, 0.0], [1.0, 10.0], [2.0, 20.0]])
@@ -5146,18 +5197,18 @@ def embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_b
     """Bags of rows, with the bag of each index, the sizes of the bags, and in mode 2 (max) the origin of elements.
 
     Args:
-        weight (Tensor): the weights of the layer, or one factor for each class or element.
-        indices (Tensor): the positions, as integers.
+        weight (Tensor): the table, (number of rows, features).
+        indices (Tensor): the numbers of the rows.
         offsets (Tensor): where each segment or bag begins.
         scale_grad_by_freq (bool): whether gradients are divided by how often an index occurs in the batch. Default: `False`.
-        mode (int): the variant of the function; see the description above. Default: `0`.
+        mode (int): "sum", "mean" or "max"; of `torch.embedding_bag` 0, 1 or 2. Default: `0`.
         sparse (bool): whether the gradient of the weights is a sparse tensor. Default: `False`.
         per_sample_weights (Tensor, optional): the weight of each element of a bag.
         include_last_offset (bool): whether the last offset is the end of the last bag. Default: `False`.
         padding_idx (int, optional): the row that gets no gradient.
 
     Returns:
-        tuple[Tensor, Tensor, Tensor, Tensor]
+        (Tensor, Tensor, Tensor, Tensor): the bags, the bag of each index, the sizes of bags, the rows of maxima.
 
     Example:
         >>> table = torch.tensor([[0.0, 0.0], [1.0, 10.0], [2.0, 20.0]])
@@ -5175,7 +5226,7 @@ def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: _float, norm_typ
         norm_type (float): the order of the norm.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> table = torch.tensor([[3.0, 4.0], [0.6, 0.8]])
@@ -5187,7 +5238,7 @@ def empty(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, lay
     """A tensor of the given size with whatever the memory holds.
 
     Args:
-        *sizes: the sizes that replace the dimension; one of them may be -1.
+        *sizes: the shape of the result, as separate integers or as one tuple.
         size (int...): the shape of the result, as separate integers or as one tuple.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
         dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
@@ -5198,7 +5249,7 @@ def empty(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, lay
         memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
 
     Returns:
-        Tensor
+        Tensor: of the given shape.
 
     Example:
         >>> torch.empty(2, 3).shape  # the elements are whatever the memory holds
@@ -5217,7 +5268,7 @@ def empty_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: 
         memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
 
     Returns:
-        Tensor
+        Tensor: of the shape, dtype and device of `input`, unless told otherwise.
 
     Example:
         >>> x = torch.empty_like(torch.zeros(2, 3, dtype=torch.float64))
@@ -5237,7 +5288,7 @@ def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout
         pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: of the given shape.
 
     Example:
         >>> x = torch.empty_permuted((2, 3, 4), (0, 2, 1))
@@ -5258,7 +5309,7 @@ def empty_quantized(size: Any, qtensor: Tensor, *, memory_format: Any = None, dt
         requires_grad (bool): whether autograd records operations on the result. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: of the given shape.
 
     Example:
         >>> x = torch.quantize_per_tensor(torch.tensor([1.0]), 0.5, 10, torch.quint8)
@@ -5278,7 +5329,7 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
         pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: of the given shape.
 
     Example:
         >>> torch.empty_strided((2, 3), (1, 2)).stride()  # column by column
@@ -5293,7 +5344,7 @@ def eq(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -5310,7 +5361,7 @@ def eq_(input: Tensor, other: Any) -> Tensor:
         other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -5325,7 +5376,7 @@ def equal(input: Tensor, other: Tensor) -> _bool:
         other (Tensor): the second operand; its shape and `input`'s are broadcast together.
 
     Returns:
-        bool
+        bool: the answer.
 
     Example:
         >>> torch.equal(torch.tensor([1, 2]), torch.tensor([1, 2]))
@@ -5341,7 +5392,10 @@ def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> x = torch.tensor([-1.0, 0.0, 10.0])
@@ -5355,7 +5409,10 @@ def erf_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> x = torch.tensor([-1.0, 0.0, 10.0])
@@ -5370,7 +5427,10 @@ def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> x = torch.tensor([-1.0, 0.0, 1.0])
@@ -5384,7 +5444,10 @@ def erfc_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> x = torch.tensor([-1.0, 0.0, 1.0])
@@ -5399,7 +5462,7 @@ def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([-0.5, 0.0, 0.5])
@@ -5413,7 +5476,7 @@ def erfinv_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([-0.5, 0.0, 0.5])
@@ -5428,7 +5491,7 @@ def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([0.0, 1.0, 2.0])
@@ -5443,7 +5506,7 @@ def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([0.0, 3.0, -1.0])
@@ -5457,7 +5520,7 @@ def exp2_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([0.0, 3.0, -1.0])
@@ -5471,7 +5534,7 @@ def exp_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([0.0, 1.0, 2.0])
@@ -5488,7 +5551,7 @@ def expand_copy(input: Tensor, size: Any, *, implicit: _bool = False, out: Any =
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: a copy with the shape that the view has.
 
     Example:
         >>> torch.expand_copy(torch.tensor([[1], [2]]), (2, 3)).stride()  # memory of its own
@@ -5502,7 +5565,7 @@ def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([1e-10, 1.0])
@@ -5518,7 +5581,7 @@ def expm1_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([0.0, 1.0])
@@ -5529,7 +5592,7 @@ def eye(n: _int, m: _int | None = None, *, out: Any = None, dtype: Any = None, l
     """A matrix with ones on the diagonal and zeros elsewhere.
 
     Args:
-        n (int): a count: of rows, of repetitions, or the exponent, as the description above says.
+        n (int): the number of rows.
         m (int, optional): the number of columns; None means as many as rows.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
         dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
@@ -5539,7 +5602,7 @@ def eye(n: _int, m: _int | None = None, *, out: Any = None, dtype: Any = None, l
         pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: (n, m).
 
     Example:
         >>> torch.eye(3)
@@ -5551,18 +5614,18 @@ def eye(n: _int, m: _int | None = None, *, out: Any = None, dtype: Any = None, l
                 [0, 1, 0]])
     """
 def fake_quantize_per_channel_affine(input: Tensor, scale: Tensor, zero_point: Tensor, axis: _int, quant_min: _int, quant_max: _int) -> Tensor:
-    """The same with a scale and a zero point for each slice along `axis`.
+    """The numbers that remain after quantizing with a scale and a zero point for each slice along `axis`, as floats.
 
     Args:
         input (Tensor): the input tensor.
-        scale (Tensor): the factor of the scores or of the quantized numbers.
+        scale (Tensor): the number that one step of the codes stands for.
         zero_point (Tensor): the quantized number that stands for zero.
         axis (int): the dimension to work along.
         quant_min (int): the smallest quantized number.
         quant_max (int): the largest quantized number.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([[0.3, 0.7], [0.3, 0.7]])
@@ -5576,13 +5639,13 @@ def fake_quantize_per_tensor_affine(input: Tensor, scale: Any, zero_point: Any, 
 
     Args:
         input (Tensor): the input tensor.
-        scale (float, optional): the factor of the scores or of the quantized numbers.
+        scale (float or Tensor): the number that one step of the codes stands for.
         zero_point (int or Tensor): the quantized number that stands for zero.
         quant_min (int): the smallest quantized number.
         quant_max (int): the largest quantized number.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([0.3, 0.7, 999.0])
@@ -5590,7 +5653,7 @@ def fake_quantize_per_tensor_affine(input: Tensor, scale: Any, zero_point: Any, 
         tensor([  0.5000,   0.5000, 127.5000])
     """
 def fbgemm_linear_fp16_weight(input: Tensor, packed_weight: Tensor, bias: Tensor | None, output: Tensor | None = None) -> Tensor:
-    """The same under its older name.
+    """`fbgemm_linear_fp16_weight_fp32_activation` under its older name.
 
     Args:
         input (Tensor): the input tensor.
@@ -5599,7 +5662,7 @@ def fbgemm_linear_fp16_weight(input: Tensor, packed_weight: Tensor, bias: Tensor
         output (Tensor): a tensor that receives the result.
 
     Returns:
-        Tensor
+        Tensor: float32, (..., out_features).
     """
 def fbgemm_linear_fp16_weight_fp32_activation(input: Tensor, packed_weight: Tensor, bias: Tensor | None, output: Tensor | None = None) -> Tensor:
     """`input @ weight.T + bias` with a weight of half precision, in float32.
@@ -5611,10 +5674,10 @@ def fbgemm_linear_fp16_weight_fp32_activation(input: Tensor, packed_weight: Tens
         output (Tensor): a tensor that receives the result.
 
     Returns:
-        Tensor
+        Tensor: float32, (..., out_features).
     """
 def fbgemm_linear_int8_weight(input: Tensor, weight: Tensor, packed: Tensor, col_offsets: Tensor, weight_scale: Any, weight_zero_point: Any, bias: Tensor) -> Tensor:
-    """The same under its older name.
+    """`fbgemm_linear_int8_weight_fp32_activation` under its older name.
 
     Args:
         input (Tensor): the input tensor.
@@ -5626,7 +5689,7 @@ def fbgemm_linear_int8_weight(input: Tensor, weight: Tensor, packed: Tensor, col
         bias (Tensor): a vector that is added to the result, one number for each output channel or feature.
 
     Returns:
-        Tensor
+        Tensor: float32, (..., out_features).
     """
 def fbgemm_linear_int8_weight_fp32_activation(input: Tensor, weight: Tensor, packed: Tensor, col_offsets: Tensor, weight_scale: Any, weight_zero_point: Any, bias: Tensor) -> Tensor:
     """`input @ weight.T + bias` with a weight of codes; the input is rounded to codes by its own range.
@@ -5641,7 +5704,7 @@ def fbgemm_linear_int8_weight_fp32_activation(input: Tensor, weight: Tensor, pac
         bias (Tensor): a vector that is added to the result, one number for each output channel or feature.
 
     Returns:
-        Tensor
+        Tensor: float32, (..., out_features).
     """
 def fbgemm_linear_quantize_weight(input: Tensor) -> Any:
     """The codes of a weight, the sum of each row less the zero points, the scale and the zero point.
@@ -5650,7 +5713,7 @@ def fbgemm_linear_quantize_weight(input: Tensor) -> Any:
         input (Tensor): the input tensor.
 
     Returns:
-        tuple[Tensor, Tensor, float, int]
+        (Tensor, Tensor, float, int): codes, sums of columns, scale and zero point.
     """
 def fbgemm_pack_gemm_matrix_fp16(input: Tensor) -> Tensor:
     """A weight rounded to half precision; numbers that are too large become the largest.
@@ -5659,7 +5722,7 @@ def fbgemm_pack_gemm_matrix_fp16(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: the packed matrix.
     """
 def fbgemm_pack_quantized_matrix(input: Tensor, K: _int | None = None, N: _int | None = None) -> Tensor:
     """A matrix of codes for the products; here they take it as it is.
@@ -5670,18 +5733,18 @@ def fbgemm_pack_quantized_matrix(input: Tensor, K: _int | None = None, N: _int |
         N (int, optional): the number of columns.
 
     Returns:
-        Tensor
+        Tensor: the packed matrix.
     """
 def feature_alpha_dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
     """`alpha_dropout` of whole features of each sample.
 
     Args:
         input (Tensor): the input tensor.
-        p (float): the order of the norm; for dropout, the probability of a zero.
+        p (float): the probability with which an element, or a channel, is dropped.
         train (bool): whether the layer is in training mode.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -5697,11 +5760,11 @@ def feature_alpha_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
 
     Args:
         input (Tensor): the input tensor.
-        p (float): the order of the norm; for dropout, the probability of a zero.
+        p (float): the probability with which an element, or a channel, is dropped.
         train (bool): whether the layer is in training mode.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -5717,11 +5780,11 @@ def feature_dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
 
     Args:
         input (Tensor): the input tensor.
-        p (float): the order of the norm; for dropout, the probability of a zero.
+        p (float): the probability with which an element, or a channel, is dropped.
         train (bool): whether the layer is in training mode.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -5737,11 +5800,11 @@ def feature_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
 
     Args:
         input (Tensor): the input tensor.
-        p (float): the order of the norm; for dropout, the probability of a zero.
+        p (float): the probability with which an element, or a channel, is dropped.
         train (bool): whether the layer is in training mode.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -5757,10 +5820,10 @@ def fill(input: Tensor, value: Any) -> Tensor:
 
     Args:
         input (Tensor): the input tensor.
-        value (Number): the value to write, or the factor of the product.
+        value (Number): the value to write.
 
     Returns:
-        Tensor
+        Tensor: a new tensor of the shape and dtype of `input`.
 
     Example:
         >>> torch.fill(torch.tensor([1, 2]), 7)
@@ -5771,10 +5834,10 @@ def fill_(input: Tensor, value: Any) -> Tensor:
 
     Args:
         input (Tensor): the input tensor.
-        value (Number): the value to write, or the factor of the product.
+        value (Number): the value to write.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1, 2])
@@ -5789,7 +5852,7 @@ def fix(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([-1.5, 0.2, 2.7])
@@ -5803,7 +5866,7 @@ def fix_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([-1.5, 0.2, 2.7])
@@ -5819,7 +5882,7 @@ def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
         end_dim (int): the last dimension that is flattened. Default: `-1`.
 
     Returns:
-        Tensor
+        Tensor: a view of the given shape; a copy where the strides do not allow a view.
 
     Example:
         >>> x = torch.tensor([[1, 2], [3, 4]])
@@ -5837,7 +5900,7 @@ def flip(input: Tensor, dims: Any, *more: _int) -> Tensor:
         *more: the remaining sizes or dimensions, where they are not given as one tuple.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([[1, 2], [3, 4]])
@@ -5855,7 +5918,7 @@ def fliplr(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> torch.fliplr(torch.tensor([[1, 2], [3, 4]]))
@@ -5869,7 +5932,7 @@ def flipud(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> torch.flipud(torch.tensor([[1, 2], [3, 4]]))
@@ -5885,7 +5948,7 @@ def float_power(input: _Operand, exponent: _Operand, *, out: Any = None) -> Tens
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> torch.float_power(torch.tensor([2, 3]), 2)
@@ -5899,7 +5962,7 @@ def float_power_(input: Tensor, exponent: _Operand) -> Tensor:
         exponent (Tensor or Number): the exponent.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([2.0, 3.0], dtype=torch.float64)
@@ -5914,7 +5977,7 @@ def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([-1.5, 0.2, 2.0])
@@ -5928,7 +5991,7 @@ def floor_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([-1.5, 0.2, 2.0])
@@ -5944,7 +6007,7 @@ def floor_divide(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([7, -7])
@@ -5959,7 +6022,7 @@ def floor_divide_(input: Tensor, other: Any) -> Tensor:
         other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([7, -7])
@@ -5975,7 +6038,7 @@ def fmax(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> torch.fmax(torch.tensor([1.0, torch.nan, 5.0]), torch.tensor([2.0, 2.0, 2.0]))
@@ -5990,7 +6053,7 @@ def fmin(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> torch.fmin(torch.tensor([1.0, torch.nan, 5.0]), torch.tensor([2.0, 2.0, 2.0]))
@@ -6005,7 +6068,7 @@ def fmod(input: Tensor, other: _Operand, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([7, -7])
@@ -6020,7 +6083,7 @@ def fmod_(input: Tensor, other: _Operand) -> Tensor:
         other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([7, -7])
@@ -6035,7 +6098,7 @@ def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([-1.5, 0.25, 2.0])
@@ -6049,7 +6112,7 @@ def frac_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([-1.5, 0.25, 2.0])
@@ -6064,7 +6127,7 @@ def frexp(input: Tensor, *, out: Any = None) -> Any:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Any
+        (mantissa, exponent): in the shape of `input`; exponents are int32.
 
     Example:
         >>> mantissa, exponent = torch.frexp(torch.tensor([3.0, 16.0]))
@@ -6083,7 +6146,7 @@ def frobenius_norm(input: Tensor, dim: Any, keepdim: _bool = False, *, out: Any 
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
     Example:
         >>> torch.frobenius_norm(torch.tensor([[3.0, 4.0], [0.0, 0.0]]), dim=1)
@@ -6100,7 +6163,7 @@ def from_dlpack(ext_tensor: Any, *, device: _device | str | _int | None = None, 
         copy (bool, optional): True always copies, False raises where a copy is needed, None copies if needed.
 
     Returns:
-        Tensor
+        Tensor: the array's shape, dtype and memory.
 
     Example:
         >>> import numpy as np
@@ -6124,7 +6187,7 @@ def from_file(filename: str, shared: _bool | None = None, size: _int | None = 0,
         requires_grad (bool): whether autograd records operations on the result. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: one dimension, on the buffer's or the file's memory.
 
     Example:
         >>> import tempfile
@@ -6142,7 +6205,7 @@ def from_numpy(array: Any) -> Tensor:
         array (numpy.ndarray): the array; the result shares its memory.
 
     Returns:
-        Tensor
+        Tensor: the array's shape, dtype and memory.
 
     Example:
         >>> import numpy as np
@@ -6163,7 +6226,7 @@ def frombuffer(buffer: Any, *, dtype: Any, count: _int = -1, offset: _int = 0, r
         requires_grad (bool): whether autograd records operations on the result. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: one dimension, on the buffer's or the file's memory.
 
     Example:
         >>> torch.frombuffer(bytearray([1, 2, 3, 4]), dtype=torch.uint8)
@@ -6185,7 +6248,7 @@ def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layo
         pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: of the given shape.
 
     Example:
         >>> torch.full((2, 3), 7)
@@ -6208,7 +6271,7 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any 
         memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
 
     Returns:
-        Tensor
+        Tensor: of the shape, dtype and device of `input`, unless told otherwise.
 
     Example:
         >>> torch.full_like(torch.zeros(2, 2), 7)
@@ -6226,7 +6289,7 @@ def fused_moving_avg_obs_fake_quant(input: Tensor, observer_on: Tensor, fake_qua
         fake_quant_on (Tensor): 1 where numbers are to be rounded.
         running_min (Tensor): the running minimum.
         running_max (Tensor): the running maximum.
-        scale (Tensor): the factor of the scores or of the quantized numbers.
+        scale (Tensor): the number that one step of the codes stands for.
         zero_point (Tensor): the quantized number that stands for zero.
         averaging_const (float): the part of the new range in the running one.
         quant_min (int): the smallest quantized number.
@@ -6236,7 +6299,7 @@ def fused_moving_avg_obs_fake_quant(input: Tensor, observer_on: Tensor, fake_qua
         symmetric_quant (bool): whether the zero point is in the middle of the range. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> on, low, high = torch.tensor([1]), torch.tensor([0.0]), torch.tensor([0.0])
@@ -6256,7 +6319,7 @@ def gather(input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = Fals
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `index`.
 
     Example:
         >>> x = torch.tensor([[1, 2, 3], [4, 5, 6]])
@@ -6273,7 +6336,7 @@ def gcd(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([12, 18])
@@ -6288,7 +6351,7 @@ def gcd_(input: Tensor, other: Any) -> Tensor:
         other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([12, 18])
@@ -6304,7 +6367,7 @@ def ge(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -6319,7 +6382,7 @@ def ge_(input: Tensor, other: Any) -> Tensor:
         other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -6334,7 +6397,7 @@ def geqrf(input: Tensor, *, out: Any = None) -> Any:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Any
+        (a, tau): reflectors and R in one matrix, and a factor for each reflector.
 
     Example:
         >>> reflectors, tau = torch.geqrf(torch.tensor([[3.0, 1.0], [4.0, 2.0]]))
@@ -6352,7 +6415,7 @@ def ger(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: (n, m), for vectors of n and m elements.
 
     Example:
         >>> torch.ger(torch.tensor([1, 2]), torch.tensor([1, 10, 100]))
@@ -6366,7 +6429,7 @@ def get_device(input: Tensor) -> _int:
         input (Tensor): the input tensor.
 
     Returns:
-        int
+        int: the device's number, -1 on the CPU.
 
     Example:
         >>> torch.get_device(torch.tensor([1]))
@@ -6376,7 +6439,7 @@ def get_rng_state() -> Tensor:
     """The state of the default generator as a tensor of bytes.
 
     Returns:
-        Tensor
+        Tensor: uint8, the generator's state.
 
     Example:
         >>> state = torch.get_rng_state()
@@ -6397,7 +6460,7 @@ def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order:
         edge_order (int): 1 or 2, the order of the estimate at the two ends. Default: `1`.
 
     Returns:
-        tuple[Tensor, ...]
+        tuple of Tensors: one derivative for each dimension, in the shape of `input`.
 
     Example:
         >>> torch.gradient(torch.tensor([1.0, 4.0, 9.0, 16.0]))
@@ -6414,7 +6477,7 @@ def greater(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -6429,7 +6492,7 @@ def greater_(input: Tensor, other: Any) -> Tensor:
         other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -6445,7 +6508,7 @@ def greater_equal(input: Any, other: Any, *, out: Tensor | None = None) -> Tenso
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -6460,7 +6523,7 @@ def greater_equal_(input: Tensor, other: Any) -> Tensor:
         other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -6478,7 +6541,7 @@ def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_
         align_corners (bool): whether the corner pixels of input and result have the same centers.
 
     Returns:
-        Tensor
+        Tensor: (N, C, ...), with the spatial shape of `grid`.
 
     Example:
         >>> image = torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]])
@@ -6497,7 +6560,7 @@ def grid_sampler_2d(input: Tensor, grid: Tensor, interpolation_mode: _int, paddi
         align_corners (bool): whether the corner pixels of input and result have the same centers.
 
     Returns:
-        Tensor
+        Tensor: (N, C, ...), with the spatial shape of `grid`.
 
     Example:
         >>> image = torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]])
@@ -6516,7 +6579,7 @@ def grid_sampler_3d(input: Tensor, grid: Tensor, interpolation_mode: _int, paddi
         align_corners (bool): whether the corner pixels of input and result have the same centers.
 
     Returns:
-        Tensor
+        Tensor: (N, C, ...), with the spatial shape of `grid`.
 
     Example:
         >>> volume = torch.arange(8.0).view(1, 1, 2, 2, 2)
@@ -6525,7 +6588,7 @@ def grid_sampler_3d(input: Tensor, grid: Tensor, interpolation_mode: _int, paddi
         3.5
     """
 def group_norm(input: Tensor, num_groups: _int, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05, cudnn_enabled: _bool = True) -> Tensor:
-    """Mean 0 and deviation 1 over each of `num_groups` groups of channels; then `* weight + bias` by channel.
+    """Normalize over each group of channels of a sample: `(input - mean) / sqrt(var + eps) * weight + bias`.
 
     Args:
         input (Tensor): the input tensor.
@@ -6536,7 +6599,7 @@ def group_norm(input: Tensor, num_groups: _int, weight: Tensor | None = None, bi
         cudnn_enabled (bool): not used; it exists because PyTorch's signature has it. Default: `True`.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([[1.0, 3.0, 10.0, 50.0]])  # one sample of four channels
@@ -6552,7 +6615,7 @@ def gru(input: Tensor | None = None, *args: Any, **options: Any) -> tuple[Tensor
         **options: the remaining arguments, in PyTorch's order.
 
     Returns:
-        tuple[Tensor, Tensor]
+        (Tensor, Tensor): the outputs of all steps, and the last states.
 
     Example:
         >>> layer = torch.nn.GRU(input_size=3, hidden_size=4)  # whose weights we take
@@ -6573,7 +6636,7 @@ def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor
         b_hh (Tensor, optional): the bias of the hidden state's product.
 
     Returns:
-        Tensor
+        Tensor: (N, hidden_size), the next state.
 
     Example:
         >>> x, h = torch.ones(2, 3), torch.ones(2, 4)
@@ -6590,7 +6653,7 @@ def gt(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -6605,7 +6668,7 @@ def gt_(input: Tensor, other: Any) -> Tensor:
         other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -6618,8 +6681,8 @@ def hamming_window(window_length: _int, periodic: _bool | None = None, alpha: _f
     Args:
         window_length (int): the number of points.
         periodic (bool): True makes a window for a periodic signal, False a symmetric one.
-        alpha (Number): the factor of the second operand or of the product.
-        beta (Number): the factor of `input`; 0 ignores its content, NaN and infinity included.
+        alpha (float): the constant part of the window.
+        beta (float): the factor of the cosine.
         dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
         layout (layout): how the result is stored; `strided` is the usual one.
         device (device, optional): where the result lies; None means the current default device.
@@ -6627,7 +6690,7 @@ def hamming_window(window_length: _int, periodic: _bool | None = None, alpha: _f
         pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: one dimension, one number for each point of the window.
 
     Example:
         >>> torch.hamming_window(4)
@@ -6646,7 +6709,7 @@ def hann_window(window_length: _int, periodic: _bool = True, *, dtype: Any = Non
         pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: one dimension, one number for each point of the window.
 
     Example:
         >>> torch.hann_window(4)
@@ -6663,7 +6726,7 @@ def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Any = None) -> Tensor
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> torch.hardshrink(torch.tensor([-2.0, -0.2, 0.4, 1.0]), lambd=0.5)
@@ -6676,11 +6739,11 @@ def hash_tensor(input: Tensor, dim: Any = ..., *, keepdim: _bool = False, mode: 
         input (Tensor): the input tensor.
         dim (int or tuple of ints, optional): what to reduce; None reduces all. Default: `()`.
         keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
-        mode (int): the variant of the function; see the description above. Default: `0`.
+        mode (int): 0 is the only one. Default: `0`.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
     Example:
         >>> torch.hash_tensor(torch.tensor([1, 2, 4]))
@@ -6695,7 +6758,7 @@ def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([-2.0, 0.0, 2.0])
@@ -6710,7 +6773,7 @@ def heaviside_(input: Tensor, values: Tensor) -> Tensor:
         values (Tensor): the results where `input` is zero.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([-2.0, 0.0, 2.0])
@@ -6727,7 +6790,7 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float = 1.0, re
         reduction (int): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `0`.
 
     Returns:
-        Tensor
+        Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
     Example:
         >>> torch.hinge_embedding_loss(torch.tensor([0.5, 0.25]), torch.tensor([1, -1]))
@@ -6744,7 +6807,7 @@ def histc(input: Tensor, bins: _int = 100, min: Any = 0, max: Any = 0, *, out: A
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: one dimension, `bins` elements.
 
     Example:
         >>> torch.histc(torch.tensor([1.0, 2.0, 1.0, 4.0]), bins=4, min=0, max=4)
@@ -6757,12 +6820,12 @@ def histogram(input: Tensor, bins: Any = 100, *, range: Any = None, weight: Tens
         input (Tensor): the input tensor.
         bins (int or sequence): the number of bins, or their edges. Default: `100`.
         range (tuple of floats, optional): the lower and upper end of each dimension's bins.
-        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        weight (Tensor, optional): what each element or point counts for.
         density (bool): whether counts are divided so that the histogram's integral is 1. Default: `False`.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Any
+        (hist, bin_edges): the counts, and one edge more than there are bins.
 
     Example:
         >>> hist, edges = torch.histogram(torch.tensor([1.0, 2.0, 1.0, 4.0]), bins=4, range=(0.0, 4.0))
@@ -6778,11 +6841,11 @@ def histogramdd(input: Tensor, bins: Any, range: Any = None, weight: Tensor | No
         input (Tensor): the input tensor.
         bins (int or sequence): the number of bins, or their edges.
         range (tuple of floats, optional): the lower and upper end of each dimension's bins.
-        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        weight (Tensor, optional): what each element or point counts for.
         density (bool): whether counts are divided so that the histogram's integral is 1. Default: `False`.
 
     Returns:
-        Any
+        (hist, bin_edges): the counts, and the edges of each dimension.
 
     Example:
         >>> points = torch.tensor([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0], [2.0, 1.9]])
@@ -6791,14 +6854,14 @@ def histogramdd(input: Tensor, bins: Any, range: Any = None, weight: Tensor | No
                 [0., 3.]])
     """
 def hsmm(input: Tensor, mat2: Tensor) -> Tensor:
-    """The same product as a sparse tensor of rows: only those that the sparse matrix has.
+    """The product of a sparse and a dense matrix as a sparse tensor of rows: those that the sparse matrix has.
 
     Args:
         input (Tensor): the input tensor.
         mat2 (Tensor): the second matrix of the product.
 
     Returns:
-        Tensor
+        Tensor: (n, p), for matrices (n, m) and (m, p).
 
     Example:
         >>> x = torch.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
@@ -6814,7 +6877,7 @@ def hsplit(input: Tensor, sections: Any) -> tuple[Tensor, ...]:
         sections (int or tuple of ints): the number of parts, or the positions at which to cut.
 
     Returns:
-        tuple[Tensor, ...]
+        tuple of Tensors: views, which share memory with the input.
 
     Example:
         >>> torch.hsplit(torch.tensor([[1, 2, 3, 4], [5, 6, 7, 8]]), 2)
@@ -6831,7 +6894,7 @@ def hspmm(mat1: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: (n, p), for matrices (n, m) and (m, p).
 
     Example:
         >>> x = torch.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
@@ -6847,7 +6910,7 @@ def hstack(tensors: list[Tensor], *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the tensors' shape, with the sum of their sizes along the joined dimension.
 
     Example:
         >>> torch.hstack([torch.tensor([1, 2]), torch.tensor([3])])
@@ -6865,7 +6928,7 @@ def hypot(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([3.0, 1.0])
@@ -6880,7 +6943,7 @@ def hypot_(input: Tensor, other: Any) -> Tensor:
         other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([3.0, 1.0])
@@ -6895,7 +6958,7 @@ def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([0.0, 1.0, 2.0])
@@ -6909,7 +6972,7 @@ def i0_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([0.0, 1.0, 2.0])
@@ -6925,7 +6988,7 @@ def igamma(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0])
@@ -6940,7 +7003,7 @@ def igamma_(input: Tensor, other: Any) -> Tensor:
         other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0])
@@ -6956,7 +7019,7 @@ def igammac(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0])
@@ -6971,7 +7034,7 @@ def igammac_(input: Tensor, other: Any) -> Tensor:
         other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0])
@@ -6985,7 +7048,7 @@ def imag(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: a view on the same memory.
 
     Example:
         >>> x = torch.tensor([1 + 2j, 3 - 4j])
@@ -7004,7 +7067,7 @@ def index_add(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: a new tensor of the shape and dtype of `input`.
 
     Example:
         >>> x = torch.tensor([1, 1, 1])
@@ -7022,7 +7085,7 @@ def index_add_(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha
         alpha (Number): the factor of the second operand or of the product. Default: `1`.
 
     Returns:
-        tuple[Any, ...]
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1, 1, 1])
@@ -7040,7 +7103,7 @@ def index_copy(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, out: 
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: a new tensor of the shape and dtype of `input`.
 
     Example:
         >>> x = torch.zeros(3)
@@ -7057,7 +7120,7 @@ def index_copy_(input: Tensor, dim: _int, index: Tensor, source: Tensor) -> Any:
         source (Tensor): the values to write or to add.
 
     Returns:
-        tuple[Any, ...]
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.zeros(3)
@@ -7071,10 +7134,10 @@ def index_fill(input: Tensor, dim: _int, index: Tensor, value: Any) -> Tensor:
         input (Tensor): the input tensor.
         dim (int): the dimension to work along; negative numbers count from the last one.
         index (Tensor): positions along `dim`, as integers.
-        value (Number): the value to write, or the factor of the product.
+        value (Number): the value to write.
 
     Returns:
-        Tensor
+        Tensor: a new tensor of the shape and dtype of `input`.
 
     Example:
         >>> x = torch.tensor([[1, 2, 3], [4, 5, 6]])
@@ -7089,10 +7152,10 @@ def index_fill_(input: Tensor, dim: _int, index: Tensor, value: Any) -> Tensor:
         input (Tensor): the input tensor.
         dim (int): the dimension to work along; negative numbers count from the last one.
         index (Tensor): positions along `dim`, as integers.
-        value (Number): the value to write, or the factor of the product.
+        value (Number): the value to write.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([[1, 2, 3], [4, 5, 6]])
@@ -7110,7 +7173,7 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: _bool = F
         accumulate (bool): whether values are added to what is there; otherwise they replace it. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: a new tensor of the shape and dtype of `input`.
 
     Example:
         >>> x = torch.zeros(2, 3)
@@ -7128,7 +7191,7 @@ def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: _bool = 
         accumulate (bool): whether values are added to what is there; otherwise they replace it. Default: `False`.
 
     Returns:
-        tuple[Any, ...]
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.zeros(2, 3)
@@ -7149,7 +7212,7 @@ def index_reduce(input: Tensor, dim: _int, index: Tensor, source: Tensor, reduce
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: a new tensor of the shape and dtype of `input`.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0, 3.0])
@@ -7168,7 +7231,7 @@ def index_reduce_(input: Tensor, dim: _int, index: Tensor, source: Tensor, reduc
         include_self (bool): whether the element that is there takes part in the reduction. Default: `True`.
 
     Returns:
-        tuple[Any, ...]
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0, 3.0])
@@ -7185,7 +7248,7 @@ def index_select(input: Tensor, dim: _int, index: Tensor, *, out: Any = None) ->
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of `input`'s shape, with the length of `index` at `dim`.
 
     Example:
         >>> x = torch.tensor([[1, 2, 3], [4, 5, 6]])
@@ -7197,7 +7260,7 @@ def initial_seed() -> _int:
     """The seed that the default generator began from.
 
     Returns:
-        int
+        int: the seed.
 
     Example:
         >>> _ = torch.manual_seed(42)
@@ -7213,7 +7276,7 @@ def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the leading dimensions of `input`, then those of `other`.
 
     Example:
         >>> torch.inner(torch.tensor([1, 2]), torch.tensor([10, 100]))
@@ -7226,7 +7289,7 @@ def instance_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, run
 
     Args:
         input (Tensor): the input tensor.
-        weight (Tensor, optional): the weights of the layer, or one factor for each class or element.
+        weight (Tensor, optional): a factor for each channel.
         bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
         running_mean (Tensor, optional): the running means, one for each channel.
         running_var (Tensor, optional): the running variances, one for each channel.
@@ -7236,7 +7299,7 @@ def instance_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, run
         cudnn_enabled (bool): not used; it exists because PyTorch's signature has it.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([[[1.0, 3.0], [10.0, 50.0]]])
@@ -7251,7 +7314,7 @@ def int_repr(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: integers, of the shape of `input`.
 
     Example:
         >>> x = torch.quantize_per_tensor(torch.tensor([0.3, 0.7, 1.1]), 0.5, 10, torch.quint8)
@@ -7266,7 +7329,7 @@ def inverse(input: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of the matrix.
 
     Example:
         >>> torch.inverse(torch.tensor([[2.0, 1.0], [0.0, 4.0]]))
@@ -7280,7 +7343,7 @@ def is_complex(input: Tensor) -> _bool:
         input (Tensor): the input tensor.
 
     Returns:
-        bool
+        bool: the answer.
 
     Example:
         >>> torch.is_complex(torch.tensor([1j])), torch.is_complex(torch.tensor([1.0]))
@@ -7293,7 +7356,7 @@ def is_conj(input: Tensor) -> _bool:
         input (Tensor): the input tensor.
 
     Returns:
-        bool
+        bool: the answer.
 
     Example:
         >>> x = torch.tensor([1 + 2j])
@@ -7307,7 +7370,7 @@ def is_distributed(input: Tensor) -> _bool:
         input (Tensor): the input tensor.
 
     Returns:
-        bool
+        bool: the answer.
 
     Example:
         >>> torch.is_distributed(torch.zeros(2))
@@ -7320,7 +7383,7 @@ def is_floating_point(input: Tensor) -> _bool:
         input (Tensor): the input tensor.
 
     Returns:
-        bool
+        bool: the answer.
 
     Example:
         >>> torch.is_floating_point(torch.tensor([1.0])), torch.is_floating_point(torch.tensor([1]))
@@ -7333,7 +7396,7 @@ def is_inference(input: Tensor) -> _bool:
         input (Tensor): the input tensor.
 
     Returns:
-        bool
+        bool: the answer.
 
     Example:
         >>> with torch.inference_mode(): x = torch.zeros(2)
@@ -7347,7 +7410,7 @@ def is_neg(input: Tensor) -> _bool:
         input (Tensor): the input tensor.
 
     Returns:
-        bool
+        bool: the answer.
 
     Example:
         >>> x = torch.tensor([1 + 2j])
@@ -7361,7 +7424,7 @@ def is_nonzero(input: Tensor) -> _bool:
         input (Tensor): the input tensor.
 
     Returns:
-        bool
+        bool: the answer.
 
     Example:
         >>> torch.is_nonzero(torch.tensor([0.5])), torch.is_nonzero(torch.tensor(0))
@@ -7375,7 +7438,7 @@ def is_same_size(input: Tensor, other: Tensor) -> _bool:
         other (Tensor): the second operand; its shape and `input`'s are broadcast together.
 
     Returns:
-        bool
+        bool: the answer.
 
     Example:
         >>> torch.is_same_size(torch.zeros(2, 3), torch.ones(2, 3))
@@ -7388,7 +7451,7 @@ def is_signed(input: Tensor) -> _bool:
         input (Tensor): the input tensor.
 
     Returns:
-        bool
+        bool: the answer.
 
     Example:
         >>> torch.is_signed(torch.tensor([1])), torch.is_signed(torch.tensor([1], dtype=torch.uint8))
@@ -7401,7 +7464,7 @@ def is_storage(obj: Any) -> _bool:
         obj (object): the object to look at or convert.
 
     Returns:
-        bool
+        bool: the answer.
 
     Example:
         >>> torch.is_storage(torch.tensor([1]).untyped_storage())
@@ -7414,7 +7477,7 @@ def is_tensor(obj: Any) -> _bool:
         obj (object): the object to look at or convert.
 
     Returns:
-        bool
+        bool: the answer.
 
     Example:
         >>> torch.is_tensor(torch.tensor([1])), torch.is_tensor([1])
@@ -7431,7 +7494,7 @@ def isclose(input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1
         equal_nan (bool): whether two NaN count as equal. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: bool, of the shape of the broadcast operands.
 
     Example:
         >>> torch.isclose(torch.tensor([1.0, 2.0]), torch.tensor([1.05, 2.5]), atol=0.1)
@@ -7445,7 +7508,7 @@ def isfinite(input: Tensor) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> torch.isfinite(torch.tensor([1.0, torch.inf, torch.nan]))
@@ -7462,7 +7525,7 @@ def isin(elements: _Operand, test_elements: _Operand, *, assume_unique: _bool = 
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: bool, of the shape of `elements`.
 
     Example:
         >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([3, 1]))
@@ -7476,7 +7539,7 @@ def isinf(input: Tensor) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> torch.isinf(torch.tensor([1.0, torch.inf, -torch.inf, torch.nan]))
@@ -7490,7 +7553,7 @@ def isnan(input: Tensor) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> torch.isnan(torch.tensor([1.0, torch.inf, torch.nan]))
@@ -7504,7 +7567,7 @@ def isneginf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> torch.isneginf(torch.tensor([torch.inf, -torch.inf, 0.0]))
@@ -7518,7 +7581,7 @@ def isposinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> torch.isposinf(torch.tensor([torch.inf, -torch.inf, 0.0]))
@@ -7532,7 +7595,7 @@ def isreal(input: Tensor) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> torch.isreal(torch.tensor([1 + 0j, 1 + 1j]))
@@ -7554,7 +7617,7 @@ def istft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length
         return_complex (bool): whether the result is complex. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: (..., samples).
 
     Example:
         >>> signal = torch.arange(8.0)
@@ -7569,7 +7632,7 @@ def kaiser_window(window_length: _int, periodic: _bool | None = None, beta: _flo
     Args:
         window_length (int): the number of points.
         periodic (bool): True makes a window for a periodic signal, False a symmetric one.
-        beta (Number): the factor of `input`; 0 ignores its content, NaN and infinity included.
+        beta (float): the shape of the window: the larger, the narrower.
         dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
         layout (layout): how the result is stored; `strided` is the usual one.
         device (device, optional): where the result lies; None means the current default device.
@@ -7577,7 +7640,7 @@ def kaiser_window(window_length: _int, periodic: _bool | None = None, beta: _flo
         pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: one dimension, one number for each point of the window.
 
     Example:
         >>> torch.kaiser_window(4, True, 2.0)
@@ -7593,7 +7656,7 @@ def kl_div(input: Tensor, target: Tensor, reduction: _int = 0, *, log_target: _b
         log_target (bool): whether targets are logarithms of probabilities. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
     Example:
         >>> p, q = torch.tensor([[0.5, 0.5]]), torch.tensor([[0.9, 0.1]])
@@ -7609,7 +7672,7 @@ def kron(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the product of the operands' shapes, dimension by dimension.
 
     Example:
         >>> torch.kron(torch.tensor([[1, 10]]), torch.tensor([[1, 2], [3, 4]]))
@@ -7621,13 +7684,13 @@ def kthvalue(input: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False, *, 
 
     Args:
         input (Tensor): the input tensor.
-        k (int): how many elements, or which one.
+        k (int): which element: 1 is the smallest.
         dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
         keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Any
+        (values, indices): in the reduced shape.
 
     Example:
         >>> torch.kthvalue(torch.tensor([30, 10, 20]), k=2)
@@ -7636,7 +7699,7 @@ def kthvalue(input: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False, *, 
         indices=tensor(2))
     """
 def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05, cudnn_enable: _bool = True) -> Tensor:
-    """Mean 0 and deviation 1 over the last dimensions, those of `normalized_shape`; then `* weight + bias`.
+    """Normalize over the last dimensions: `(input - mean) / sqrt(var + eps) * weight + bias`.
 
     Args:
         input (Tensor): the input tensor.
@@ -7647,7 +7710,7 @@ def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = Non
         cudnn_enable (bool): not used; it exists because PyTorch's signature has it. Default: `True`.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> torch.layer_norm(torch.tensor([[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]]), (3,))
@@ -7663,7 +7726,7 @@ def lcm(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([4, 6])
@@ -7678,7 +7741,7 @@ def lcm_(input: Tensor, other: Any) -> Tensor:
         other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([4, 6])
@@ -7694,7 +7757,10 @@ def ldexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> x = torch.tensor([1.0, 3.0])
@@ -7709,7 +7775,10 @@ def ldexp_(input: Tensor, other: Tensor) -> Tensor:
         other (Tensor): the second operand; its shape and `input`'s are broadcast together.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> x = torch.tensor([1.0, 3.0])
@@ -7725,7 +7794,7 @@ def le(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -7740,7 +7809,7 @@ def le_(input: Tensor, other: Any) -> Tensor:
         other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -7757,7 +7826,7 @@ def lerp(input: Tensor, end: Tensor, weight: _Operand, *, out: Any = None) -> Te
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([0.0, 10.0])
@@ -7773,7 +7842,7 @@ def lerp_(input: Tensor, end: Tensor, weight: _Operand) -> Tensor:
         weight (Tensor or Number): 0 gives `input`, 1 gives `end`.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([0.0, 10.0])
@@ -7789,7 +7858,7 @@ def less(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -7804,7 +7873,7 @@ def less_(input: Tensor, other: Any) -> Tensor:
         other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -7820,7 +7889,7 @@ def less_equal(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -7835,7 +7904,7 @@ def less_equal_(input: Tensor, other: Any) -> Tensor:
         other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -7850,7 +7919,7 @@ def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0, 5.0])
@@ -7864,7 +7933,7 @@ def lgamma_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0, 5.0])
@@ -7886,7 +7955,7 @@ def linspace(start: Any, end: Any, steps: Any, *, out: Any = None, dtype: Any = 
         pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: one dimension, `steps` elements.
 
     Example:
         >>> torch.linspace(0, 1, steps=5)
@@ -7902,7 +7971,7 @@ def lobpcg(A: Tensor, k: _int | None = None, B: Tensor | None = None, X: Tensor 
         k (int, optional): how many eigenvalues to find.
         B (Tensor): the right-hand sides, or the second matrix.
         X (Tensor, optional): the first guess of the eigenvectors.
-        n (int): a count: of rows, of repetitions, or the exponent, as the description above says.
+        n (int, optional): the size of the first guess, where none is given.
         iK (Tensor, optional): a preconditioner.
         niter (int): how many iterations to run.
         tol (float, optional): the tolerance; None means one that follows from dtype and sizes.
@@ -7914,7 +7983,7 @@ def lobpcg(A: Tensor, k: _int | None = None, B: Tensor | None = None, X: Tensor 
         ortho_bparams (dict, optional): switches of the orthogonalization.
 
     Returns:
-        tuple[Tensor, Tensor]
+        (eigenvalues, eigenvectors): (..., k) and (..., n, k).
 
     Example:
         >>> A = torch.diag(torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]))
@@ -7931,7 +8000,7 @@ def log(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([1.0, 10.0, 0.0])
@@ -7946,7 +8015,7 @@ def log10(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0, 100.0])
@@ -7960,7 +8029,7 @@ def log10_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0, 100.0])
@@ -7975,7 +8044,7 @@ def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([0.0, 1.0, 9.0])
@@ -7989,7 +8058,7 @@ def log1p_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([0.0, 1.0, 9.0])
@@ -8004,7 +8073,7 @@ def log2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([0.25, 3.0, 8.0])
@@ -8018,7 +8087,7 @@ def log2_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([0.25, 3.0, 8.0])
@@ -8032,7 +8101,7 @@ def log_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1.0, 10.0, 0.0])
@@ -8049,7 +8118,7 @@ def log_softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Any = None)
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> torch.log_softmax(torch.tensor([1.0, 2.0, 3.0]), dim=0)
@@ -8064,7 +8133,7 @@ def logaddexp(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([0.5, 1000.0])
@@ -8080,7 +8149,7 @@ def logaddexp2(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> torch.logaddexp2(torch.tensor([0.5, 3.0]), torch.tensor([0.5, 3.0]))
@@ -8095,7 +8164,7 @@ def logcumsumexp(input: Tensor, dim: _int, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> torch.logcumsumexp(torch.tensor([0.0, 0.0, 0.0]), dim=0)  # log of 1, 2, 3
@@ -8108,7 +8177,7 @@ def logdet(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: of the batch shape, one number for each matrix.
 
     Example:
         >>> torch.logdet(torch.tensor([[2.0, 0.0], [0.0, 3.5]]))
@@ -8123,7 +8192,7 @@ def logical_and(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([True, True, False])
@@ -8138,7 +8207,7 @@ def logical_and_(input: Tensor, other: Any) -> Tensor:
         other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([True, True, False])
@@ -8153,7 +8222,7 @@ def logical_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([0, 1, 5])
@@ -8167,7 +8236,7 @@ def logical_not_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([0, 1, 5])
@@ -8183,7 +8252,7 @@ def logical_or(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([True, True, False])
@@ -8198,7 +8267,7 @@ def logical_or_(input: Tensor, other: Any) -> Tensor:
         other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([True, True, False])
@@ -8214,7 +8283,7 @@ def logical_xor(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([True, True, False])
@@ -8229,7 +8298,7 @@ def logical_xor_(input: Tensor, other: Any) -> Tensor:
         other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([True, True, False])
@@ -8245,7 +8314,10 @@ def logit(input: Tensor, eps: _float | None = None, *, out: Any = None) -> Tenso
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> x = torch.tensor([0.1, 0.5, 0.9])
@@ -8262,7 +8334,10 @@ def logit_(input: Tensor, eps: _float | None = None) -> Tensor:
         eps (float, optional): `input` is clamped to [eps, 1 - eps]; None leaves it as it is.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> x = torch.tensor([0.1, 0.5, 0.9])
@@ -8285,7 +8360,7 @@ def logspace(start: Any, end: Any, steps: Any, base: Any = 10.0, *, out: Any = N
         pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: one dimension, `steps` elements.
 
     Example:
         >>> torch.logspace(0, 3, steps=4, base=2)
@@ -8301,7 +8376,7 @@ def logsumexp(input: Tensor, dim: Any, keepdim: _bool = False, *, out: Any = Non
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
     Example:
         >>> torch.logsumexp(torch.tensor([[0.0, 0.0], [99.0, 99.0]]), dim=1)  # though exp(99) overflows
@@ -8319,7 +8394,7 @@ def lstm(input: Tensor | None = None, *args: Any, **options: Any) -> Any:
         **options: the remaining arguments, in PyTorch's order.
 
     Returns:
-        tuple[Tensor, Tensor, Tensor]
+        (Tensor, Tensor, Tensor): the outputs of all steps, the last states and the last cells.
 
     Example:
         >>> layer = torch.nn.LSTM(input_size=3, hidden_size=4)  # whose weights we take
@@ -8340,7 +8415,7 @@ def lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor |
         b_hh (Tensor, optional): the bias of the hidden state's product.
 
     Returns:
-        tuple[Tensor, Tensor]
+        (Tensor, Tensor): the next state and cell, (N, hidden_size).
 
     Example:
         >>> x, h, c = torch.ones(2, 3), torch.zeros(2, 4), torch.ones(2, 4)
@@ -8358,7 +8433,7 @@ def lt(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -8373,7 +8448,7 @@ def lt_(input: Tensor, other: Any) -> Tensor:
         other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -8390,7 +8465,7 @@ def lu(A: Tensor, pivot: _bool = True, get_infos: _bool = False, out: Any = None
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Any
+        (LU, pivots): both factors in one matrix, and the exchanges of rows.
 
     Example:
         >>> A = torch.tensor([[1.0, 2.0], [4.0, 4.0]])
@@ -8409,7 +8484,7 @@ def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = No
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of the right-hand sides.
 
     Example:
         >>> LU, pivots = torch.linalg.lu_factor(torch.tensor([[1.0, 2.0], [4.0, 4.0]]))
@@ -8428,7 +8503,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: _bool = True, unp
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Any
+        (P, L, U): whose product is the matrix.
 
     Example:
         >>> LU, pivots = torch.linalg.lu_factor(torch.tensor([[1.0, 2.0], [4.0, 4.0]]))
@@ -8444,7 +8519,7 @@ def manual_seed(seed: Any) -> Generator:
         seed (int): the seed, a number of 64 bits.
 
     Returns:
-        Generator
+        Generator: the default generator.
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -8465,7 +8540,7 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
         reduction (int): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `0`.
 
     Returns:
-        Tensor
+        Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
     Example:
         >>> first, second = torch.tensor([3.0, 1.0]), torch.tensor([2.0, 2.0])
@@ -8478,10 +8553,10 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     Args:
         input (Tensor): the input tensor.
         mask (Tensor): booleans, broadcast with `input`; True marks the elements that take part.
-        value (Number): the value to write, or the factor of the product.
+        value (Number): the value to write.
 
     Returns:
-        Tensor
+        Tensor: a new tensor of the shape and dtype of `input`.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0, 3.0])
@@ -8494,10 +8569,10 @@ def masked_fill_(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     Args:
         input (Tensor): the input tensor.
         mask (Tensor): booleans, broadcast with `input`; True marks the elements that take part.
-        value (Number): the value to write, or the factor of the product.
+        value (Number): the value to write.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0, 3.0])
@@ -8513,7 +8588,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
         source (Tensor): the values to write or to add.
 
     Returns:
-        Tensor
+        Tensor: a new tensor of the shape and dtype of `input`.
 
     Example:
         >>> x = torch.tensor([1, 2, 3, 4])
@@ -8530,7 +8605,7 @@ def masked_scatter_(input: Tensor, mask: Tensor, source: Tensor) -> Any:
         source (Tensor): the values to write or to add.
 
     Returns:
-        tuple[Any, ...]
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1, 2, 3, 4])
@@ -8547,7 +8622,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: the selected elements in row-major order, in one dimension.
 
     Example:
         >>> x = torch.tensor([[1, -2], [-3, 4]])
@@ -8563,7 +8638,7 @@ def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: (..., n, p), the batch dimensions broadcast; vectors leave no dimension behind.
 
     Example:
         >>> x = torch.tensor([[1, 2], [3, 4]])
@@ -8582,7 +8657,7 @@ def matrix_exp(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: of the shape of the matrix.
 
     Example:
         >>> torch.matrix_exp(torch.tensor([[0.0, 1.0], [0.0, 0.0]]))
@@ -8594,11 +8669,11 @@ def matrix_power(input: Tensor, n: _int, *, out: Any = None) -> Tensor:
 
     Args:
         input (Tensor): the input tensor.
-        n (int): a count: of rows, of repetitions, or the exponent, as the description above says.
+        n (int): the exponent; a negative one needs an invertible matrix.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of the matrix.
 
     Example:
         >>> torch.matrix_power(torch.tensor([[1.0, 1.0], [0.0, 1.0]]), 5)
@@ -8616,7 +8691,7 @@ def max(input: Tensor, dim: Any = None, keepdim: _bool = False, *, other: Any = 
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Any
+        Tensor or (values, indices): the largest or smallest element; with `dim`, also where each one is.
 
     Example:
         >>> x = torch.tensor([[1, 7, 3], [9, 5, 6]])
@@ -8641,7 +8716,7 @@ def max_pool1d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any 
         ceil_mode (bool): whether windows may begin inside and end outside of the input. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: (N, C, ...), where out = (in + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1.
 
     Example:
         >>> torch.max_pool1d(torch.tensor([[1.0, 3.0, 7.0, 5.0]]), kernel_size=2)
@@ -8659,7 +8734,7 @@ def max_pool1d_with_indices(input: Tensor, kernel_size: Any, stride: Any = ..., 
         ceil_mode (bool): whether windows may begin inside and end outside of the input. Default: `False`.
 
     Returns:
-        tuple[Tensor, Tensor]
+        (Tensor, Tensor): the maxima, and their positions in the flat windowed dimensions.
 
     Example:
         >>> torch.max_pool1d_with_indices(torch.tensor([[1.0, 3.0, 7.0, 5.0]]), 2)
@@ -8677,7 +8752,7 @@ def max_pool2d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any 
         ceil_mode (bool): whether windows may begin inside and end outside of the input. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: (N, C, ...), where out = (in + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1.
 
     Example:
         >>> torch.max_pool2d(torch.arange(16.0).view(1, 4, 4), kernel_size=2)
@@ -8696,7 +8771,7 @@ def max_pool3d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any 
         ceil_mode (bool): whether windows may begin inside and end outside of the input. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: (N, C, ...), where out = (in + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1.
 
     Example:
         >>> torch.max_pool3d(torch.zeros(1, 1, 4, 4, 4), kernel_size=2).shape
@@ -8711,7 +8786,7 @@ def maximum(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> torch.maximum(torch.tensor([1, 5, 3]), torch.tensor([4, 2, 3]))
@@ -8728,7 +8803,7 @@ def mean(input: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: Any =
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
     Example:
         >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
@@ -8747,7 +8822,7 @@ def median(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, ou
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Any
+        Tensor or (values, indices): the median; with `dim`, also where each one is.
 
     Example:
         >>> torch.median(torch.tensor([1, 2, 3, 100]))  # the lower one of 2 and 3
@@ -8765,7 +8840,7 @@ def meshgrid(*tensors: Tensor, indexing: str | None = None) -> tuple[Tensor, ...
         indexing (str): "ij" gives matrices with rows first, "xy" exchanges the first two dimensions, as plots do.
 
     Returns:
-        tuple[Tensor, ...]
+        tuple of Tensors: one for each vector, all of the grid's shape.
 
     Example:
         >>> rows, columns = torch.meshgrid(torch.tensor([1, 2]), torch.tensor([5, 6, 7]), indexing="ij")
@@ -8787,7 +8862,7 @@ def min(input: Tensor, dim: Any = None, keepdim: _bool = False, *, other: Any = 
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Any
+        Tensor or (values, indices): the largest or smallest element; with `dim`, also where each one is.
 
     Example:
         >>> x = torch.tensor([[1, 7, 3], [9, 5, 6]])
@@ -8806,7 +8881,7 @@ def minimum(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> torch.minimum(torch.tensor([1, 5, 3]), torch.tensor([4, 2, 3]))
@@ -8821,7 +8896,7 @@ def mkldnn_adaptive_avg_pool2d(input: Tensor, output_size: Any, *, out: Any = No
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: (N, C, ...) of `output_size`.
 
     Example:
         >>> x = torch.tensor([[[[1.0, 2.0], [3.0, 6.0]]]]).to_mkldnn()
@@ -8833,7 +8908,7 @@ def mkldnn_convolution(input: Tensor, weight: Tensor, bias: Tensor | None, paddi
 
     Args:
         input (Tensor): the input tensor.
-        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        weight (Tensor): the filters, as `conv1d` to `conv3d` take them.
         bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
         padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side.
         stride (int or tuple of ints): the step of the window along each dimension.
@@ -8841,7 +8916,7 @@ def mkldnn_convolution(input: Tensor, weight: Tensor, bias: Tensor | None, paddi
         groups (int): into how many groups channels are divided; groups do not see each other.
 
     Returns:
-        Tensor
+        Tensor: (N, out_channels, ...), as `conv1d` to `conv3d` return it.
 
     Example:
         >>> image, weight = torch.ones(1, 1, 3, 3), torch.ones(1, 1, 2, 2)
@@ -8858,7 +8933,7 @@ def mkldnn_linear_backward_weights(grad_output: Tensor, input: Tensor, weight: T
         bias_defined (bool): whether there is a bias.
 
     Returns:
-        tuple[Tensor, Tensor | None]
+        (Tensor, Tensor or None): the gradients of the weight and of the bias.
 
     Example:
         >>> grad, x, weight = torch.ones(2, 1), torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.zeros(1, 2)
@@ -8877,7 +8952,7 @@ def mkldnn_max_pool2d(input: Tensor, kernel_size: Any, stride: Any = ..., paddin
         ceil_mode (bool): whether windows may begin inside and end outside of the input. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: (N, C, ...), where out = (in + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1.
 
     Example:
         >>> x = torch.tensor([[[[1.0, 2.0], [3.0, 6.0]]]]).to_mkldnn()
@@ -8896,7 +8971,7 @@ def mkldnn_max_pool3d(input: Tensor, kernel_size: Any, stride: Any = ..., paddin
         ceil_mode (bool): whether windows may begin inside and end outside of the input. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: (N, C, ...), where out = (in + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1.
 
     Example:
         >>> x = torch.arange(8.0).view(1, 1, 2, 2, 2).to_mkldnn()
@@ -8919,7 +8994,7 @@ def mkldnn_rnn_layer(input: Tensor, weight0: Tensor, weight1: Tensor, weight2: T
         cx_ (Tensor): the first cell state.
         reverse (bool): whether the sequence is read from its end.
         batch_sizes (sequence of ints): how many sequences are still running at each step.
-        mode (int): the variant of the function; see the description above.
+        mode (int): which kind of recurrent layer.
         hidden_size (int): the number of features of the hidden state.
         num_layers (int): how many layers are stacked.
         has_biases (bool): whether the layers have biases.
@@ -8928,7 +9003,7 @@ def mkldnn_rnn_layer(input: Tensor, weight0: Tensor, weight1: Tensor, weight2: T
         train (bool): whether the layer is in training mode.
 
     Returns:
-        tuple[Tensor, Tensor, Tensor, Tensor]
+        (Tensor, Tensor, Tensor, Tensor): outputs, the last state and cell, and memory for the backward pass.
     """
 def mm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
     """The product of two matrices.
@@ -8939,7 +9014,10 @@ def mm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: (n, p), for matrices (n, m) and (m, p).
+
+    Note:
+        Differs from PyTorch: `out_dtype`, which PyTorch takes on CUDA alone, is refused.
 
     Example:
         >>> torch.mm(torch.tensor([[1, 2], [3, 4]]), torch.tensor([[1, 0], [0, 2]]))
@@ -8956,7 +9034,7 @@ def mode(input: Tensor, dim: _int = -1, keepdim: _bool = False, *, out: Any = No
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Any
+        (values, indices): in the reduced shape.
 
     Example:
         >>> torch.mode(torch.tensor([1, 2, 2, 3]))
@@ -8973,7 +9051,7 @@ def moveaxis(input: Tensor, source: Any, destination: Any) -> Tensor:
         destination (int or tuple of ints): where these dimensions go.
 
     Returns:
-        Tensor
+        Tensor: a view with the dimensions in another order.
 
     Example:
         >>> torch.moveaxis(torch.zeros(2, 3, 4), 0, 2).shape
@@ -8988,7 +9066,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
         destination (int or tuple of ints): where these dimensions go.
 
     Returns:
-        Tensor
+        Tensor: a view with the dimensions in another order.
 
     Example:
         >>> torch.movedim(torch.zeros(2, 3, 4), 0, 2).shape
@@ -9002,7 +9080,7 @@ def msort(input: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> torch.msort(torch.tensor([[3, 1], [2, 5]]))
@@ -9018,7 +9096,7 @@ def mul(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -9036,7 +9114,7 @@ def mul_(input: Tensor, other: Any) -> Tensor:
         other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -9054,7 +9132,7 @@ def multinomial(input: Tensor, num_samples: _int, replacement: _bool = False, *,
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: int64, (..., num_samples).
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -9070,7 +9148,7 @@ def multiply(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -9088,7 +9166,7 @@ def multiply_(input: Tensor, other: Any) -> Tensor:
         other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -9104,7 +9182,7 @@ def mv(input: Tensor, vec: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: (n), for a matrix (n, m).
 
     Example:
         >>> torch.mv(torch.tensor([[1, 2], [3, 4]]), torch.tensor([1, 10]))
@@ -9115,11 +9193,11 @@ def mvlgamma(input: Tensor, p: _int, *, out: Any = None) -> Tensor:
 
     Args:
         input (Tensor): the input tensor.
-        p (int): the order of the norm.
+        p (int): the dimension.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([2.0, 3.0])
@@ -9131,10 +9209,10 @@ def mvlgamma_(input: Tensor, p: _int) -> Tensor:
 
     Args:
         input (Tensor): the input tensor.
-        p (int): the order of the norm.
+        p (int): the dimension.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([2.0, 3.0])
@@ -9152,7 +9230,7 @@ def nan_to_num(input: Tensor, nan: _float | None = None, posinf: _float | None =
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([1.0, torch.nan, torch.inf])
@@ -9169,7 +9247,7 @@ def nan_to_num_(input: Tensor, nan: _float | None = None, posinf: _float | None 
         neginf (float, optional): what replaces negative infinity; None means the smallest finite number of the dtype.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1.0, torch.nan, torch.inf])
@@ -9187,7 +9265,7 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: An
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
     Example:
         >>> torch.nanmean(torch.tensor([1.0, torch.nan, 3.0]))
@@ -9203,7 +9281,7 @@ def nanmedian(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *,
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Any
+        Tensor or (values, indices): the median; with `dim`, also where each one is.
 
     Example:
         >>> torch.nanmedian(torch.tensor([1.0, torch.nan, 3.0, 5.0]))
@@ -9217,11 +9295,11 @@ def nanquantile(input: Tensor, q: Any, dim: _int | None = None, keepdim: _bool =
         q (Tensor or float): the quantiles, between 0 and 1.
         dim (int, optional): the dimension to work along; None works on all elements as one sequence.
         keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
-        interpolation (str): what lies between two elements: "linear", "lower", "higher", "midpoint" or "nearest". Default: `linear`.
+        interpolation (str): what lies between two elements: "linear", "lower", "higher", "midpoint" or "nearest". Default: `"linear"`.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `q` in front of the reduced shape.
 
     Example:
         >>> torch.nanquantile(torch.tensor([1.0, torch.nan, 3.0]), 0.5)
@@ -9238,7 +9316,7 @@ def nansum(input: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: Any
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
     Example:
         >>> torch.nansum(torch.tensor([1.0, torch.nan, 3.0]))
@@ -9254,7 +9332,7 @@ def narrow(input: Tensor, dim: _int, start: Any, length: _int) -> Tensor:
         length (int): how many elements to take.
 
     Returns:
-        Tensor
+        Tensor: a view, smaller along one dimension.
 
     Example:
         >>> x = torch.tensor([10, 20, 30, 40])
@@ -9272,7 +9350,7 @@ def narrow_copy(input: Tensor, dim: _int, start: Any, length: _int, *, out: Any 
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: a copy with the shape that the view has.
 
     Example:
         >>> torch.narrow_copy(torch.tensor([10, 20, 30, 40]), 0, 1, 2)
@@ -9283,7 +9361,7 @@ def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
 
     Args:
         input (Tensor): the input tensor.
-        weight (Tensor, optional): the weights of the layer, or one factor for each class or element.
+        weight (Tensor, optional): a factor for each channel.
         bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
         running_mean (Tensor, optional): the running means, one for each channel.
         running_var (Tensor, optional): the running variances, one for each channel.
@@ -9293,7 +9371,7 @@ def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        tuple[Tensor, Tensor, Tensor]
+        (Tensor, Tensor, Tensor): the result, the means and 1 / the standard deviations.
 
     Example:
         >>> x = torch.tensor([[1.0], [3.0]])
@@ -9309,7 +9387,7 @@ def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor:
         groups (int): into how many groups channels are divided; groups do not see each other.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.arange(6).view(1, 6, 1, 1)
@@ -9321,11 +9399,11 @@ def native_dropout(input: Tensor, p: _float, train: _bool | None) -> tuple[Tenso
 
     Args:
         input (Tensor): the input tensor.
-        p (float): the order of the norm; for dropout, the probability of a zero.
+        p (float): the probability with which an element, or a channel, is dropped.
         train (bool, optional): whether the layer is in training mode.
 
     Returns:
-        tuple[Tensor, Tensor]
+        (Tensor, Tensor): the result and the mask, both in the shape of `input`.
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -9337,7 +9415,7 @@ def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
 
     Args:
         input (Tensor): the input tensor.
-        weight (Tensor, optional): the weights of the layer, or one factor for each class or element.
+        weight (Tensor, optional): a factor for each channel.
         bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
         N (int): the size of the batch.
         C (int): the number of channels.
@@ -9346,7 +9424,7 @@ def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
         eps (float): a small number that is added to a denominator, so that it is not zero.
 
     Returns:
-        tuple[Tensor, Tensor, Tensor]
+        (Tensor, Tensor, Tensor): the result, the means and 1 / the standard deviations.
 
     Example:
         >>> x = torch.tensor([[1.0, 3.0, 10.0, 50.0]])
@@ -9360,12 +9438,12 @@ def native_layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | Non
     Args:
         input (Tensor): the input tensor.
         normalized_shape (tuple of ints): the trailing dimensions that are normalized together.
-        weight (Tensor, optional): the weights of the layer, or one factor for each class or element.
+        weight (Tensor, optional): a factor for each normalized element.
         bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
         eps (float): a small number that is added to a denominator, so that it is not zero.
 
     Returns:
-        tuple[Tensor, Tensor, Tensor]
+        (Tensor, Tensor, Tensor): the result, the means and 1 / the standard deviations.
 
     Example:
         >>> x = torch.tensor([[1.0, 2.0, 6.0]])
@@ -9382,7 +9460,7 @@ def ne(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -9397,7 +9475,7 @@ def ne_(input: Tensor, other: Any) -> Tensor:
         other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -9412,7 +9490,7 @@ def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([1.0, -2.0])
@@ -9426,7 +9504,7 @@ def neg_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1.0, -2.0])
@@ -9441,7 +9519,7 @@ def negative(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([1.0, -2.0])
@@ -9455,7 +9533,7 @@ def negative_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1.0, -2.0])
@@ -9471,7 +9549,7 @@ def nextafter(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([1.0])
@@ -9486,7 +9564,7 @@ def nextafter_(input: Tensor, other: Any) -> Tensor:
         other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([0.0])
@@ -9502,7 +9580,7 @@ def nonzero(input: Tensor, *, as_tuple: _bool = False, out: Any = None) -> Any:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Any
+        Tensor: int64, (number of elements found, dimensions); a tuple of one tensor for each dimension with `as_tuple`.
 
     Example:
         >>> x = torch.tensor([[0, 5], [7, 0]])
@@ -9517,12 +9595,12 @@ def nonzero_static(input: Tensor, *, size: _int, fill_value: _int = -1, out: Any
 
     Args:
         input (Tensor): the input tensor.
-        size (int): the shape of the result, as separate integers or as one tuple.
+        size (int): the number of rows of the result.
         fill_value (int): what fills the rows beyond the elements that were found. Default: `-1`.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: int64, (size, dimensions).
 
     Example:
         >>> torch.nonzero_static(torch.tensor([0, 5, 0, 7]), size=3)
@@ -9535,14 +9613,14 @@ def norm(input: Tensor, p: Any = 'fro', dim: Any = None, keepdim: _bool = False,
 
     Args:
         input (Tensor): the input tensor.
-        p (float): the order of the norm. Default: `fro`.
+        p (float): the order of the norm. Default: `"fro"`.
         dim (int or tuple of ints, optional): what to reduce; None reduces all.
         keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
         dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
 
     Returns:
-        Tensor
+        Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
     Example:
         >>> x = torch.tensor([[3.0, 4.0], [0.0, -2.0]])
@@ -9560,7 +9638,7 @@ def norm_except_dim(v: Tensor, pow: _int = 2, dim: _int = 0) -> Tensor:
         dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
 
     Returns:
-        Tensor
+        Tensor: one norm for each slice, in a shape that broadcasts with `v`.
 
     Example:
         >>> torch.norm_except_dim(torch.tensor([[3.0, 4.0], [6.0, 8.0]]))
@@ -9583,7 +9661,7 @@ def normal(mean: Tensor | _float, std: Tensor | _float = 1.0, size: Any = None, 
         pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: of the given shape.
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -9601,7 +9679,7 @@ def not_equal(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -9616,7 +9694,7 @@ def not_equal_(input: Tensor, other: Any) -> Tensor:
         other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -9633,7 +9711,7 @@ def nuclear_norm(input: Tensor, dim: Any = None, keepdim: _bool = False, *, out:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
     Example:
         >>> torch.nuclear_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
@@ -9646,7 +9724,7 @@ def numel(input: Tensor) -> _int:
         input (Tensor): the input tensor.
 
     Returns:
-        int
+        int: the number of elements.
 
     Example:
         >>> torch.numel(torch.zeros(2, 3))
@@ -9656,7 +9734,7 @@ def ones(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, layo
     """A tensor of the given size filled with ones.
 
     Args:
-        *sizes: the sizes that replace the dimension; one of them may be -1.
+        *sizes: the shape of the result, as separate integers or as one tuple.
         size (int...): the shape of the result, as separate integers or as one tuple.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
         dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
@@ -9667,7 +9745,7 @@ def ones(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, layo
         memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
 
     Returns:
-        Tensor
+        Tensor: of the given shape.
 
     Example:
         >>> torch.ones(2, 3)
@@ -9689,7 +9767,7 @@ def ones_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: A
         memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
 
     Returns:
-        Tensor
+        Tensor: of the shape, dtype and device of `input`, unless told otherwise.
 
     Example:
         >>> torch.ones_like(torch.tensor([[1, 2], [3, 4]]))
@@ -9701,11 +9779,11 @@ def orgqr(input: Tensor, input2: Tensor, *, out: Any = None) -> Tensor:
 
     Args:
         input (Tensor): the input tensor.
-        input2 (Tensor): the second input tensor.
+        input2 (Tensor): the factors `tau` of the reflectors.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of the matrix.
 
     Example:
         >>> reflectors, tau = torch.geqrf(torch.tensor([[3.0, 1.0], [4.0, 2.0]]))
@@ -9719,14 +9797,14 @@ def ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: _bool = True, tra
 
     Args:
         input (Tensor): the input tensor.
-        input2 (Tensor): the second input tensor.
+        input2 (Tensor): the factors `tau` of the reflectors.
         input3 (Tensor): the third input tensor.
         left (bool): True multiplies from the left, False from the right. Default: `True`.
         transpose (bool): whether the matrix is transposed first. Default: `False`.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of the right-hand sides.
 
     Example:
         >>> reflectors, tau = torch.geqrf(torch.tensor([[3.0, 1.0], [4.0, 2.0]]))
@@ -9743,7 +9821,7 @@ def outer(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: (n, m), for vectors of n and m elements.
 
     Example:
         >>> torch.outer(torch.tensor([1, 2]), torch.tensor([1, 10, 100]))
@@ -9756,12 +9834,12 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-
     Args:
         x1 (Tensor): the first input tensor.
         x2 (Tensor): the second input tensor.
-        p (float): the order of the norm; for dropout, the probability of a zero. Default: `2.0`.
+        p (float): the order of the norm. Default: `2.0`.
         eps (float): a small number that is added to a denominator, so that it is not zero. Default: `1e-06`.
         keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: of the broadcast shape without the dimension of the vectors.
 
     Example:
         >>> torch.pairwise_distance(torch.tensor([[0.0, 0.0]]), torch.tensor([[1.0, 1.0]]))
@@ -9772,12 +9850,12 @@ def pca_lowrank(A: Tensor, q: _int | None = None, center: _bool = True, niter: _
 
     Args:
         A (Tensor): a matrix, or a batch of matrices in the last two dimensions.
-        q (int, optional): how many principal components to estimate.
+        q (int): the rank.
         center (bool): whether columns are centered first; for signals, whether frames are centered at their time. Default: `True`.
         niter (int): how many iterations to run. Default: `2`.
 
     Returns:
-        Any
+        (U, S, V): (m, q), (q) and (n, q).
 
     Example:
         >>> A = torch.tensor([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]])  # points on a line
@@ -9791,10 +9869,10 @@ def pdist(input: Tensor, p: _float = 2.0) -> Tensor:
 
     Args:
         input (Tensor): the input tensor.
-        p (float): the order of the norm; for dropout, the probability of a zero. Default: `2.0`.
+        p (float): the order of the norm. Default: `2.0`.
 
     Returns:
-        Tensor
+        Tensor: one dimension, a number for each pair of rows.
 
     Example:
         >>> torch.pdist(torch.tensor([[0.0, 0.0], [3.0, 4.0], [1.0, 1.0]]))  # 0-1, 0-2, 1-2
@@ -9805,11 +9883,11 @@ def permute(input: Tensor, dims: Any, *more: _int) -> Tensor:
 
     Args:
         input (Tensor): the input tensor.
-        dims (tuple of ints): the dimensions to work along; negative numbers count from the last one.
+        dims (int...): the dimensions in their new order.
         *more: the remaining sizes or dimensions, where they are not given as one tuple.
 
     Returns:
-        Tensor
+        Tensor: a view with the dimensions in another order.
 
     Example:
         >>> torch.permute(torch.zeros(2, 3, 4), (2, 0, 1)).shape
@@ -9820,11 +9898,11 @@ def permute_copy(input: Tensor, dims: Any, *, out: Any = None) -> Tensor:
 
     Args:
         input (Tensor): the input tensor.
-        dims (tuple of ints): the dimensions to work along; negative numbers count from the last one.
+        dims (int...): the dimensions in their new order.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: a copy with the shape that the view has.
 
     Example:
         >>> torch.permute_copy(torch.zeros(2, 3, 4), (2, 0, 1)).shape
@@ -9838,7 +9916,7 @@ def pinverse(input: Tensor, rcond: _float = 1e-15) -> Tensor:
         rcond (float): singular values below this part of the largest one count as zero. Default: `1e-15`.
 
     Returns:
-        Tensor
+        Tensor: (..., n, m) of a matrix (..., m, n).
 
     Example:
         >>> torch.pinverse(torch.tensor([[3.0], [4.0]]))
@@ -9852,7 +9930,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:
         upscale_factor (int): by how much height and width grow.
 
     Returns:
-        Tensor
+        Tensor: (..., C, H * r, W * r).
 
     Example:
         >>> x = torch.arange(4).view(1, 4, 1, 1)  # four channels of one pixel
@@ -9868,7 +9946,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
         downscale_factor (int): by how much height and width shrink.
 
     Returns:
-        Tensor
+        Tensor: (..., C * r**2, H / r, W / r).
 
     Example:
         >>> x = torch.tensor([[[[0, 1], [2, 3]]]])
@@ -9883,7 +9961,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
         generator (Generator, optional): the source of random numbers; None means the default one of the device.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -9891,7 +9969,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
         tensor([ 0.,  2.,  6., 19.])
     """
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: _bool, full: _bool, eps: _float, reduction: _int) -> Tensor:
-    """Of Poisson distributions whose rates, or their logarithms, are `input`.
+    """The negative log-likelihood of Poisson distributions: `exp(input) - target * input`, for rates exp(input).
 
     Args:
         input (Tensor): the input tensor.
@@ -9902,7 +9980,7 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: _bool, full: _boo
         reduction (int): "mean" averages the losses, "sum" adds them, "none" returns each one.
 
     Returns:
-        Tensor
+        Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
     Example:
         >>> torch.poisson_nll_loss(torch.tensor([0.5]), torch.tensor([2.0]), True, False, 1e-8, 1)
@@ -9917,7 +9995,7 @@ def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> torch.polar(torch.tensor([1.0, 2.0]), torch.tensor([0.0, torch.pi / 2])).imag
@@ -9927,12 +10005,15 @@ def polygamma(n: _int, input: Tensor, *, out: Any = None) -> Tensor:
     """The derivative of order `n` of `digamma`.
 
     Args:
-        n (int): a count: of rows, of repetitions, or the exponent, as the description above says.
+        n (int): the order of the derivative.
         input (Tensor): the input tensor.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> torch.polygamma(1, torch.tensor([1.0, 2.0]))  # pi^2 / 6, and 1 less
@@ -9945,7 +10026,7 @@ def positive(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> torch.positive(torch.tensor([1, -2]))
@@ -9960,7 +10041,10 @@ def pow(input: _Operand, exponent: _Operand, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -9977,7 +10061,10 @@ def pow_(input: _Operand, exponent: _Operand) -> Tensor:
         exponent (Tensor or Number): the exponent.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -9989,10 +10076,10 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
     Args:
         input (Tensor): the input tensor.
-        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        weight (Tensor): the slope of the negative side, one number or one for each channel.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> torch.prelu(torch.tensor([-4.0, 2.0]), weight=torch.tensor([0.25]))
@@ -10009,7 +10096,7 @@ def prod(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, dtyp
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
     Example:
         >>> x = torch.tensor([[1, 2], [3, 4]])
@@ -10023,12 +10110,12 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False)
 
     Args:
         input (Tensor): the input tensor.
-        index (Tensor): positions along `dim`, as integers.
+        index (Tensor): positions in the flat tensor, as integers.
         source (Tensor): the values to write or to add.
         accumulate (bool): whether values are added to what is there; otherwise they replace it. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: a new tensor of the shape and dtype of `input`.
 
     Example:
         >>> x = torch.tensor([[1, 2], [3, 4]])
@@ -10041,12 +10128,12 @@ def put_(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False
 
     Args:
         input (Tensor): the input tensor.
-        index (Tensor): positions along `dim`, as integers.
+        index (Tensor): positions in the flat tensor, as integers.
         source (Tensor): the values to write or to add.
         accumulate (bool): whether values are added to what is there; otherwise they replace it. Default: `False`.
 
     Returns:
-        tuple[Any, ...]
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([[1, 2], [3, 4]])
@@ -10061,7 +10148,7 @@ def q_per_channel_axis(input: Tensor) -> _int:
         input (Tensor): the input tensor.
 
     Returns:
-        int
+        int: the dimension.
 
     Example:
         >>> scales, zeros = torch.tensor([0.5, 0.1]), torch.tensor([0, 10])
@@ -10076,7 +10163,7 @@ def q_per_channel_scales(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: one number for each slice.
 
     Example:
         >>> scales, zeros = torch.tensor([0.5, 0.25]), torch.tensor([0, 10])
@@ -10091,7 +10178,7 @@ def q_per_channel_zero_points(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: one number for each slice.
 
     Example:
         >>> scales, zeros = torch.tensor([0.5, 0.25]), torch.tensor([0, 10])
@@ -10106,7 +10193,7 @@ def q_scale(input: Tensor) -> _float:
         input (Tensor): the input tensor.
 
     Returns:
-        float
+        float: the scale.
 
     Example:
         >>> torch.q_scale(torch.quantize_per_tensor(torch.tensor([1.0]), 0.5, 10, torch.quint8))
@@ -10119,7 +10206,7 @@ def q_zero_point(input: Tensor) -> _int:
         input (Tensor): the input tensor.
 
     Returns:
-        int
+        int: the zero point.
 
     Example:
         >>> torch.q_zero_point(torch.quantize_per_tensor(torch.tensor([1.0]), 0.5, 10, torch.quint8))
@@ -10134,7 +10221,7 @@ def qr(input: Tensor, some: _bool = True, *, out: Any = None) -> Any:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Any
+        (Q, R): (..., m, k) and (..., k, n), with k the smaller one of m and n; m if complete.
 
     Example:
         >>> A = torch.tensor([[3.0, 1.0], [4.0, 2.0]])
@@ -10150,18 +10237,18 @@ def quantile(input: Tensor, q: Any, dim: _int | None = None, keepdim: _bool = Fa
         q (Tensor or float): the quantiles, between 0 and 1.
         dim (int, optional): the dimension to work along; None works on all elements as one sequence.
         keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
-        interpolation (str): what lies between two elements: "linear", "lower", "higher", "midpoint" or "nearest". Default: `linear`.
+        interpolation (str): what lies between two elements: "linear", "lower", "higher", "midpoint" or "nearest". Default: `"linear"`.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `q` in front of the reduced shape.
 
     Example:
         >>> torch.quantile(torch.tensor([1.0, 2.0, 3.0, 4.0]), torch.tensor([0.25, 0.5]))
         tensor([1.7500, 2.5000])
     """
 def quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axis: _int, dtype: Any) -> Tensor:
-    """The same with a scale and a zero point for each slice along `axis`.
+    """A tensor of codes, with a scale and a zero point for each slice along `axis`.
 
     Args:
         input (Tensor): the input tensor.
@@ -10171,7 +10258,7 @@ def quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axi
         dtype (dtype): the dtype of the result; None keeps the input's, or takes the default dtype.
 
     Returns:
-        Tensor
+        Tensor: quantized, of the shape of `input`.
 
     Example:
         >>> scales, zeros = torch.tensor([0.5, 0.25]), torch.tensor([0, 10])
@@ -10184,12 +10271,12 @@ def quantize_per_tensor(input: Tensor | Sequence[Tensor], scale: Any, zero_point
 
     Args:
         input (Tensor or Sequence[Tensor]): the input tensor.
-        scale (float, optional): the factor of the scores or of the quantized numbers.
+        scale (float or Tensor): the number that one step of the codes stands for.
         zero_point (int or Tensor): the quantized number that stands for zero.
         dtype (dtype): the dtype of the result; None keeps the input's, or takes the default dtype.
 
     Returns:
-        Any
+        Tensor: quantized, of the shape of `input`.
 
     Example:
         >>> x = torch.quantize_per_tensor(torch.tensor([0.3, 0.7, 1.1]), 0.5, 10, torch.quint8)
@@ -10207,7 +10294,7 @@ def quantize_per_tensor_dynamic(input: Tensor, dtype: Any, reduce_range: _bool) 
         reduce_range (bool): whether one bit less is used.
 
     Returns:
-        Tensor
+        Tensor: quantized, of the shape of `input`.
 
     Example:
         >>> x = torch.quantize_per_tensor_dynamic(torch.tensor([0.0, 25.5, 255.0]), torch.quint8, False)
@@ -10219,7 +10306,7 @@ def quantized_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | No
 
     Args:
         input (Tensor): the input tensor.
-        weight (Tensor, optional): the weights of the layer, or one factor for each class or element.
+        weight (Tensor, optional): a factor for each channel.
         bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
         mean (Tensor): the means of the channels.
         var (Tensor): the variances of the channels.
@@ -10228,7 +10315,7 @@ def quantized_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | No
         output_zero_point (int): the zero point of the result.
 
     Returns:
-        Tensor
+        Tensor: quantized, of the shape of `input`.
 
     Example:
         >>> x = torch.quantize_per_tensor(torch.tensor([[[[1.0, 3.0]]]]), 0.5, 0, torch.quint8)
@@ -10243,7 +10330,7 @@ def quantized_gru(*args: Any) -> Any:
         *args: further positional arguments.
 
     Returns:
-        Any
+        (Tensor, Tensor): the outputs of all steps, and the last states.
     """
 def quantized_gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, packed_ih: Tensor, packed_hh: Tensor, col_offsets_ih: Tensor, col_offsets_hh: Tensor, scale_ih: Any, scale_hh: Any, zero_point_ih: Any, zero_point_hh: Any) -> Tensor:
     """One step of a GRU with weights of codes.
@@ -10265,7 +10352,7 @@ def quantized_gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_
         zero_point_hh (int): the zero point of the weights between the hidden states.
 
     Returns:
-        Tensor
+        Tensor: (N, hidden_size), the next state.
     """
 def quantized_lstm(*args: Any, dtype: Any = None, use_dynamic: _bool = False) -> Any:
     """`lstm` with the packed weights of `ao.nn.quantized.dynamic.LSTM`: the results, the hidden and the cell states.
@@ -10276,7 +10363,7 @@ def quantized_lstm(*args: Any, dtype: Any = None, use_dynamic: _bool = False) ->
         use_dynamic (bool): whether inputs are quantized in each call. Default: `False`.
 
     Returns:
-        Any
+        (Tensor, Tensor, Tensor): the outputs of all steps, the last states and the last cells.
     """
 def quantized_lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, packed_ih: Tensor, packed_hh: Tensor, col_offsets_ih: Tensor, col_offsets_hh: Tensor, scale_ih: Any, scale_hh: Any, zero_point_ih: Any, zero_point_hh: Any) -> tuple[Tensor, Tensor]:
     """One step of an LSTM with weights of codes: the hidden and the cell state.
@@ -10298,7 +10385,7 @@ def quantized_lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih
         zero_point_hh (int): the zero point of the weights between the hidden states.
 
     Returns:
-        tuple[Tensor, Tensor]
+        (Tensor, Tensor): the next state and cell, (N, hidden_size).
     """
 def quantized_max_pool1d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False) -> Any:
     """The largest code in each window.
@@ -10312,7 +10399,7 @@ def quantized_max_pool1d(input: Tensor, kernel_size: Any, stride: Any = ..., pad
         ceil_mode (bool): whether windows may begin inside and end outside of the input. Default: `False`.
 
     Returns:
-        Any
+        Tensor: (N, C, ...), where out = (in + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1.
 
     Example:
         >>> x = torch.quantize_per_tensor(torch.tensor([[1.0, 3.0, 7.0, 5.0]]), 0.5, 0, torch.quint8)
@@ -10331,7 +10418,7 @@ def quantized_max_pool2d(input: Tensor, kernel_size: Any, stride: Any = ..., pad
         ceil_mode (bool): whether windows may begin inside and end outside of the input. Default: `False`.
 
     Returns:
-        Any
+        Tensor: (N, C, ...), where out = (in + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1.
 
     Example:
         >>> x = torch.quantize_per_tensor(torch.arange(16.0).view(1, 4, 4), 0.5, 0, torch.quint8)
@@ -10351,7 +10438,7 @@ def quantized_max_pool3d(input: Tensor, kernel_size: Any, stride: Any = ..., pad
         ceil_mode (bool): whether windows may begin inside and end outside of the input. Default: `False`.
 
     Returns:
-        Any
+        Tensor: (N, C, ...), where out = (in + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1.
 
     Example:
         >>> x = torch.quantize_per_tensor(torch.arange(8.0).view(1, 1, 2, 2, 2), 0.5, 0, torch.quint8)
@@ -10359,7 +10446,7 @@ def quantized_max_pool3d(input: Tensor, kernel_size: Any, stride: Any = ..., pad
         7.0
     """
 def quantized_rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, packed_ih: Tensor, packed_hh: Tensor, col_offsets_ih: Tensor, col_offsets_hh: Tensor, scale_ih: Any, scale_hh: Any, zero_point_ih: Any, zero_point_hh: Any) -> Tensor:
-    """One step of a layer without gates, with weights of codes.
+    """One step of a layer without gates that ends with relu, with weights of codes.
 
     Args:
         input (Tensor): the input tensor.
@@ -10378,10 +10465,10 @@ def quantized_rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tenso
         zero_point_hh (int): the zero point of the weights between the hidden states.
 
     Returns:
-        Tensor
+        Tensor: (N, hidden_size), the next state.
     """
 def quantized_rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, packed_ih: Tensor, packed_hh: Tensor, col_offsets_ih: Tensor, col_offsets_hh: Tensor, scale_ih: Any, scale_hh: Any, zero_point_ih: Any, zero_point_hh: Any) -> Tensor:
-    """The same with another function in the end.
+    """One step of a layer without gates that ends with tanh, with weights of codes.
 
     Args:
         input (Tensor): the input tensor.
@@ -10400,7 +10487,7 @@ def quantized_rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tenso
         zero_point_hh (int): the zero point of the weights between the hidden states.
 
     Returns:
-        Tensor
+        Tensor: (N, hidden_size), the next state.
     """
 def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Radians to degrees.
@@ -10410,7 +10497,7 @@ def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([0.0, torch.pi / 2, torch.pi])
@@ -10424,7 +10511,7 @@ def rad2deg_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([0.0, torch.pi / 2, torch.pi])
@@ -10435,7 +10522,7 @@ def rand(*sizes: Any, size: Any = None, generator: Generator | None = None, out:
     """Numbers in [0, 1), all equally likely.
 
     Args:
-        *sizes: the sizes that replace the dimension; one of them may be -1.
+        *sizes: the shape of the result, as separate integers or as one tuple.
         size (int...): the shape of the result, as separate integers or as one tuple.
         generator (Generator, optional): the source of random numbers; None means the default one of the device.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
@@ -10446,7 +10533,7 @@ def rand(*sizes: Any, size: Any = None, generator: Generator | None = None, out:
         pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: of the given shape.
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -10468,7 +10555,7 @@ def rand_like(input: Tensor, *, generator: Generator | None = None, dtype: Any =
         memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
 
     Returns:
-        Tensor
+        Tensor: of the shape, dtype and device of `input`, unless told otherwise.
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -10492,7 +10579,7 @@ def randint(*bounds_and_size: Any, low: _int | None = None, high: _int | None = 
         pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: of the given shape.
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -10518,7 +10605,7 @@ def randint_like(input: Tensor, *bounds: Any, low: _int | None = None, high: _in
         memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
 
     Returns:
-        Tensor
+        Tensor: of the shape, dtype and device of `input`, unless told otherwise.
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -10529,7 +10616,7 @@ def randn(*sizes: Any, size: Any = None, generator: Generator | None = None, out
     """Numbers of the standard normal distribution.
 
     Args:
-        *sizes: the sizes that replace the dimension; one of them may be -1.
+        *sizes: the shape of the result, as separate integers or as one tuple.
         size (int...): the shape of the result, as separate integers or as one tuple.
         generator (Generator, optional): the source of random numbers; None means the default one of the device.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
@@ -10540,7 +10627,7 @@ def randn(*sizes: Any, size: Any = None, generator: Generator | None = None, out
         pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: of the given shape.
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -10562,7 +10649,7 @@ def randn_like(input: Tensor, *, generator: Generator | None = None, dtype: Any 
         memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
 
     Returns:
-        Tensor
+        Tensor: of the shape, dtype and device of `input`, unless told otherwise.
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -10573,7 +10660,7 @@ def randperm(n: _int, *, generator: Generator | None = None, out: Tensor | None 
     """The numbers from 0 to n - 1 in random order.
 
     Args:
-        n (int): a count: of rows, of repetitions, or the exponent, as the description above says.
+        n (int): how many numbers.
         generator (Generator, optional): the source of random numbers; None means the default one of the device.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
         dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
@@ -10583,7 +10670,7 @@ def randperm(n: _int, *, generator: Generator | None = None, out: Tensor | None 
         pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: int64, n elements.
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -10604,7 +10691,7 @@ def range(start: Any = 0, end: Any = None, step: Any = 1, *, out: Any = None, dt
         requires_grad (bool): whether autograd records operations on the result. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: one dimension, with as many elements as there are steps from start to end.
 
     Example:
         >>> torch.range(1, 4)
@@ -10617,7 +10704,7 @@ def ravel(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: a view of the given shape; a copy where the strides do not allow a view.
 
     Example:
         >>> torch.ravel(torch.tensor([[1, 2], [3, 4]]))
@@ -10630,7 +10717,7 @@ def real(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: a view on the same memory.
 
     Example:
         >>> x = torch.tensor([1 + 2j, 3 - 4j])
@@ -10645,7 +10732,7 @@ def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([2.0, -4.0, 0.0])
@@ -10659,7 +10746,7 @@ def reciprocal_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([2.0, -4.0, 0.0])
@@ -10674,7 +10761,7 @@ def relu(input: Tensor) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([-2.0, 0.0, 3.0])
@@ -10688,7 +10775,7 @@ def relu_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([-2.0, 0.0, 3.0])
@@ -10704,7 +10791,7 @@ def remainder(input: _Operand, other: _Operand, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([7, -7])
@@ -10719,7 +10806,7 @@ def remainder_(input: _Operand, other: _Operand) -> Tensor:
         other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([7, -7])
@@ -10737,7 +10824,7 @@ def renorm(input: Tensor, p: Any, dim: _int, maxnorm: _float, *, out: Any = None
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([[3.0, 4.0], [0.3, 0.4]])
@@ -10755,7 +10842,7 @@ def renorm_(input: Tensor, p: Any, dim: _int, maxnorm: _float) -> Tensor:
         maxnorm (float): the largest norm that a slice may have.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([[3.0, 4.0], [0.3, 0.4]])
@@ -10775,7 +10862,7 @@ def repeat_interleave(input: Tensor | None = None, repeats: Any = None, dim: _in
         output_size (int, optional): the size of the result along `dim`, if it is known.
 
     Returns:
-        Tensor
+        Tensor: of `input`'s shape, longer along `dim`; one dimension without `dim`.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -10793,7 +10880,7 @@ def reshape(input: Tensor, shape: Any, *more: _int) -> Tensor:
         *more: the remaining sizes or dimensions, where they are not given as one tuple.
 
     Returns:
-        Tensor
+        Tensor: a view of the given shape; a copy where the strides do not allow a view.
 
     Example:
         >>> x = torch.arange(6)
@@ -10812,7 +10899,7 @@ def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = None
         memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1, 2, 3, 4])
@@ -10828,7 +10915,7 @@ def resize_as_sparse_(input: Tensor, the_template: Tensor) -> Tensor:
         the_template (Tensor): the tensor whose shape is taken.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0]).to_sparse()
@@ -10842,7 +10929,7 @@ def resolve_conj(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([1 + 2j]).conj()
@@ -10856,7 +10943,7 @@ def resolve_neg(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([1 + 2j]).conj().imag
@@ -10874,7 +10961,7 @@ def result_type(tensor: _Operand | None = None, other: _Operand | None = None, *
         scalar2 (Number): the second number.
 
     Returns:
-        DType
+        dtype: the common dtype.
 
     Example:
         >>> torch.result_type(torch.tensor([1]), 2.5)
@@ -10890,11 +10977,11 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
     Args:
         input (Tensor): the input tensor.
         normalized_shape (tuple of ints): the trailing dimensions that are normalized together.
-        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        weight (Tensor, optional): a factor for each normalized element.
         eps (float): a small number that is added to a denominator, so that it is not zero.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> torch.rms_norm(torch.tensor([[1.0, 7.0]]), (2,))  # divided by 5
@@ -10909,7 +10996,7 @@ def rnn_relu(input: Tensor | None = None, *args: Any, **options: Any) -> tuple[T
         **options: the remaining arguments, in PyTorch's order.
 
     Returns:
-        tuple[Tensor, Tensor]
+        (Tensor, Tensor): the outputs of all steps, and the last states.
 
     Example:
         >>> x, h = torch.ones(5, 1, 1), torch.zeros(1, 1, 1)
@@ -10930,7 +11017,7 @@ def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: T
         b_hh (Tensor, optional): the bias of the hidden state's product.
 
     Returns:
-        Tensor
+        Tensor: (N, hidden_size), the next state.
 
     Example:
         >>> torch.rnn_relu_cell(torch.ones(1, 2), torch.ones(1, 1), torch.ones(1, 2), torch.ones(1, 1))
@@ -10945,7 +11032,7 @@ def rnn_tanh(input: Tensor | None = None, *args: Any, **options: Any) -> tuple[T
         **options: the remaining arguments, in PyTorch's order.
 
     Returns:
-        tuple[Tensor, Tensor]
+        (Tensor, Tensor): the outputs of all steps, and the last states.
 
     Example:
         >>> x, h = torch.ones(3, 1, 1), torch.zeros(1, 1, 1)
@@ -10966,7 +11053,7 @@ def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: T
         b_hh (Tensor, optional): the bias of the hidden state's product.
 
     Returns:
-        Tensor
+        Tensor: (N, hidden_size), the next state.
 
     Example:
         >>> torch.rnn_tanh_cell(torch.ones(1, 2), torch.ones(1, 1), torch.ones(1, 2), torch.ones(1, 1))
@@ -10981,7 +11068,7 @@ def roll(input: Tensor, shifts: Any, dims: Any = ...) -> Tensor:
         dims (tuple of ints): the dimensions to work along; negative numbers count from the last one. Default: `()`.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([1, 2, 3, 4])
@@ -11001,7 +11088,7 @@ def rot90(input: Tensor, k: _int = 1, dims: Any = ...) -> Tensor:
         dims (tuple of ints): the dimensions to work along; negative numbers count from the last one. Default: `(0, 1)`.
 
     Returns:
-        Tensor
+        Tensor: of `input`'s shape, with the two dimensions exchanged if `k` is odd.
 
     Example:
         >>> torch.rot90(torch.tensor([[1, 2], [3, 4]]))
@@ -11017,7 +11104,7 @@ def round(input: Tensor, *, decimals: _int | None = None, out: Tensor | None = N
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([0.5, 1.5, 2.4])
@@ -11034,7 +11121,7 @@ def round_(input: Tensor, *, decimals: _int | None = None) -> Tensor:
         decimals (int): how many decimal places to keep; negative numbers round to tens, hundreds, ....
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([0.5, 1.5, 2.4])
@@ -11049,7 +11136,7 @@ def row_indices_copy(input: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: int64, one dimension.
 
     Example:
         >>> torch.row_indices_copy(torch.tensor([[0, 5], [7, 8]]).to_sparse_csc())
@@ -11063,7 +11150,7 @@ def row_stack(tensors: list[Tensor], *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the tensors' shape, with the sum of their sizes along the joined dimension.
 
     Example:
         >>> torch.row_stack([torch.tensor([1, 2]), torch.tensor([[3, 4], [5, 6]])])
@@ -11082,7 +11169,7 @@ def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = 0.33333333333333
         generator (Generator, optional): the source of random numbers; None means the default one of the device.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([-8.0, 3.0])
@@ -11098,7 +11185,7 @@ def rrelu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         **kwargs: further keyword arguments.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> F.rrelu_(torch.tensor([-8.0, 3.0]), 0.25, 0.75)  # not in training: the mean slope, 0.5
@@ -11112,7 +11199,7 @@ def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([1.0, 4.0, 16.0])
@@ -11126,7 +11213,7 @@ def rsqrt_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1.0, 4.0, 16.0])
@@ -11142,7 +11229,7 @@ def rsub(input: _Operand, other: _Operand, alpha: Any = 1) -> Tensor:
         alpha (Number): the factor of the second operand or of the product. Default: `1`.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> torch.rsub(torch.tensor([1, 2]), 10)
@@ -11160,7 +11247,7 @@ def saddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _float = 1, alpha
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: (n, p), for matrices (n, m) and (m, p).
 
     Example:
         >>> x = torch.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
@@ -11180,7 +11267,7 @@ def scalar_tensor(s: Any, *, dtype: Any = None, layout: Any = None, device: Any 
         pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: 0-d.
 
     Example:
         >>> torch.scalar_tensor(3)
@@ -11194,12 +11281,12 @@ def scatter(input: Tensor, dim: _int, index: Tensor, src: Any = None, *, value: 
         dim (int): the dimension to work along; negative numbers count from the last one.
         index (Tensor): positions along `dim`, as integers.
         src (Tensor): the values to write.
-        value (Number): the value to write, or the factor of the product.
+        value (Number): the value to write.
         reduce (str): how values that meet at one place are combined: "sum", "prod", "mean", "amax" or "amin".
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: a new tensor of the shape and dtype of `input`.
 
     Example:
         >>> x = torch.zeros(2, 3)
@@ -11215,11 +11302,11 @@ def scatter_(input: Tensor, dim: _int, index: Tensor, src: Any = None, *, value:
         dim (int): the dimension to work along; negative numbers count from the last one.
         index (Tensor): positions along `dim`, as integers.
         src (Tensor): the values to write.
-        value (Number): the value to write, or the factor of the product.
+        value (Number): the value to write.
         reduce (str): how values that meet at one place are combined: "sum", "prod", "mean", "amax" or "amin".
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.zeros(2, 3)
@@ -11238,7 +11325,7 @@ def scatter_add(input: Tensor, dim: _int, index: Tensor, src: Tensor, *, out: An
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: a new tensor of the shape and dtype of `input`.
 
     Example:
         >>> x = torch.zeros(3)
@@ -11255,7 +11342,7 @@ def scatter_add_(input: Tensor, dim: _int, index: Tensor, src: Tensor) -> Any:
         src (Tensor): the values to write.
 
     Returns:
-        tuple[Any, ...]
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.zeros(3)
@@ -11275,7 +11362,7 @@ def scatter_reduce(input: Tensor, dim: _int, index: Tensor, src: Tensor, reduce:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: a new tensor of the shape and dtype of `input`.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0, 3.0])
@@ -11295,7 +11382,7 @@ def scatter_reduce_(input: Tensor, dim: _int, index: Tensor, src: Tensor, reduce
         include_self (bool): whether the element that is there takes part in the reduction. Default: `True`.
 
     Returns:
-        tuple[Any, ...]
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0, 3.0])
@@ -11316,7 +11403,7 @@ def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: _bool = Fals
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: int64 or int32, of the shape of the values.
 
     Example:
         >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([0, 3, 9]))
@@ -11328,7 +11415,7 @@ def seed() -> _int:
     """Start from a seed taken from the operating system, and return it.
 
     Returns:
-        int
+        int: the seed.
 
     Example:
         >>> torch.seed() == torch.initial_seed()
@@ -11351,7 +11438,7 @@ def segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None, 
         initial (Number, optional): the first value of each reduction.
 
     Returns:
-        Tensor
+        Tensor: one result for each segment along `axis`.
 
     Example:
         >>> torch.segment_reduce(torch.tensor([1.0, 2.0, 3.0, 4.0]), "sum", lengths=torch.tensor([1, 3]))
@@ -11363,10 +11450,10 @@ def select(input: Tensor, dim: _int, index: _int) -> Tensor:
     Args:
         input (Tensor): the input tensor.
         dim (int): the dimension to work along; negative numbers count from the last one.
-        index (int): positions along `dim`, as integers.
+        index (int): the position.
 
     Returns:
-        Tensor
+        Tensor: a view with one dimension less.
 
     Example:
         >>> x = torch.tensor([[1, 2], [3, 4]])
@@ -11379,11 +11466,11 @@ def select_copy(input: Tensor, dim: _int, index: _int, *, out: Any = None) -> Te
     Args:
         input (Tensor): the input tensor.
         dim (int): the dimension to work along; negative numbers count from the last one.
-        index (int): positions along `dim`, as integers.
+        index (int): the position.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: a copy with the shape that the view has.
 
     Example:
         >>> torch.select_copy(torch.tensor([[1, 2], [3, 4]]), 1, 0)
@@ -11396,10 +11483,10 @@ def select_scatter(input: Tensor, src: Tensor, dim: _int, index: _int) -> Tensor
         input (Tensor): the input tensor.
         src (Tensor): the values to write.
         dim (int): the dimension to work along; negative numbers count from the last one.
-        index (int): positions along `dim`, as integers.
+        index (int): the position.
 
     Returns:
-        Tensor
+        Tensor: a new tensor of the shape and dtype of `input`.
 
     Example:
         >>> torch.select_scatter(torch.zeros(2, 3), torch.tensor([1.0, 2.0, 3.0]), dim=0, index=1)
@@ -11413,7 +11500,7 @@ def selu(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([-1.0, 0.0, 1.0])
@@ -11429,7 +11516,7 @@ def selu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         **kwargs: further keyword arguments.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> F.selu_(torch.tensor([-1.0, 0.0, 1.0]))
@@ -11474,7 +11561,7 @@ def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([3 + 4j, 0j])
@@ -11488,7 +11575,7 @@ def sgn_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([3 + 4j, 0j])
@@ -11503,7 +11590,7 @@ def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([-2.0, 0.0, 2.0])
@@ -11517,7 +11604,7 @@ def sigmoid_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([-2.0, 0.0, 2.0])
@@ -11532,7 +11619,7 @@ def sign(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([-3, 0, 7])
@@ -11546,7 +11633,7 @@ def sign_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([-3, 0, 7])
@@ -11561,7 +11648,7 @@ def signbit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> torch.signbit(torch.tensor([1.0, -1.0, -0.0]))
@@ -11575,7 +11662,7 @@ def sin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([0.0, 1.0, torch.pi / 2])
@@ -11589,7 +11676,7 @@ def sin_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([0.0, 1.0, torch.pi / 2])
@@ -11604,7 +11691,7 @@ def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([0.0, 0.5, 1.5])
@@ -11618,7 +11705,7 @@ def sinc_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([0.0, 0.5, 1.5])
@@ -11633,7 +11720,7 @@ def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([-1.0, 0.0, 1.0])
@@ -11647,7 +11734,7 @@ def sinh_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([-1.0, 0.0, 1.0])
@@ -11666,7 +11753,7 @@ def slice_copy(input: Tensor, dim: _int = 0, start: _int | None = None, end: _in
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: a copy with the shape that the view has.
 
     Example:
         >>> torch.slice_copy(torch.arange(6), 0, 1, 6, 2)
@@ -11684,7 +11771,7 @@ def slice_inverse(input: Tensor, src: Tensor, dim: _int = 0, start: _int | None 
         step (int): the distance between neighbouring values or positions. Default: `1`.
 
     Returns:
-        Tensor
+        Tensor: the tensor before it was sliced.
 
     Example:
         >>> x = torch.arange(6)
@@ -11704,7 +11791,7 @@ def slice_scatter(input: Tensor, src: Tensor, dim: _int = 0, start: _int | None 
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: a new tensor of the shape and dtype of `input`.
 
     Example:
         >>> torch.slice_scatter(torch.zeros(5), torch.tensor([1.0, 2.0]), start=1, end=5, step=2)
@@ -11718,7 +11805,7 @@ def slogdet(input: Tensor, *, out: Any = None) -> Any:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Any
+        (sign, logabsdet): one number each for each matrix.
 
     Example:
         >>> torch.slogdet(torch.tensor([[-2.0, 0.0], [0.0, 3.5]]))
@@ -11734,7 +11821,7 @@ def smm(input: Tensor, mat2: Tensor) -> Tensor:
         mat2 (Tensor): the second matrix of the product.
 
     Returns:
-        Tensor
+        Tensor: (n, p), for matrices (n, m) and (m, p).
 
     Example:
         >>> x = torch.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
@@ -11743,7 +11830,7 @@ def smm(input: Tensor, mat2: Tensor) -> Tensor:
                 [0., 0.]])
     """
 def softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Any = None) -> Tensor:
-    """Exponentials divided by their sum along `dim`.
+    """`exp(input) / exp(input).sum(dim)`: positive numbers along `dim` whose sum is 1.
 
     Args:
         input (Tensor): the input tensor.
@@ -11752,7 +11839,7 @@ def softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Any = None) -> 
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> torch.softmax(torch.tensor([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0]]), dim=1)
@@ -11770,7 +11857,10 @@ def sort(input: Tensor, dim: _int = -1, descending: _bool = False, *, stable: _b
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Any
+        (values, indices): in the shape of `input`.
+
+    Note:
+        Differs from PyTorch: equal elements always keep their order, which PyTorch promises with `stable=True` alone.
 
     Example:
         >>> values, indices = torch.sort(torch.tensor([30, 10, 20]))
@@ -11783,7 +11873,7 @@ def sparse_bsc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: An
     Args:
         ccol_indices (Tensor): where each column begins.
         row_indices (Tensor): the row of each element.
-        values (Tensor): the values to write.
+        values (Tensor): the elements that are stored.
         size (int...): the shape of the result, as separate integers or as one tuple.
         dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
         layout (layout): how the result is stored; `strided` is the usual one.
@@ -11793,7 +11883,7 @@ def sparse_bsc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: An
         check_invariants (bool, optional): whether to check that indices are in range and in order.
 
     Returns:
-        Tensor
+        Tensor: sparse, in the layout that the function names.
 
     Example:
         >>> x = torch.sparse_bsc_tensor([0, 1, 1], [1], [[[1, 2], [3, 4]]], size=(4, 4))
@@ -11809,7 +11899,7 @@ def sparse_bsr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: An
     Args:
         crow_indices (Tensor): where each row begins.
         col_indices (Tensor): the column of each element.
-        values (Tensor): the values to write.
+        values (Tensor): the elements that are stored.
         size (int...): the shape of the result, as separate integers or as one tuple.
         dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
         layout (layout): how the result is stored; `strided` is the usual one.
@@ -11819,7 +11909,7 @@ def sparse_bsr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: An
         check_invariants (bool, optional): whether to check that indices are in range and in order.
 
     Returns:
-        Tensor
+        Tensor: sparse, in the layout that the function names.
 
     Example:
         >>> x = torch.sparse_bsr_tensor([0, 1, 1], [1], [[[1, 2], [3, 4]]], size=(4, 4))
@@ -11835,7 +11925,7 @@ def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values
     Args:
         compressed_indices (Tensor): where each row or column begins.
         plain_indices (Tensor): the position of each element in its row or column.
-        values (Tensor): the values to write.
+        values (Tensor): the elements that are stored.
         size (int...): the shape of the result, as separate integers or as one tuple.
         dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
         layout (layout): how the result is stored; `strided` is the usual one.
@@ -11845,7 +11935,7 @@ def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values
         check_invariants (bool, optional): whether to check that indices are in range and in order.
 
     Returns:
-        Tensor
+        Tensor: sparse, in the layout that the function names.
 
     Example:
         >>> x = torch.sparse_compressed_tensor([0, 1, 3], [1, 0, 1], [5, 7, 8], layout=torch.sparse_csr)
@@ -11859,8 +11949,8 @@ def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None,
     Without `size` it is just large enough. Equal coordinates are allowed: their values add up.
 
     Args:
-        indices (Tensor): the positions, as integers.
-        values (Tensor): the values to write.
+        indices (Tensor): the coordinates, one column for each value.
+        values (Tensor): the elements that are stored.
         size (int...): the shape of the result, as separate integers or as one tuple.
         dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
         device (device, optional): where the result lies; None means the current default device.
@@ -11870,7 +11960,7 @@ def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None,
         is_coalesced (bool, optional): whether each position occurs once.
 
     Returns:
-        Tensor
+        Tensor: sparse, in the layout that the function names.
 
     Example:
         >>> x = torch.sparse_coo_tensor([[0, 1], [1, 0]], [5, 7], (2, 2))  # rows, then columns
@@ -11884,7 +11974,7 @@ def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: An
     Args:
         ccol_indices (Tensor): where each column begins.
         row_indices (Tensor): the row of each element.
-        values (Tensor): the values to write.
+        values (Tensor): the elements that are stored.
         size (int...): the shape of the result, as separate integers or as one tuple.
         dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
         layout (layout): how the result is stored; `strided` is the usual one.
@@ -11894,7 +11984,7 @@ def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: An
         check_invariants (bool, optional): whether to check that indices are in range and in order.
 
     Returns:
-        Tensor
+        Tensor: sparse, in the layout that the function names.
 
     Example:
         >>> x = torch.sparse_csc_tensor([0, 1, 3], [1, 0, 1], [7, 5, 8])
@@ -11908,7 +11998,7 @@ def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: An
     Args:
         crow_indices (Tensor): where each row begins.
         col_indices (Tensor): the column of each element.
-        values (Tensor): the values to write.
+        values (Tensor): the elements that are stored.
         size (int...): the shape of the result, as separate integers or as one tuple.
         dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
         layout (layout): how the result is stored; `strided` is the usual one.
@@ -11918,7 +12008,7 @@ def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: An
         check_invariants (bool, optional): whether to check that indices are in range and in order.
 
     Returns:
-        Tensor
+        Tensor: sparse, in the layout that the function names.
 
     Example:
         >>> x = torch.sparse_csr_tensor([0, 1, 3], [1, 0, 1], [5, 7, 8])  # row 0 has 1 value, row 1 has 2
@@ -11934,7 +12024,10 @@ def special_entr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
+
+    Note:
+        Differs from PyTorch: PyTorch has this function in `torch.special` alone.
 
     Example:
         >>> torch.special.entr(torch.tensor([0.0, 0.5, 1.0]))
@@ -11948,7 +12041,10 @@ def special_erfcx(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
+
+    Note:
+        Differs from PyTorch: PyTorch has this function in `torch.special` alone.
 
     Example:
         >>> torch.special.erfcx(torch.tensor([0.0, 1.0, 10.0]))
@@ -11962,7 +12058,10 @@ def special_i0e(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
+
+    Note:
+        Differs from PyTorch: PyTorch has this function in `torch.special` alone.
 
     Example:
         >>> torch.special.i0e(torch.tensor([0.0, 1.0, 2.0]))
@@ -11976,7 +12075,10 @@ def special_i1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
+
+    Note:
+        Differs from PyTorch: PyTorch has this function in `torch.special` alone.
 
     Example:
         >>> torch.special.i1(torch.tensor([0.0, 1.0, 2.0]))
@@ -11990,7 +12092,10 @@ def special_i1e(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
+
+    Note:
+        Differs from PyTorch: PyTorch has this function in `torch.special` alone.
 
     Example:
         >>> torch.special.i1e(torch.tensor([0.0, 1.0, 2.0]))
@@ -12004,7 +12109,11 @@ def special_log_ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
+        Differs from PyTorch: PyTorch has this function in `torch.special` alone.
 
     Example:
         >>> torch.special.log_ndtr(torch.tensor([-1.0, 0.0, 1.0]))
@@ -12018,7 +12127,10 @@ def special_ndtri(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
+
+    Note:
+        Differs from PyTorch: PyTorch has this function in `torch.special` alone.
 
     Example:
         >>> torch.special.ndtri(torch.tensor([0.025, 0.5, 0.975]))
@@ -12033,7 +12145,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: _int = 0) -> tuple[T
         dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
 
     Returns:
-        tuple[Tensor, ...]
+        tuple of Tensors: views, which share memory with the input.
 
     Example:
         >>> torch.split(torch.arange(5), 2)
@@ -12051,7 +12163,7 @@ def split_copy(input: Tensor, split_size: _int, dim: _int = 0, *, out: Any = Non
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        tuple[Tensor, ...]
+        tuple of Tensors: the parts.
 
     Example:
         >>> torch.split_copy(torch.arange(5), 2)
@@ -12066,7 +12178,7 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: _int = 0) -> tuple[Te
         dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
 
     Returns:
-        tuple[Tensor, ...]
+        tuple of Tensors: views, which share memory with the input.
 
     Example:
         >>> torch.split_with_sizes(torch.arange(5), [1, 4])
@@ -12082,7 +12194,7 @@ def split_with_sizes_copy(input: Tensor, split_sizes: Any, dim: _int = 0, *, out
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        tuple[Tensor, ...]
+        tuple of Tensors: the parts.
 
     Example:
         >>> torch.split_with_sizes_copy(torch.arange(5), [1, 4])
@@ -12096,7 +12208,7 @@ def spmm(input: Tensor, mat2: Tensor) -> Tensor:
         mat2 (Tensor): the second matrix of the product.
 
     Returns:
-        Tensor
+        Tensor: (n, p), for matrices (n, m) and (m, p).
 
     Example:
         >>> x = torch.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
@@ -12112,7 +12224,7 @@ def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([4.0, 2.0, -1.0])
@@ -12126,7 +12238,7 @@ def sqrt_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([4.0, 2.0, -1.0])
@@ -12141,7 +12253,7 @@ def square(input: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([1.0, -2.0, 3.0])
@@ -12155,7 +12267,7 @@ def square_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1.0, -2.0, 3.0])
@@ -12170,7 +12282,7 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
         dim (int): the dimension to work along; negative numbers count from the last one.
 
     Returns:
-        Tensor
+        Tensor: a view without the dimensions of size 1.
 
     Example:
         >>> torch.squeeze(torch.zeros(1, 3, 1)).shape
@@ -12187,7 +12299,7 @@ def squeeze_copy(input: Tensor, dim: Any = None, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: a copy with the shape that the view has.
 
     Example:
         >>> torch.squeeze_copy(torch.zeros(1, 3, 1)).shape
@@ -12205,7 +12317,7 @@ def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _float = 1, alp
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: (n, p), for matrices (n, m) and (m, p).
 
     Example:
         >>> x = torch.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
@@ -12222,7 +12334,7 @@ def stack(tensors: list[Tensor], dim: _int = 0, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: one dimension more than the tensors have.
 
     Example:
         >>> torch.stack([torch.tensor([1, 2]), torch.tensor([5, 6])])
@@ -12244,7 +12356,7 @@ def std(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: _bool = F
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0, 3.0, 4.0])
@@ -12264,7 +12376,7 @@ def std_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: _boo
         correction (Number): the divisor is the number of elements minus this; 1 gives the unbiased estimate.
 
     Returns:
-        tuple[Tensor, Tensor]
+        (Tensor, Tensor): both as `mean` and `var` alone.
 
     Example:
         >>> torch.std_mean(torch.tensor([1.0, 2.0, 3.0, 4.0]))
@@ -12280,14 +12392,14 @@ def stft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length:
         win_length (int, optional): the size of the window; None means `n_fft`.
         window (Tensor, optional): the window; None means ones.
         center (bool): whether columns are centered first; for signals, whether frames are centered at their time. Default: `True`.
-        pad_mode (str): how the ends of the signal are padded. Default: `reflect`.
+        pad_mode (str): how the ends of the signal are padded. Default: `"reflect"`.
         normalized (bool): whether results are divided by the square root of the frame's length. Default: `False`.
         onesided (bool, optional): whether only the half of the spectrum is kept that determines the rest.
         return_complex (bool, optional): whether the result is complex.
         align_to_window (bool, optional): whether frames begin where the window begins.
 
     Returns:
-        Tensor
+        Tensor: complex, (..., frequencies, frames).
 
     Example:
         >>> signal = torch.cos(torch.arange(16) * torch.pi / 4)  # one eighth of the sampling rate
@@ -12307,7 +12419,7 @@ def sub(input: _Operand, other: _Operand, *, alpha: Any = 1, out: Any = None) ->
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([10, 20])
@@ -12323,7 +12435,7 @@ def sub_(input: Tensor, other: _Operand, *, alpha: Any = 1) -> Tensor:
         alpha (Number): the factor of the second operand or of the product. Default: `1`.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([10, 20])
@@ -12340,7 +12452,7 @@ def subtract(input: _Operand, other: _Operand, *, alpha: Any = 1, out: Any = Non
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([10, 20])
@@ -12356,7 +12468,7 @@ def subtract_(input: Tensor, other: _Operand, *, alpha: Any = 1) -> Tensor:
         alpha (Number): the factor of the second operand or of the product. Default: `1`.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([10, 20])
@@ -12374,7 +12486,7 @@ def sum(input: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: Any = 
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
     Example:
         >>> x = torch.tensor([[1, 2], [3, 4]])
@@ -12396,7 +12508,7 @@ def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Any
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Any
+        (U, S, Vh): (..., m, k), (..., k) and (..., k, n); `torch.svd` gives V, (..., n, k), in place of Vh.
 
     Example:
         >>> A = torch.tensor([[3.0, 0.0], [4.0, 5.0]])
@@ -12409,12 +12521,12 @@ def svd_lowrank(A: Tensor, q: _int | None = 6, niter: _int | None = 2, M: Tensor
 
     Args:
         A (Tensor): a matrix, or a batch of matrices in the last two dimensions.
-        q (int, optional): how many singular values to estimate. Default: `6`.
+        q (int, optional): the rank. Default: `6`.
         niter (int, optional): how many iterations to run. Default: `2`.
         M (Tensor, optional): a matrix that is subtracted from `A`.
 
     Returns:
-        Any
+        (U, S, V): (m, q), (q) and (n, q).
 
     Example:
         >>> A = torch.outer(torch.tensor([3.0, 4.0]), torch.tensor([0.0, 2.0]))
@@ -12431,7 +12543,7 @@ def swapaxes(input: Tensor, axis0: _int, axis1: _int) -> Tensor:
         axis1 (int): the second of the two dimensions.
 
     Returns:
-        Tensor
+        Tensor: a view with the two dimensions exchanged.
 
     Example:
         >>> torch.swapaxes(torch.tensor([[1, 2, 3]]), 0, 1)
@@ -12448,7 +12560,7 @@ def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
         dim1 (int): the second of the two dimensions.
 
     Returns:
-        Tensor
+        Tensor: a view with the two dimensions exchanged.
 
     Example:
         >>> torch.swapdims(torch.tensor([[1, 2, 3]]), 0, 1)
@@ -12463,7 +12575,7 @@ def t(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: a view with the two dimensions exchanged.
 
     Example:
         >>> torch.t(torch.tensor([[1, 2], [3, 4]]))
@@ -12478,7 +12590,7 @@ def t_copy(input: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: a copy with the shape that the view has.
 
     Example:
         >>> torch.t_copy(torch.tensor([[1, 2], [3, 4]]))
@@ -12490,11 +12602,11 @@ def take(input: Tensor, index: Tensor, *, out: Any = None) -> Tensor:
 
     Args:
         input (Tensor): the input tensor.
-        index (Tensor): positions along `dim`, as integers.
+        index (Tensor): positions in the flat tensor, as integers.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `index`.
 
     Example:
         >>> torch.take(torch.tensor([[10, 20], [30, 40]]), torch.tensor([0, 3]))
@@ -12510,7 +12622,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: _int | None = None, *, o
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the broadcast shape of `input` and `indices`, except along `dim`.
 
     Example:
         >>> x = torch.tensor([[30, 10, 20], [60, 50, 40]])
@@ -12526,7 +12638,7 @@ def tan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([0.0, torch.pi / 4, 1.0])
@@ -12540,7 +12652,7 @@ def tan_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([0.0, torch.pi / 4, 1.0])
@@ -12555,7 +12667,7 @@ def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([-1.0, 0.0, 1.0])
@@ -12569,7 +12681,7 @@ def tanh_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([-1.0, 0.0, 1.0])
@@ -12587,7 +12699,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: _
         pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: of the shape of the nested data.
 
     Example:
         >>> torch.tensor([[1, 2], [3, 4]])
@@ -12607,7 +12719,7 @@ def tensor_split(input: Tensor, sections: Any, dim: _int = 0) -> tuple[Tensor, .
         dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
 
     Returns:
-        tuple[Tensor, ...]
+        tuple of Tensors: views, which share memory with the input.
 
     Example:
         >>> torch.tensor_split(torch.arange(5), 2)
@@ -12621,11 +12733,11 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
     Args:
         a (Tensor): the first tensor.
         b (Tensor): the second tensor.
-        dims (tuple of ints): the dimensions to work along; negative numbers count from the last one. Default: `2`.
+        dims (int or two lists of ints): how many dimensions to sum over, or which ones. Default: `2`.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: the dimensions of `a` that are not summed over, then those of `b`.
 
     Example:
         >>> torch.tensordot(torch.ones(2, 3, 4), torch.ones(3, 4, 5), dims=2).shape
@@ -12637,7 +12749,7 @@ def thread_safe_generator() -> Generator | None:
     """The generator to pass as `generator=` from any thread: that of a loader's thread worker, elsewhere None.
 
     Returns:
-        Generator | None
+        Generator or None: what to pass as `generator=`.
 
     Example:
         >>> torch.thread_safe_generator() is None  # not in a thread worker of a DataLoader
@@ -12648,12 +12760,12 @@ def threshold(input: Tensor, threshold: _float, value: _float, *, out: Any = Non
 
     Args:
         input (Tensor): the input tensor.
-        threshold (float): where the function changes its form.
-        value (float): the value to write, or the factor of the product.
+        threshold (float): elements that do not exceed it are replaced.
+        value (float): what replaces elements that do not exceed the threshold.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([0.5, 1.0, 1.5])
@@ -12669,7 +12781,7 @@ def threshold_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         **kwargs: further keyword arguments.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> F.threshold_(torch.tensor([0.5, 1.0, 1.5]), threshold=1.0, value=-9.0)
@@ -12680,11 +12792,11 @@ def tile(input: Tensor, dims: Any, *more: _int) -> Tensor:
 
     Args:
         input (Tensor): the input tensor.
-        dims (tuple of ints): the dimensions to work along; negative numbers count from the last one.
+        dims (int...): how many copies along each dimension.
         *more: the remaining sizes or dimensions, where they are not given as one tuple.
 
     Returns:
-        Tensor
+        Tensor: of `input`'s shape, each size times its number of copies.
 
     Example:
         >>> torch.tile(torch.tensor([1, 2]), (2,))
@@ -12702,7 +12814,7 @@ def to_dlpack(tensor: Tensor, max_version: Any = None, copy: _bool | None = None
         copy (bool, optional): True always copies, False raises where a copy is needed, None copies if needed.
 
     Returns:
-        Any
+        capsule: for the consumer's `from_dlpack`.
 
     Example:
         >>> x = torch.tensor([1, 2])
@@ -12714,14 +12826,14 @@ def topk(input: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: 
 
     Args:
         input (Tensor): the input tensor.
-        k (int): how many elements, or which one.
+        k (int): how many elements to find.
         dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
         largest (bool): True finds the largest elements, False the smallest. Default: `True`.
         sorted (bool): whether the result is in order. Default: `True`.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Any
+        (values, indices): `input`'s shape, with size `k` at `dim`.
 
     Example:
         >>> values, indices = torch.topk(torch.tensor([30, 10, 20, 40]), k=2)
@@ -12735,7 +12847,7 @@ def trace(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: the sum, 0-d.
 
     Example:
         >>> torch.trace(torch.tensor([[1, 2], [3, 4]]))
@@ -12750,7 +12862,7 @@ def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
         dim1 (int): the second of the two dimensions.
 
     Returns:
-        Tensor
+        Tensor: a view with the two dimensions exchanged.
 
     Example:
         >>> x = torch.tensor([[1, 2, 3], [4, 5, 6]])
@@ -12771,7 +12883,7 @@ def transpose_copy(input: Tensor, dim0: _int, dim1: _int, *, out: Any = None) ->
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: a copy with the shape that the view has.
 
     Example:
         >>> torch.transpose_copy(torch.tensor([[1, 2, 3]]), 0, 1)
@@ -12783,13 +12895,13 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: _int = -1
     """The integral of `y` along `dim` by the trapezoidal rule; `x` or `dx` tell where the samples are.
 
     Args:
-        y (Tensor): the second tensor, or the values of the function at the points `x`.
-        x (Tensor): the input tensor.
+        y (Tensor): the samples.
+        x (Tensor, optional): where the samples are.
         dx (Number): the distance between neighbouring points. Default: `1`.
         dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
 
     Returns:
-        Tensor
+        Tensor: of `y`'s shape without `dim`.
 
     Example:
         >>> torch.trapezoid(torch.tensor([1.0, 2.0, 3.0]))
@@ -12801,13 +12913,13 @@ def trapz(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: _int = -1) ->
     """The integral of `y` along `dim` by the trapezoidal rule; `x` or `dx` tell where the samples are.
 
     Args:
-        y (Tensor): the second tensor, or the values of the function at the points `x`.
-        x (Tensor): the input tensor.
+        y (Tensor): the samples.
+        x (Tensor, optional): where the samples are.
         dx (Number): the distance between neighbouring points. Default: `1`.
         dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
 
     Returns:
-        Tensor
+        Tensor: of `y`'s shape without `dim`.
 
     Example:
         >>> torch.trapz(torch.tensor([1.0, 2.0, 3.0]))
@@ -12827,7 +12939,7 @@ def triangular_solve(input: Tensor, A: Tensor, upper: _bool = True, transpose: _
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Any
+        (solution, cloned_coefficient): the X, and a copy of `A`.
 
     Example:
         >>> A = torch.tensor([[2.0, 0.0], [1.0, 4.0]])
@@ -12844,7 +12956,7 @@ def tril(input: Tensor, diagonal: _int = 0, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.arange(1, 10).reshape(3, 3)
@@ -12861,7 +12973,7 @@ def tril_(input: Tensor, diagonal: _int = 0) -> Tensor:
         diagonal (int): which diagonal: 0 is the main one, positive numbers lie above it, negative ones below it. Default: `0`.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.arange(1, 10).reshape(3, 3)
@@ -12884,7 +12996,7 @@ def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: Any = None, l
         pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: (2, number of elements), row numbers above column numbers.
 
     Example:
         >>> torch.tril_indices(3, 3)
@@ -12899,13 +13011,13 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
         positive (Tensor): examples of the same class.
         negative (Tensor): examples of another class.
         margin (float): the distance that the loss asks for. Default: `1.0`.
-        p (float): the order of the norm; for dropout, the probability of a zero. Default: `2.0`.
+        p (float): the order of the norm. Default: `2.0`.
         eps (float): a small number that is added to a denominator, so that it is not zero. Default: `1e-06`.
         swap (bool): whether the smaller of the two distances to the negative example counts. Default: `False`.
         reduction (int): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `0`.
 
     Returns:
-        Tensor
+        Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
     Example:
         >>> anchor, near, far = torch.tensor([[[0.0, 0.0]], [[1.0, 0.0]], [[1.5, 0.0]]])
@@ -12921,7 +13033,7 @@ def triu(input: Tensor, diagonal: _int = 0, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.arange(1, 10).reshape(3, 3)
@@ -12942,7 +13054,7 @@ def triu_(input: Tensor, diagonal: _int = 0) -> Tensor:
         diagonal (int): which diagonal: 0 is the main one, positive numbers lie above it, negative ones below it. Default: `0`.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.arange(1, 10).reshape(3, 3)
@@ -12965,7 +13077,7 @@ def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: Any = None, l
         pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: (2, number of elements), row numbers above column numbers.
 
     Example:
         >>> torch.triu_indices(3, 3, offset=1)
@@ -12981,7 +13093,7 @@ def true_divide(input: _Operand, other: _Operand, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([7.0, 8.0])
@@ -12996,7 +13108,7 @@ def true_divide_(input: _Operand, other: _Operand) -> Tensor:
         other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([7.0, 8.0])
@@ -13011,7 +13123,7 @@ def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([-1.5, 0.2, 2.7])
@@ -13025,7 +13137,7 @@ def trunc_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([-1.5, 0.2, 2.7])
@@ -13039,7 +13151,7 @@ def typename(obj: Any) -> str:
         obj (object): the object to look at or convert.
 
     Returns:
-        str
+        str: the name.
 
     Example:
         >>> torch.typename(torch.tensor([1.0])), torch.typename(5)
@@ -13053,7 +13165,7 @@ def unbind(input: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
         dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
 
     Returns:
-        tuple[Tensor, ...]
+        tuple of Tensors: views, which share memory with the input.
 
     Example:
         >>> torch.unbind(torch.tensor([[1, 2], [3, 4]]))
@@ -13068,7 +13180,7 @@ def unbind_copy(input: Tensor, dim: _int = 0, *, out: Any = None) -> tuple[Tenso
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        tuple[Tensor, ...]
+        tuple of Tensors: the parts.
 
     Example:
         >>> torch.unbind_copy(torch.tensor([[1, 2], [3, 4]]))
@@ -13083,7 +13195,7 @@ def unflatten(input: Tensor, dim: _int, sizes: Any) -> Tensor:
         sizes (tuple of ints): the sizes that replace the dimension; one of them may be -1.
 
     Returns:
-        Tensor
+        Tensor: a view of the given shape.
 
     Example:
         >>> torch.unflatten(torch.arange(6), 0, (2, 3))
@@ -13096,12 +13208,12 @@ def unfold_copy(input: Tensor, dimension: _int, size: _int, step: _int, *, out: 
     Args:
         input (Tensor): the input tensor.
         dimension (int): the dimension to work along.
-        size (int): the shape of the result, as separate integers or as one tuple.
+        size (int): the number of elements of a window.
         step (int): the distance between neighbouring values or positions.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: a copy with the shape that the view has.
 
     Example:
         >>> torch.unfold_copy(torch.arange(6), 0, 3, 2)
@@ -13119,7 +13231,7 @@ def unique(input: Tensor, sorted: _bool = True, return_inverse: _bool = False, r
         dim (int, optional): the dimension to work along; None works on all elements as one sequence.
 
     Returns:
-        Any
+        Tensor or tuple of Tensors: the elements; then, if asked for, positions and counts.
 
     Example:
         >>> torch.unique(torch.tensor([3, 1, 3, 2]))
@@ -13137,7 +13249,7 @@ def unique_consecutive(input: Tensor, return_inverse: _bool = False, return_coun
         dim (int, optional): the dimension to work along; None works on all elements as one sequence.
 
     Returns:
-        Any
+        Tensor or tuple of Tensors: the elements; then, if asked for, positions and counts.
 
     Example:
         >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
@@ -13148,10 +13260,10 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
 
     Args:
         indices (Tensor): the positions, as integers.
-        shape (tuple of ints): the new shape; one size may be -1, which is then computed from the others.
+        shape (tuple of ints): the shape of the tensor that the positions are in.
 
     Returns:
-        tuple[Tensor, ...]
+        tuple of Tensors: the positions along each dimension, in the shape of `indices`.
 
     Example:
         >>> torch.unravel_index(torch.tensor([0, 5]), (2, 3))
@@ -13166,7 +13278,7 @@ def unsafe_chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ..
         dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
 
     Returns:
-        tuple[Tensor, ...]
+        tuple of Tensors: the parts.
 
     Example:
         >>> torch.unsafe_chunk(torch.arange(5), 2)
@@ -13181,7 +13293,7 @@ def unsafe_split(input: Tensor, split_size: _int, dim: _int = 0) -> tuple[Tensor
         dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
 
     Returns:
-        tuple[Tensor, ...]
+        tuple of Tensors: the parts.
 
     Example:
         >>> torch.unsafe_split(torch.arange(5), 2)
@@ -13196,7 +13308,7 @@ def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: _int = 0) -> t
         dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
 
     Returns:
-        tuple[Tensor, ...]
+        tuple of Tensors: the parts.
 
     Example:
         >>> torch.unsafe_split_with_sizes(torch.arange(5), [1, 4])
@@ -13210,7 +13322,7 @@ def unsqueeze(input: Tensor, dim: _int) -> Tensor:
         dim (int): the dimension to work along; negative numbers count from the last one.
 
     Returns:
-        Tensor
+        Tensor: a view with one dimension more.
 
     Example:
         >>> x = torch.tensor([1, 2])
@@ -13229,7 +13341,7 @@ def unsqueeze_copy(input: Tensor, dim: _int, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: a copy with the shape that the view has.
 
     Example:
         >>> torch.unsqueeze_copy(torch.tensor([1, 2]), 0)
@@ -13244,7 +13356,7 @@ def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tenso
         increasing (bool): whether powers grow from left to right. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: (number of elements, N).
 
     Example:
         >>> torch.vander(torch.tensor([1, 2, 3]))
@@ -13268,7 +13380,7 @@ def var(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: _bool = F
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0, 3.0, 4.0])
@@ -13288,7 +13400,7 @@ def var_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: _boo
         correction (Number): the divisor is the number of elements minus this; 1 gives the unbiased estimate.
 
     Returns:
-        tuple[Tensor, Tensor]
+        (Tensor, Tensor): both as `mean` and `var` alone.
 
     Example:
         >>> torch.var_mean(torch.tensor([1.0, 2.0, 3.0, 4.0]))
@@ -13303,7 +13415,7 @@ def vdot(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: the sum of products, 0-d.
 
     Example:
         >>> torch.vdot(torch.tensor([1 + 2j, 3 + 0j]), torch.tensor([1 + 0j, 1j]))
@@ -13316,7 +13428,7 @@ def view_as_complex(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: a view on the same memory.
 
     Example:
         >>> torch.view_as_complex(torch.tensor([[1.0, 2.0], [3.0, -4.0]]))
@@ -13330,7 +13442,7 @@ def view_as_complex_copy(input: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: a copy with the shape that the view has.
 
     Example:
         >>> torch.view_as_complex_copy(torch.tensor([[1.0, 2.0]]))
@@ -13343,7 +13455,7 @@ def view_as_real(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: a view on the same memory.
 
     Example:
         >>> torch.view_as_real(torch.tensor([1 + 2j, 3 - 4j]))
@@ -13358,7 +13470,7 @@ def view_as_real_copy(input: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: a copy with the shape that the view has.
 
     Example:
         >>> torch.view_as_real_copy(torch.tensor([1 + 2j]))
@@ -13374,7 +13486,7 @@ def view_copy(input: Tensor, size: Any = None, *, dtype: Any = None, out: Any = 
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: a copy with the shape that the view has.
 
     Example:
         >>> torch.view_copy(torch.arange(6), (2, 3))
@@ -13389,7 +13501,7 @@ def vsplit(input: Tensor, sections: Any) -> tuple[Tensor, ...]:
         sections (int or tuple of ints): the number of parts, or the positions at which to cut.
 
     Returns:
-        tuple[Tensor, ...]
+        tuple of Tensors: views, which share memory with the input.
 
     Example:
         >>> torch.vsplit(torch.tensor([[1, 2], [3, 4]]), 2)
@@ -13403,7 +13515,7 @@ def vstack(tensors: list[Tensor], *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the tensors' shape, with the sum of their sizes along the joined dimension.
 
     Example:
         >>> torch.vstack([torch.tensor([1, 2]), torch.tensor([[3, 4], [5, 6]])])
@@ -13421,7 +13533,7 @@ def where(condition: Tensor, input: _Operand | None = None, other: _Operand | No
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Any
+        Tensor: of the broadcast shape of the three; with a condition alone a tuple of positions, one for each dimension.
 
     Example:
         >>> x = torch.tensor([1, -2, 3])
@@ -13439,7 +13551,7 @@ def xlogy(input: _Operand, other: _Operand, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([0.0, 2.0])
@@ -13454,7 +13566,7 @@ def xlogy_(input: _Operand, other: _Operand) -> Tensor:
         other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([0.0, 2.0])
@@ -13468,7 +13580,7 @@ def zero_(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([1, 2])
@@ -13479,7 +13591,7 @@ def zeros(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, lay
     """A tensor of the given size filled with zeros.
 
     Args:
-        *sizes: the sizes that replace the dimension; one of them may be -1.
+        *sizes: the shape of the result, as separate integers or as one tuple.
         size (int...): the shape of the result, as separate integers or as one tuple.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
         dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
@@ -13490,7 +13602,7 @@ def zeros(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, lay
         memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
 
     Returns:
-        Tensor
+        Tensor: of the given shape.
 
     Example:
         >>> torch.zeros(2, 3)
@@ -13512,7 +13624,7 @@ def zeros_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: 
         memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
 
     Returns:
-        Tensor
+        Tensor: of the shape, dtype and device of `input`, unless told otherwise.
 
     Example:
         >>> torch.zeros_like(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))

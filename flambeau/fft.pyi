@@ -30,13 +30,13 @@ def fft(input: Tensor, n: Any = None, dim: _int = -1, norm: str | None = None, *
 
     Args:
         input (Tensor): the input tensor.
-        n (int): a count: of rows, of repetitions, or the exponent, as the description above says.
+        n (int, optional): the length of the transform; a longer input is cut, a shorter one padded with zeros.
         dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
         norm (str, optional): "forward", "backward" or "ortho": which direction is divided by the size.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: complex, of the shape of `input`, with `n` elements at `dim`.
 
     Example:
         >>> signal = torch.tensor([1.0, 0.0, -1.0, 0.0])  # one period of a cosine
@@ -50,13 +50,13 @@ def fft2(input: Tensor, s: Any = None, dim: Any = ..., norm: str | None = None, 
 
     Args:
         input (Tensor): the input tensor.
-        s (Number): the value.
+        s (tuple of ints, optional): the length of the transform along each dimension; inputs are cut or padded with zeros.
         dim (int): the dimension to work along; negative numbers count from the last one. Default: `(-2, -1)`.
         norm (str, optional): "forward", "backward" or "ortho": which direction is divided by the size.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: complex, of the shape of `input`, with the sizes `s` at `dim`.
 
     Example:
         >>> torch.fft.fft2(torch.tensor([[1.0, 2.0], [3.0, 4.0]])).real
@@ -67,7 +67,7 @@ def fftfreq(n: _int, d: _float = 1.0, *, out: Any = None, dtype: Any = None, lay
     """The frequencies of the `n` results of `fft`, in cycles per unit, for samples `d` apart.
 
     Args:
-        n (int): a count: of rows, of repetitions, or the exponent, as the description above says.
+        n (int): the number of samples.
         d (float): the distance between samples. Default: `1.0`.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
         dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
@@ -77,7 +77,7 @@ def fftfreq(n: _int, d: _float = 1.0, *, out: Any = None, dtype: Any = None, lay
         pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work.
 
     Returns:
-        Tensor
+        Tensor: n elements, in cycles per unit.
 
     Example:
         >>> torch.fft.fftfreq(4)
@@ -90,13 +90,13 @@ def fftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None,
 
     Args:
         input (Tensor): the input tensor.
-        s (Number): the value.
+        s (tuple of ints, optional): the length of the transform along each dimension; inputs are cut or padded with zeros.
         dim (int): the dimension to work along; negative numbers count from the last one.
         norm (str, optional): "forward", "backward" or "ortho": which direction is divided by the size.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: complex, of the shape of `input`, with the sizes `s` at `dim`.
 
     Example:
         >>> torch.fft.fftn(torch.tensor([[1.0, 2.0], [3.0, 4.0]])).real
@@ -111,7 +111,7 @@ def fftshift(input: Tensor, dim: Any = None) -> Tensor:
         dim (int): the dimension to work along; negative numbers count from the last one.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> torch.fft.fftshift(torch.fft.fftfreq(4))
@@ -122,13 +122,13 @@ def hfft(input: Tensor, n: Any = None, dim: _int = -1, norm: str | None = None, 
 
     Args:
         input (Tensor): the input tensor.
-        n (int): a count: of rows, of repetitions, or the exponent, as the description above says.
+        n (int, optional): the length of the transform; a longer input is cut, a shorter one padded with zeros.
         dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
         norm (str, optional): "forward", "backward" or "ortho": which direction is divided by the size.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: real, of the shape of `input`, with `n` elements at `dim`.
 
     Example:
         >>> torch.fft.hfft(torch.tensor([1.0, 2.0, 3.0]), n=4)
@@ -139,13 +139,13 @@ def hfft2(input: Tensor, s: Any = None, dim: Any = ..., norm: str | None = None,
 
     Args:
         input (Tensor): the input tensor.
-        s (Number): the value.
+        s (tuple of ints, optional): the length of the transform along each dimension; inputs are cut or padded with zeros.
         dim (int): the dimension to work along; negative numbers count from the last one. Default: `(-2, -1)`.
         norm (str, optional): "forward", "backward" or "ortho": which direction is divided by the size.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: real, of the shape of `input`, with the sizes `s` at `dim`.
 
     Example:
         >>> torch.fft.hfft2(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
@@ -157,13 +157,13 @@ def hfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None
 
     Args:
         input (Tensor): the input tensor.
-        s (Number): the value.
+        s (tuple of ints, optional): the length of the transform along each dimension; inputs are cut or padded with zeros.
         dim (int): the dimension to work along; negative numbers count from the last one.
         norm (str, optional): "forward", "backward" or "ortho": which direction is divided by the size.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: real, of the shape of `input`, with the sizes `s` at `dim`.
 
     Example:
         >>> torch.fft.hfftn(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
@@ -175,13 +175,13 @@ def ifft(input: Tensor, n: Any = None, dim: _int = -1, norm: str | None = None, 
 
     Args:
         input (Tensor): the input tensor.
-        n (int): a count: of rows, of repetitions, or the exponent, as the description above says.
+        n (int, optional): the length of the transform; a longer input is cut, a shorter one padded with zeros.
         dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
         norm (str, optional): "forward", "backward" or "ortho": which direction is divided by the size.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: complex, of the shape of `input`, with `n` elements at `dim`.
 
     Example:
         >>> torch.fft.ifft(torch.tensor([10 + 0j, -2 + 2j, -2 + 0j, -2 - 2j])).real
@@ -192,13 +192,13 @@ def ifft2(input: Tensor, s: Any = None, dim: Any = ..., norm: str | None = None,
 
     Args:
         input (Tensor): the input tensor.
-        s (Number): the value.
+        s (tuple of ints, optional): the length of the transform along each dimension; inputs are cut or padded with zeros.
         dim (int): the dimension to work along; negative numbers count from the last one. Default: `(-2, -1)`.
         norm (str, optional): "forward", "backward" or "ortho": which direction is divided by the size.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: complex, of the shape of `input`, with the sizes `s` at `dim`.
 
     Example:
         >>> torch.fft.ifft2(torch.tensor([[10 + 0j, -2 + 0j], [-4 + 0j, 0j]])).real
@@ -210,13 +210,13 @@ def ifftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None
 
     Args:
         input (Tensor): the input tensor.
-        s (Number): the value.
+        s (tuple of ints, optional): the length of the transform along each dimension; inputs are cut or padded with zeros.
         dim (int): the dimension to work along; negative numbers count from the last one.
         norm (str, optional): "forward", "backward" or "ortho": which direction is divided by the size.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: complex, of the shape of `input`, with the sizes `s` at `dim`.
 
     Example:
         >>> torch.fft.ifftn(torch.tensor([[10 + 0j, -2 + 0j], [-4 + 0j, 0j]])).real
@@ -231,7 +231,7 @@ def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
         dim (int): the dimension to work along; negative numbers count from the last one.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> torch.fft.ifftshift(torch.tensor([-2, -1, 0, 1]))
@@ -242,13 +242,13 @@ def ihfft(input: Tensor, n: Any = None, dim: _int = -1, norm: str | None = None,
 
     Args:
         input (Tensor): the input tensor.
-        n (int): a count: of rows, of repetitions, or the exponent, as the description above says.
+        n (int, optional): the length of the transform; a longer input is cut, a shorter one padded with zeros.
         dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
         norm (str, optional): "forward", "backward" or "ortho": which direction is divided by the size.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: complex, of the shape of `input`, with n // 2 + 1 elements at `dim`.
 
     Example:
         >>> torch.fft.ihfft(torch.tensor([10.0, -2.0, -2.0, -2.0])).real
@@ -259,13 +259,13 @@ def ihfft2(input: Tensor, s: Any = None, dim: Any = ..., norm: str | None = None
 
     Args:
         input (Tensor): the input tensor.
-        s (Number): the value.
+        s (tuple of ints, optional): the length of the transform along each dimension; inputs are cut or padded with zeros.
         dim (int): the dimension to work along; negative numbers count from the last one. Default: `(-2, -1)`.
         norm (str, optional): "forward", "backward" or "ortho": which direction is divided by the size.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: complex, of the shape of `input`, the last dimension with s // 2 + 1 elements.
 
     Example:
         >>> torch.fft.ihfft2(torch.tensor([[10.0, -2.0], [-4.0, 0.0]])).real
@@ -277,13 +277,13 @@ def ihfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = Non
 
     Args:
         input (Tensor): the input tensor.
-        s (Number): the value.
+        s (tuple of ints, optional): the length of the transform along each dimension; inputs are cut or padded with zeros.
         dim (int): the dimension to work along; negative numbers count from the last one.
         norm (str, optional): "forward", "backward" or "ortho": which direction is divided by the size.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: complex, of the shape of `input`, the last dimension with s // 2 + 1 elements.
 
     Example:
         >>> torch.fft.ihfftn(torch.tensor([[10.0, -2.0], [-4.0, 0.0]])).real
@@ -295,13 +295,13 @@ def irfft(input: Tensor, n: Any = None, dim: _int = -1, norm: str | None = None,
 
     Args:
         input (Tensor): the input tensor.
-        n (int): a count: of rows, of repetitions, or the exponent, as the description above says.
+        n (int, optional): the length of the transform; a longer input is cut, a shorter one padded with zeros.
         dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
         norm (str, optional): "forward", "backward" or "ortho": which direction is divided by the size.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: real, of the shape of `input`, with `n` elements at `dim`.
 
     Example:
         >>> torch.fft.irfft(torch.tensor([10 + 0j, -2 + 2j, -2 + 0j]))
@@ -312,13 +312,13 @@ def irfft2(input: Tensor, s: Any = None, dim: Any = ..., norm: str | None = None
 
     Args:
         input (Tensor): the input tensor.
-        s (Number): the value.
+        s (tuple of ints, optional): the length of the transform along each dimension; inputs are cut or padded with zeros.
         dim (int): the dimension to work along; negative numbers count from the last one. Default: `(-2, -1)`.
         norm (str, optional): "forward", "backward" or "ortho": which direction is divided by the size.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: real, of the shape of `input`, with the sizes `s` at `dim`.
 
     Example:
         >>> torch.fft.irfft2(torch.tensor([[10 + 0j, -2 + 0j], [-4 + 0j, 0j]]))
@@ -330,13 +330,13 @@ def irfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = Non
 
     Args:
         input (Tensor): the input tensor.
-        s (Number): the value.
+        s (tuple of ints, optional): the length of the transform along each dimension; inputs are cut or padded with zeros.
         dim (int): the dimension to work along; negative numbers count from the last one.
         norm (str, optional): "forward", "backward" or "ortho": which direction is divided by the size.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: real, of the shape of `input`, with the sizes `s` at `dim`.
 
     Example:
         >>> torch.fft.irfftn(torch.tensor([[10 + 0j, -2 + 0j], [-4 + 0j, 0j]]))
@@ -348,13 +348,13 @@ def rfft(input: Tensor, n: Any = None, dim: _int = -1, norm: str | None = None, 
 
     Args:
         input (Tensor): the input tensor.
-        n (int): a count: of rows, of repetitions, or the exponent, as the description above says.
+        n (int, optional): the length of the transform; a longer input is cut, a shorter one padded with zeros.
         dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
         norm (str, optional): "forward", "backward" or "ortho": which direction is divided by the size.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: complex, of the shape of `input`, with n // 2 + 1 elements at `dim`.
 
     Example:
         >>> torch.fft.rfft(torch.tensor([1.0, 0.0, -1.0, 0.0])).abs()  # one period of a cosine
@@ -365,13 +365,13 @@ def rfft2(input: Tensor, s: Any = None, dim: Any = ..., norm: str | None = None,
 
     Args:
         input (Tensor): the input tensor.
-        s (Number): the value.
+        s (tuple of ints, optional): the length of the transform along each dimension; inputs are cut or padded with zeros.
         dim (int): the dimension to work along; negative numbers count from the last one. Default: `(-2, -1)`.
         norm (str, optional): "forward", "backward" or "ortho": which direction is divided by the size.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: complex, of the shape of `input`, the last dimension with s // 2 + 1 elements.
 
     Example:
         >>> torch.fft.rfft2(torch.tensor([[1.0, 2.0], [3.0, 4.0]])).real
@@ -382,7 +382,7 @@ def rfftfreq(n: _int, d: _float = 1.0, *, out: Any = None, dtype: Any = None, la
     """The frequencies of the results of `rfft` of `n` samples that are `d` apart.
 
     Args:
-        n (int): a count: of rows, of repetitions, or the exponent, as the description above says.
+        n (int): the number of samples.
         d (float): the distance between samples. Default: `1.0`.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
         dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
@@ -392,7 +392,7 @@ def rfftfreq(n: _int, d: _float = 1.0, *, out: Any = None, dtype: Any = None, la
         pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work.
 
     Returns:
-        Tensor
+        Tensor: n // 2 + 1 elements, in cycles per unit.
 
     Example:
         >>> torch.fft.rfftfreq(4)
@@ -403,13 +403,13 @@ def rfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None
 
     Args:
         input (Tensor): the input tensor.
-        s (Number): the value.
+        s (tuple of ints, optional): the length of the transform along each dimension; inputs are cut or padded with zeros.
         dim (int): the dimension to work along; negative numbers count from the last one.
         norm (str, optional): "forward", "backward" or "ortho": which direction is divided by the size.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: complex, of the shape of `input`, the last dimension with s // 2 + 1 elements.
 
     Example:
         >>> torch.fft.rfftn(torch.tensor([[1.0, 2.0], [3.0, 4.0]])).real

@@ -35,7 +35,7 @@ def cholesky(input: Tensor, *, upper: _bool = False, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of the matrix.
 
     Example:
         >>> A = torch.tensor([[4.0, 2.0], [2.0, 3.0]])
@@ -56,7 +56,7 @@ def cholesky_ex(input: Tensor, *, upper: _bool = False, check_errors: _bool = Fa
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Any
+        (L, info): info is 0 where the matrix is positive definite.
 
     Example:
         >>> L, info = torch.linalg.cholesky_ex(torch.tensor([[1.0, 0.0], [0.0, -1.0]]))
@@ -72,7 +72,7 @@ def cond(input: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the batch shape, one number for each matrix.
 
     Example:
         >>> torch.linalg.cond(torch.tensor([[4.0, 0.0], [0.0, 0.5]]))
@@ -88,7 +88,7 @@ def cross(input: Tensor, other: Tensor, *, dim: _int = -1, out: Any = None) -> T
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the broadcast shape of both.
 
     Example:
         >>> torch.linalg.cross(torch.tensor([1.0, 0.0, 0.0]), torch.tensor([0.0, 1.0, 0.0]))
@@ -102,7 +102,7 @@ def det(A: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the batch shape, one number for each matrix.
 
     Example:
         >>> torch.linalg.det(torch.tensor([[2.0, 0.0], [0.0, 3.5]]))
@@ -118,7 +118,7 @@ def diagonal(A: Tensor, *, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -
         dim2 (int): the second of the two dimensions. Default: `-1`.
 
     Returns:
-        Tensor
+        Tensor: a view of the diagonals, which are its last dimension.
 
     Example:
         >>> torch.linalg.diagonal(torch.tensor([[1, 2], [3, 4]]))
@@ -132,7 +132,7 @@ def eig(input: Tensor, *, out: Any = None) -> Any:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Any
+        (eigenvalues, eigenvectors): (..., n) and (..., n, n), a column for each.
 
     Example:
         >>> A = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
@@ -147,11 +147,11 @@ def eigh(input: Tensor, UPLO: str = 'L', *, out: Any = None) -> Any:
 
     Args:
         input (Tensor): the input tensor.
-        UPLO (str): which triangle is read: "L" the lower one, "U" the upper one. Default: `L`.
+        UPLO (str): which triangle is read: "L" the lower one, "U" the upper one. Default: `"L"`.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Any
+        (eigenvalues, eigenvectors): (..., n) and (..., n, n), a column for each.
 
     Example:
         >>> A = torch.tensor([[2.0, 0.5], [0.5, 2.0]])
@@ -169,7 +169,7 @@ def eigvals(input: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: (..., n).
 
     Example:
         >>> torch.linalg.eigvals(torch.tensor([[0.0, -1.0], [1.0, 0.0]])).imag  # a rotation by 90 degrees
@@ -180,11 +180,11 @@ def eigvalsh(input: Tensor, UPLO: str = 'L', *, out: Any = None) -> Tensor:
 
     Args:
         input (Tensor): the input tensor.
-        UPLO (str): which triangle is read: "L" the lower one, "U" the upper one. Default: `L`.
+        UPLO (str): which triangle is read: "L" the lower one, "U" the upper one. Default: `"L"`.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: (..., n).
 
     Example:
         >>> torch.linalg.eigvalsh(torch.tensor([[2.0, 0.5], [0.5, 2.0]]))
@@ -199,7 +199,7 @@ def householder_product(input: Tensor, tau: Tensor, *, out: Any = None) -> Tenso
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of the matrix.
 
     Example:
         >>> reflectors, tau = torch.geqrf(torch.tensor([[3.0, 1.0], [4.0, 2.0]]))
@@ -215,7 +215,7 @@ def inv(A: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of the matrix.
 
     Example:
         >>> torch.linalg.inv(torch.tensor([[2.0, 1.0], [0.0, 4.0]]))
@@ -231,7 +231,7 @@ def inv_ex(A: Tensor, *, check_errors: _bool = False, out: Any = None) -> Any:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Any
+        (inverse, info): info is 0 where there is an inverse.
 
     Example:
         >>> inverse, info = torch.linalg.inv_ex(torch.tensor([[1.0, 2.0], [2.0, 4.0]]))
@@ -247,7 +247,7 @@ def ldl_factor(input: Tensor, *, hermitian: _bool = False, out: Any = None) -> A
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Any
+        (LD, pivots): both factors in one matrix, and the exchanges of rows.
 
     Example:
         >>> A = torch.tensor([[4.0, 2.0], [2.0, 3.0]])
@@ -266,7 +266,7 @@ def ldl_factor_ex(input: Tensor, *, hermitian: _bool = False, check_errors: _boo
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Any
+        (LD, pivots, info): info is 0 where D is regular.
 
     Example:
         >>> LD, pivots, info = torch.linalg.ldl_factor_ex(torch.tensor([[4.0, 2.0], [2.0, 3.0]]))
@@ -284,7 +284,7 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: _bool = False
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of the right-hand sides.
 
     Example:
         >>> LD, pivots = torch.linalg.ldl_factor(torch.tensor([[4.0, 2.0], [2.0, 3.0]]))
@@ -303,7 +303,7 @@ def lstsq(input: Tensor, b: Tensor, rcond: Any = None, *, driver: str | None = N
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Any
+        (solution, residuals, rank, singular_values): (..., n, k) and what `driver` computes beside it.
 
     Example:
         >>> A = torch.tensor([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])  # the line a + b x through three points
@@ -320,7 +320,7 @@ def lu(A: Tensor, *, pivot: _bool = True, out: Any = None) -> Any:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Any
+        (P, L, U): whose product is the matrix.
 
     Example:
         >>> A = torch.tensor([[1.0, 2.0], [4.0, 4.0]])
@@ -340,7 +340,7 @@ def lu_factor(A: Tensor, *, pivot: _bool = True, out: Any = None) -> Any:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Any
+        (LU, pivots): both factors in one matrix, and the exchanges of rows.
 
     Example:
         >>> LU, pivots = torch.linalg.lu_factor(torch.tensor([[1.0, 2.0], [4.0, 4.0]]))
@@ -358,7 +358,7 @@ def lu_factor_ex(A: Tensor, *, pivot: _bool = True, check_errors: _bool = False,
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Any
+        (LU, pivots, info): info is 0 where U has no zero on its diagonal.
 
     Example:
         >>> LU, pivots, info = torch.linalg.lu_factor_ex(torch.tensor([[1.0, 2.0], [2.0, 4.0]]))
@@ -377,7 +377,10 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: _bool = True, adjoi
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of the right-hand sides.
+
+    Note:
+        Differs from PyTorch: the result is never a conjugate view.
 
     Example:
         >>> LU, pivots = torch.linalg.lu_factor(torch.tensor([[1.0, 2.0], [4.0, 4.0]]))
@@ -394,7 +397,7 @@ def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: (..., n, p), the batch dimensions broadcast; vectors leave no dimension behind.
 
     Example:
         >>> x = torch.tensor([[1, 2], [3, 4]])
@@ -413,7 +416,7 @@ def matrix_exp(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: of the shape of the matrix.
 
     Example:
         >>> torch.linalg.matrix_exp(torch.tensor([[0.0, 1.0], [0.0, 0.0]]))
@@ -425,14 +428,14 @@ def matrix_norm(input: Tensor, ord: Any = 'fro', dim: Any = ..., keepdim: _bool 
 
     Args:
         input (Tensor): the input tensor.
-        ord (Number or str, optional): the order of the norm. Default: `fro`.
+        ord (Number or str, optional): the order of the norm. Default: `"fro"`.
         dim (int): the dimension to work along; negative numbers count from the last one. Default: `(-2, -1)`.
         keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
         dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
     Example:
         >>> A = torch.tensor([[1.0, -2.0], [3.0, 4.0]])
@@ -446,11 +449,11 @@ def matrix_power(input: Tensor, n: _int, *, out: Any = None) -> Tensor:
 
     Args:
         input (Tensor): the input tensor.
-        n (int): a count: of rows, of repetitions, or the exponent, as the description above says.
+        n (int): the exponent; a negative one needs an invertible matrix.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of the matrix.
 
     Example:
         >>> torch.linalg.matrix_power(torch.tensor([[1.0, 1.0], [0.0, 1.0]]), 5)
@@ -469,7 +472,7 @@ def matrix_rank(input: Tensor, tol: Any = None, hermitian: _bool = False, *, ato
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the batch shape, one number for each matrix.
 
     Example:
         >>> torch.linalg.matrix_rank(torch.tensor([[1.0, 2.0], [2.0, 4.0]]))
@@ -483,7 +486,7 @@ def multi_dot(tensors: Any, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: (rows of the first matrix, columns of the last).
 
     Example:
         >>> torch.linalg.multi_dot([torch.ones(2, 3), torch.ones(3, 4), torch.ones(4, 2)])
@@ -502,7 +505,7 @@ def norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: _bool = False
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
     Example:
         >>> torch.linalg.norm(torch.tensor([3.0, 4.0]))
@@ -522,7 +525,7 @@ def pinv(input: Tensor, rcond: Any = None, hermitian: _bool = False, *, atol: An
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: (..., n, m) of a matrix (..., m, n).
 
     Example:
         >>> torch.linalg.pinv(torch.tensor([[3.0], [4.0]]))
@@ -533,11 +536,11 @@ def qr(A: Tensor, mode: str = 'reduced', *, out: Any = None) -> Any:
 
     Args:
         A (Tensor): a matrix, or a batch of matrices in the last two dimensions.
-        mode (str): the variant of the function; see the description above. Default: `reduced`.
+        mode (str): "reduced", "complete" or "r", which gives R alone. Default: `"reduced"`.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Any
+        (Q, R): (..., m, k) and (..., k, n), with k the smaller one of m and n; m if complete.
 
     Example:
         >>> A = torch.tensor([[3.0, 1.0], [4.0, 2.0]])
@@ -553,7 +556,7 @@ def slogdet(A: Tensor, *, out: Any = None) -> Any:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Any
+        (sign, logabsdet): one number each for each matrix.
 
     Example:
         >>> torch.linalg.slogdet(torch.tensor([[-2.0, 0.0], [0.0, 3.5]]))
@@ -571,7 +574,7 @@ def solve(A: Tensor, B: Tensor, *, left: _bool = True, out: Any = None) -> Tenso
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of the right-hand sides.
 
     Example:
         >>> A = torch.tensor([[2.0, 0.0], [1.0, 4.0]])
@@ -589,7 +592,7 @@ def solve_ex(A: Tensor, B: Tensor, *, left: _bool = True, check_errors: _bool = 
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Any
+        (result, info): info is 0 where there is a solution.
 
     Example:
         >>> result, info = torch.linalg.solve_ex(torch.tensor([[1.0, 2.0], [2.0, 4.0]]), torch.ones(2))
@@ -608,7 +611,7 @@ def solve_triangular(input: Tensor, B: Tensor, *, upper: _bool, left: _bool = Tr
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of the right-hand sides.
 
     Example:
         >>> A = torch.tensor([[2.0, 0.0], [1.0, 4.0]])
@@ -626,7 +629,7 @@ def svd(A: Tensor, full_matrices: _bool = True, *, driver: str | None = None, ou
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Any
+        (U, S, Vh): (..., m, k), (..., k) and (..., k, n); `torch.svd` gives V, (..., n, k), in place of Vh.
 
     Example:
         >>> A = torch.tensor([[3.0, 0.0], [4.0, 5.0]])
@@ -645,7 +648,7 @@ def svdvals(A: Tensor, *, driver: str | None = None, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: (..., the smaller one of rows and columns).
 
     Example:
         >>> torch.linalg.svdvals(torch.tensor([[3.0, 0.0], [4.0, 5.0]]))
@@ -660,7 +663,7 @@ def tensorinv(input: Tensor, ind: _int = 2, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of `A`'s shape, its last dimensions first.
 
     Example:
         >>> A = torch.eye(6).reshape(2, 3, 6) * 2
@@ -673,11 +676,11 @@ def tensorsolve(input: Tensor, other: Tensor, dims: Any = None, *, out: Any = No
     Args:
         input (Tensor): the input tensor.
         other (Tensor): the second operand; its shape and `input`'s are broadcast together.
-        dims (tuple of ints): the dimensions to work along; negative numbers count from the last one.
+        dims (tuple of ints, optional): the dimensions of `A` that are moved to its end.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `A` without the dimensions of `B`.
 
     Example:
         >>> A = torch.eye(6).reshape(2, 3, 6) * 2
@@ -692,7 +695,7 @@ def vander(x: Tensor, N: _int | None = None) -> Tensor:
         N (int, optional): the number of columns.
 
     Returns:
-        Tensor
+        Tensor: (number of elements, N).
 
     Example:
         >>> torch.linalg.vander(torch.tensor([1, 2, 3]))
@@ -704,13 +707,13 @@ def vecdot(x: Tensor, y: Tensor, *, dim: _int = -1, out: Any = None) -> Tensor:
     """The dot products of vectors along `dim`, those of `x` conjugated.
 
     Args:
-        x (Tensor): the input tensor.
-        y (Tensor): the second tensor, or the values of the function at the points `x`.
+        x (Tensor): the first vectors.
+        y (Tensor): the second vectors.
         dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape without `dim`.
 
     Example:
         >>> torch.linalg.vecdot(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1.0, 10.0]))
@@ -728,7 +731,7 @@ def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: _bool = F
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
     Example:
         >>> x = torch.tensor([[3.0, 4.0], [0.0, -2.0]])

@@ -33,7 +33,7 @@ def airy_ai(x: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `x`.
 
     Example:
         >>> torch.special.airy_ai(torch.tensor([-1.0, 0.0, 1.0]))
@@ -47,7 +47,7 @@ def bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> torch.special.bessel_j0(torch.tensor([0.0, 1.0, 5.0]))
@@ -61,7 +61,7 @@ def bessel_j1(input: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> torch.special.bessel_j1(torch.tensor([0.0, 1.0, 5.0]))
@@ -75,7 +75,7 @@ def bessel_y0(input: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> torch.special.bessel_y0(torch.tensor([0.0, 1.0, 5.0]))
@@ -89,7 +89,7 @@ def bessel_y1(input: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> torch.special.bessel_y1(torch.tensor([0.0, 1.0, 5.0]))
@@ -100,11 +100,11 @@ def chebyshev_polynomial_t(x: _Operand, n: _Operand, *, out: Any = None) -> Tens
 
     Args:
         x (Tensor or Number): the input tensor.
-        n (Tensor or Number): a count: of rows, of repetitions, or the exponent, as the description above says.
+        n (Tensor or Number): the degree.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `x`.
 
     Example:
         >>> torch.special.chebyshev_polynomial_t(torch.tensor([0.5, 1.0, 2.0]), 2)  # 2 x^2 - 1
@@ -115,11 +115,14 @@ def chebyshev_polynomial_u(x: _Operand, n: _Operand, *, out: Any = None) -> Tens
 
     Args:
         x (Tensor or Number): the input tensor.
-        n (Tensor or Number): a count: of rows, of repetitions, or the exponent, as the description above says.
+        n (Tensor or Number): the degree.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `x`.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> torch.special.chebyshev_polynomial_u(torch.tensor([0.5, 1.0, 2.0]), 2)  # 4 x^2 - 1
@@ -130,11 +133,14 @@ def chebyshev_polynomial_v(x: _Operand, n: _Operand, *, out: Any = None) -> Tens
 
     Args:
         x (Tensor or Number): the input tensor.
-        n (Tensor or Number): a count: of rows, of repetitions, or the exponent, as the description above says.
+        n (Tensor or Number): the degree.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `x`.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> torch.special.chebyshev_polynomial_v(torch.tensor([0.5, 1.0, 2.0]), 2)  # 4 x^2 - 2 x - 1
@@ -145,11 +151,14 @@ def chebyshev_polynomial_w(x: _Operand, n: _Operand, *, out: Any = None) -> Tens
 
     Args:
         x (Tensor or Number): the input tensor.
-        n (Tensor or Number): a count: of rows, of repetitions, or the exponent, as the description above says.
+        n (Tensor or Number): the degree.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `x`.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> torch.special.chebyshev_polynomial_w(torch.tensor([0.5, 1.0, 2.0]), 2)  # 4 x^2 + 2 x - 1
@@ -163,7 +172,10 @@ def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0])
@@ -178,7 +190,7 @@ def entr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> torch.special.entr(torch.tensor([0.0, 0.5, 1.0]))
@@ -192,7 +204,10 @@ def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> x = torch.tensor([-1.0, 0.0, 10.0])
@@ -207,7 +222,10 @@ def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> x = torch.tensor([-1.0, 0.0, 1.0])
@@ -222,7 +240,7 @@ def erfcx(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> torch.special.erfcx(torch.tensor([0.0, 1.0, 10.0]))
@@ -236,7 +254,7 @@ def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([-0.5, 0.0, 0.5])
@@ -251,7 +269,10 @@ def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
+
+    Note:
+        Differs from PyTorch: PyTorch has this function in `torch` alone.
 
     Example:
         >>> x = torch.tensor([0.0, 1.0, 2.0])
@@ -266,7 +287,7 @@ def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([0.0, 3.0, -1.0])
@@ -281,7 +302,7 @@ def expit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([-2.0, 0.0, 2.0])
@@ -296,7 +317,7 @@ def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([1e-10, 1.0])
@@ -313,7 +334,10 @@ def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
+
+    Note:
+        Differs from PyTorch: PyTorch has this function in `torch` alone.
 
     Example:
         >>> x = torch.tensor([-1.5, 0.2, 2.0])
@@ -329,7 +353,7 @@ def gammainc(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0])
@@ -345,7 +369,7 @@ def gammaincc(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0])
@@ -360,7 +384,7 @@ def gammaln(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0, 5.0])
@@ -372,11 +396,14 @@ def hermite_polynomial_h(x: _Operand, n: _Operand, *, out: Any = None) -> Tensor
 
     Args:
         x (Tensor or Number): the input tensor.
-        n (Tensor or Number): a count: of rows, of repetitions, or the exponent, as the description above says.
+        n (Tensor or Number): the degree.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `x`.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> torch.special.hermite_polynomial_h(torch.tensor([0.0, 1.0, 2.0]), 2)  # 4 x^2 - 2
@@ -387,11 +414,14 @@ def hermite_polynomial_he(x: _Operand, n: _Operand, *, out: Any = None) -> Tenso
 
     Args:
         x (Tensor or Number): the input tensor.
-        n (Tensor or Number): a count: of rows, of repetitions, or the exponent, as the description above says.
+        n (Tensor or Number): the degree.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `x`.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> torch.special.hermite_polynomial_he(torch.tensor([0.0, 1.0, 2.0]), 2)  # x^2 - 1
@@ -405,7 +435,7 @@ def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([0.0, 1.0, 2.0])
@@ -420,7 +450,7 @@ def i0e(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> torch.special.i0e(torch.tensor([0.0, 1.0, 2.0]))
@@ -434,7 +464,7 @@ def i1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> torch.special.i1(torch.tensor([0.0, 1.0, 2.0]))
@@ -448,7 +478,7 @@ def i1e(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> torch.special.i1e(torch.tensor([0.0, 1.0, 2.0]))
@@ -459,11 +489,14 @@ def laguerre_polynomial_l(x: _Operand, n: _Operand, *, out: Any = None) -> Tenso
 
     Args:
         x (Tensor or Number): the input tensor.
-        n (Tensor or Number): a count: of rows, of repetitions, or the exponent, as the description above says.
+        n (Tensor or Number): the degree.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `x`.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> torch.special.laguerre_polynomial_l(torch.tensor([0.0, 1.0, 2.0]), 1)  # 1 - x
@@ -474,11 +507,14 @@ def legendre_polynomial_p(x: _Operand, n: _Operand, *, out: Any = None) -> Tenso
 
     Args:
         x (Tensor or Number): the input tensor.
-        n (Tensor or Number): a count: of rows, of repetitions, or the exponent, as the description above says.
+        n (Tensor or Number): the degree.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `x`.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> torch.special.legendre_polynomial_p(torch.tensor([0.0, 0.5, 1.0]), 2)  # (3 x^2 - 1) / 2
@@ -492,7 +528,7 @@ def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([0.0, 1.0, 9.0])
@@ -507,7 +543,10 @@ def log_ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> torch.special.log_ndtr(torch.tensor([-1.0, 0.0, 1.0]))
@@ -523,7 +562,10 @@ def log_softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Any = None)
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
+
+    Note:
+        Differs from PyTorch: PyTorch refuses the `out=` that this name takes.
 
     Example:
         >>> torch.special.log_softmax(torch.tensor([1.0, 2.0, 3.0]), dim=0)
@@ -538,7 +580,10 @@ def logit(input: Tensor, eps: _float | None = None, *, out: Any = None) -> Tenso
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> x = torch.tensor([0.1, 0.5, 0.9])
@@ -557,7 +602,7 @@ def logsumexp(input: Tensor, dim: Any, keepdim: _bool = False, *, out: Any = Non
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
     Example:
         >>> torch.special.logsumexp(torch.tensor([[0.0, 0.0], [99.0, 99.0]]), dim=1)  # though exp(99) overflows
@@ -571,7 +616,7 @@ def modified_bessel_i0(input: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> torch.special.modified_bessel_i0(torch.tensor([0.0, 1.0, 2.0]))
@@ -585,7 +630,7 @@ def modified_bessel_i1(input: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> torch.special.modified_bessel_i1(torch.tensor([0.0, 1.0, 2.0]))
@@ -599,7 +644,7 @@ def modified_bessel_k0(input: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> torch.special.modified_bessel_k0(torch.tensor([0.0, 1.0, 2.0]))
@@ -613,7 +658,10 @@ def modified_bessel_k1(input: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> torch.special.modified_bessel_k1(torch.tensor([0.0, 1.0, 2.0]))
@@ -624,11 +672,11 @@ def multigammaln(input: Tensor, p: _int, *, out: Any = None) -> Tensor:
 
     Args:
         input (Tensor): the input tensor.
-        p (int): the order of the norm.
+        p (int): the dimension.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([2.0, 3.0])
@@ -643,7 +691,7 @@ def ndtr(input: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> torch.special.ndtr(torch.tensor([-1.0, 0.0, 1.0]))
@@ -657,7 +705,7 @@ def ndtri(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> torch.special.ndtri(torch.tensor([0.025, 0.5, 0.975]))
@@ -667,12 +715,15 @@ def polygamma(n: _int, input: Tensor, *, out: Any = None) -> Tensor:
     """The derivative of order `n` of `digamma`.
 
     Args:
-        n (int): a count: of rows, of repetitions, or the exponent, as the description above says.
+        n (int): the order of the derivative.
         input (Tensor): the input tensor.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> torch.special.polygamma(1, torch.tensor([1.0, 2.0]))  # pi^2 / 6, and 1 less
@@ -686,7 +737,10 @@ def psi(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0])
@@ -702,7 +756,7 @@ def round(input: Tensor, *, decimals: _int = 0, out: Tensor | None = None) -> Te
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> torch.special.round(torch.tensor([0.5, 1.5, 2.4]))
@@ -716,7 +770,10 @@ def scaled_modified_bessel_k0(x: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `x`.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> torch.special.scaled_modified_bessel_k0(torch.tensor([1.0, 2.0]))
@@ -730,7 +787,10 @@ def scaled_modified_bessel_k1(x: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `x`.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> torch.special.scaled_modified_bessel_k1(torch.tensor([1.0, 2.0]))
@@ -741,11 +801,11 @@ def shifted_chebyshev_polynomial_t(x: _Operand, n: _Operand, *, out: Any = None)
 
     Args:
         x (Tensor or Number): the input tensor.
-        n (Tensor or Number): a count: of rows, of repetitions, or the exponent, as the description above says.
+        n (Tensor or Number): the degree.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `x`.
 
     Example:
         >>> torch.special.shifted_chebyshev_polynomial_t(torch.tensor([0.0, 0.5, 1.0]), 2)
@@ -756,11 +816,14 @@ def shifted_chebyshev_polynomial_u(x: _Operand, n: _Operand, *, out: Any = None)
 
     Args:
         x (Tensor or Number): the input tensor.
-        n (Tensor or Number): a count: of rows, of repetitions, or the exponent, as the description above says.
+        n (Tensor or Number): the degree.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `x`.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> torch.special.shifted_chebyshev_polynomial_u(torch.tensor([0.0, 0.5, 1.0]), 2)
@@ -771,11 +834,11 @@ def shifted_chebyshev_polynomial_v(x: _Operand, n: _Operand, *, out: Any = None)
 
     Args:
         x (Tensor or Number): the input tensor.
-        n (Tensor or Number): a count: of rows, of repetitions, or the exponent, as the description above says.
+        n (Tensor or Number): the degree.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `x`.
 
     Example:
         >>> torch.special.shifted_chebyshev_polynomial_v(torch.tensor([0.0, 0.5, 1.0]), 2)
@@ -786,11 +849,14 @@ def shifted_chebyshev_polynomial_w(x: _Operand, n: _Operand, *, out: Any = None)
 
     Args:
         x (Tensor or Number): the input tensor.
-        n (Tensor or Number): a count: of rows, of repetitions, or the exponent, as the description above says.
+        n (Tensor or Number): the degree.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `x`.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> torch.special.shifted_chebyshev_polynomial_w(torch.tensor([0.0, 0.5, 1.0]), 2)
@@ -804,7 +870,7 @@ def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([0.0, 0.5, 1.5])
@@ -812,7 +878,7 @@ def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         tensor([ 1.0000,  0.6366, -0.2122])
     """
 def softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Any = None) -> Tensor:
-    """Exponentials divided by their sum along `dim`.
+    """`exp(input) / exp(input).sum(dim)`: positive numbers along `dim` whose sum is 1.
 
     Args:
         input (Tensor): the input tensor.
@@ -821,7 +887,10 @@ def softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Any = None) -> 
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
+
+    Note:
+        Differs from PyTorch: PyTorch refuses the `out=` that this name takes.
 
     Example:
         >>> torch.special.softmax(torch.tensor([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0]]), dim=1)
@@ -836,7 +905,7 @@ def spherical_bessel_j0(x: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `x`.
 
     Example:
         >>> torch.special.spherical_bessel_j0(torch.tensor([0.0, 1.0, 2.0]))
@@ -850,7 +919,10 @@ def square(input: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
+
+    Note:
+        Differs from PyTorch: PyTorch has this function in `torch` alone.
 
     Example:
         >>> x = torch.tensor([1.0, -2.0, 3.0])
@@ -866,7 +938,7 @@ def xlog1py(input: _Operand, other: _Operand, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> torch.special.xlog1py(torch.tensor([0.0, 2.0]), torch.tensor([-1.0, 0.0]))
@@ -881,7 +953,7 @@ def xlogy(input: _Operand, other: _Operand, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
 
     Example:
         >>> x = torch.tensor([0.0, 2.0])
@@ -897,7 +969,10 @@ def zeta(input: _Operand, other: _Operand, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape to which the operands are broadcast.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> torch.special.zeta(torch.tensor([2.0, 4.0]), torch.tensor(1.0))  # pi^2 / 6 and pi^4 / 90

@@ -20,6 +20,7 @@ from flambeau import _further
 from flambeau._core.device import LAYOUTS, MEMORY_FORMATS
 from flambeau._core.dtype import NAMES
 from flambeau._dispatch.public import registry
+from flambeau._dispatch.public.examples import as_method
 from flambeau._dispatch.public.registry import FUNCTIONS, METHODS, resolved
 
 PACKAGE = Path(flambeau.__file__).parent
@@ -226,13 +227,14 @@ def stub_function(name: str, function: Any, *, method: bool = False, indent: str
     result = stub_type(signature.return_annotation)
     if result == "Any" and name in _OPERATORS:
         result = "Tensor"  # or NotImplemented, which Python itself handles
-    return f"{indent}def {name}({', '.join(listed)}) -> {result}:{stub_body(function, indent)}"
+    doc = "" if function.__name__ in _OPERATORS else inspect.getdoc(function) or ""
+    body = stub_body(as_method(doc, name, name) if method else doc, indent)
+    return f"{indent}def {name}({', '.join(listed)}) -> {result}:{body}"
 
 
-def stub_body(function: Any, indent: str) -> str:
-    """The docstring, which editors show; `...` where there is none, or where an operator needs none."""
-    doc = inspect.getdoc(function)
-    if not doc or function.__name__ in _OPERATORS:
+def stub_body(doc: str, indent: str) -> str:
+    """The docstring, which editors show; `...` where there is none."""
+    if not doc:
         return " ..."
     escaped = doc.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
     if escaped.endswith('"'):

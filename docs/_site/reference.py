@@ -11,6 +11,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from flambeau._dispatch.public.examples import as_method
+
 from .modules import GROUPS, HIDDEN
 from .source_pages import source_link
 
@@ -135,7 +137,10 @@ def _object_page(entry: Entry, module: str) -> str:
 
 
 def _described(kind: str, name: str, value: Any) -> list[str]:
-    return [f"````{{py:{kind}}} {name}{_signature(value)}", "", *_markdown(_doc(value)), "````"]
+    doc, own = _doc(value), name.rpartition(".")[2]
+    if name == f"{PACKAGE}.Tensor.{own}":
+        doc = as_method(doc, own, own)
+    return [f"````{{py:{kind}}} {name}{_signature(value)}", "", *_markdown(doc), "````"]
 
 
 def _own_methods(cls: type) -> Iterator[tuple[str, Any]]:

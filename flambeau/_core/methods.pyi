@@ -36,7 +36,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([-1.5, 0.0, 2.0])
@@ -56,7 +56,7 @@ class TensorMethods:
             copy (bool, optional): True always copies, False raises where a copy is needed, None copies if needed.
 
         Returns:
-            Any
+            Tensor: `input` itself, changed.
         """
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: _bool = False) -> Tensor:
         """What NumPy's functions make of their result when the tensor was an argument: a tensor again.
@@ -68,7 +68,7 @@ class TensorMethods:
             return_scalar (bool): Default: `False`.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
         """
     def __bool__(self) -> _bool:
         """`bool(tensor)` of one element.
@@ -77,7 +77,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            bool
+            Tensor: `input` itself, changed.
         """
     def __complex__(self) -> _complex:
         """`complex(tensor)`.
@@ -86,7 +86,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            complex
+            Tensor: `input` itself, changed.
         """
     def __contains__(self, element: Any) -> _bool:
         """`element in tensor`: whether any element is equal to it.
@@ -96,7 +96,7 @@ class TensorMethods:
             element
 
         Returns:
-            bool
+            Tensor: `input` itself, changed.
         """
     @property
     def __cuda_array_interface__(self) -> Any: ...
@@ -108,7 +108,7 @@ class TensorMethods:
             memo (dict[int, Any])
 
         Returns:
-            Any
+            Tensor: `input` itself, changed.
         """
     def __delitem__(self, index: Any) -> None:
         """Args:
@@ -125,7 +125,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            list[str]
+            Tensor: `input` itself, changed.
         """
     def __dlpack__(self, *, stream: Any = -1, max_version: Any = None, dl_device: Any = None, copy: _bool | None = None) -> Any:
         """The tensor's memory in a DLPack capsule, as other libraries ask for it.
@@ -138,7 +138,7 @@ class TensorMethods:
             copy (bool, optional): True always copies, False raises where a copy is needed, None copies if needed.
 
         Returns:
-            Any
+            Tensor: `input` itself, changed.
         """
     def __dlpack_device__(self) -> Any:
         """DLPack's kind and number of the tensor's device.
@@ -147,7 +147,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            tuple[DLDeviceType, int]
+            Tensor: `input` itself, changed.
         """
     def __eq__(self, other: Any) -> Tensor: ...  # type: ignore[override]  # a tensor of answers
     def __float__(self) -> _float:
@@ -157,7 +157,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            float
+            Tensor: `input` itself, changed.
         """
     def __floordiv__(self, other: Any) -> Tensor: ...
     def __format__(self, specification: str) -> str:
@@ -168,7 +168,7 @@ class TensorMethods:
             specification (str)
 
         Returns:
-            str
+            Tensor: `input` itself, changed.
         """
     def __ge__(self, other: Any) -> Tensor: ...
     def __getitem__(self, index: Any) -> Tensor: ...
@@ -186,7 +186,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            int
+            Tensor: `input` itself, changed.
         """
     def __int__(self) -> _int:
         """`int(tensor)`: towards zero.
@@ -195,7 +195,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            int
+            Tensor: `input` itself, changed.
         """
     def __invert__(self) -> Tensor: ...
     def __ior__(self, other: Any) -> Tensor: ...
@@ -209,7 +209,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Iterator[Tensor]
+            Tensor: `input` itself, changed.
         """
     def __itruediv__(self, other: Any) -> Tensor: ...
     def __ixor__(self, other: Any) -> Tensor: ...
@@ -228,7 +228,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([1.0, -2.0])
@@ -243,7 +243,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> torch.positive(torch.tensor([1, -2]))
@@ -261,7 +261,7 @@ class TensorMethods:
             protocol: Default: `2`.
 
         Returns:
-            tuple[Any, ...]
+            Tensor: `input` itself, changed.
         """
     def __reversed__(self) -> Tensor:
         """`reversed(tensor)`: along the first dimension.
@@ -270,7 +270,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
         """
     def __rfloordiv__(self, other: Any) -> Tensor: ...
     def __rlshift__(self, other: Any) -> Tensor: ...
@@ -288,7 +288,7 @@ class TensorMethods:
         """Args:
             self (Tensor): the tensor.
             index (Tensor): positions along `dim`, as integers.
-            value (Number): the value to write, or the factor of the product.
+            value (Number): the value to write.
 
         Returns:
             None
@@ -314,7 +314,7 @@ class TensorMethods:
             coalesced (bool)
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
         """
     def _conj(self) -> Tensor:
         """The complex conjugate of a complex tensor, as a view.
@@ -400,11 +400,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([-1.5, 0.0, 2.0])
-            >>> torch.abs(x)
+            >>> x.abs()
             tensor([1.5000, 0.0000, 2.0000])
             >>> torch.tensor([3 + 4j]).abs()
             tensor([5.])
@@ -416,7 +416,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([-1.5, 0.0, 2.0])
@@ -431,11 +431,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([-1.5, 0.0, 2.0])
-            >>> torch.absolute(x)
+            >>> x.absolute()
             tensor([1.5000, 0.0000, 2.0000])
             >>> torch.tensor([3 + 4j]).abs()
             tensor([5.])
@@ -447,7 +447,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([-1.5, 0.0, 2.0])
@@ -462,11 +462,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([1.0, 0.0, -1.0])
-            >>> torch.acos(x)
+            >>> x.acos()
             tensor([0.0000, 1.5708, 3.1416])
         """
     def acos_(self) -> Tensor:
@@ -476,7 +476,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1.0, 0.0, -1.0])
@@ -491,11 +491,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([1.0, 2.0])
-            >>> torch.acosh(x)
+            >>> x.acosh()
             tensor([0.0000, 1.3170])
         """
     def acosh_(self) -> Tensor:
@@ -505,7 +505,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1.0, 2.0])
@@ -522,13 +522,13 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([1.0, 2.0])
-            >>> torch.add(x, 10)
+            >>> x.add(10)
             tensor([11., 12.])
-            >>> torch.add(x, torch.tensor([[0.0], [10.0]]), alpha=2)  # a column: shapes are broadcast
+            >>> x.add(torch.tensor([[0.0], [10.0]]), alpha=2)  # a column: shapes are broadcast
             tensor([[ 1.,  2.],
                     [21., 22.]])
         """
@@ -542,7 +542,7 @@ class TensorMethods:
             alpha (Number): the factor of the second operand or of the product. Default: `1`.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1.0, 2.0])
@@ -561,11 +561,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: (n, p), the sum over the batch.
 
         Example:
             >>> x = torch.zeros(2, 2)
-            >>> torch.addbmm(x, torch.ones(5, 2, 3), torch.ones(5, 3, 2))  # 5 products, each of 3 terms
+            >>> x.addbmm(torch.ones(5, 2, 3), torch.ones(5, 3, 2))  # 5 products, each of 3 terms
             tensor([[15., 15.],
                     [15., 15.]])
         """
@@ -580,7 +580,7 @@ class TensorMethods:
             alpha (Number): the factor of the second operand or of the product. Default: `1`.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.zeros(2, 2)
@@ -595,15 +595,15 @@ class TensorMethods:
             input (Tensor): the input tensor.
             tensor1 (Tensor): the first factor, or the numerator.
             tensor2 (Tensor): the second factor, or the denominator.
-            value (Number): the value to write, or the factor of the product. Default: `1`.
+            value (Number): the factor of the quotient. Default: `1`.
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([1.0, 1.0])
-            >>> torch.addcdiv(x, torch.tensor([6.0, 8.0]), torch.tensor([2.0, 4.0]), value=10)
+            >>> x.addcdiv(torch.tensor([6.0, 8.0]), torch.tensor([2.0, 4.0]), value=10)
             tensor([31., 21.])
         """
     def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
@@ -613,10 +613,10 @@ class TensorMethods:
             input (Tensor): the input tensor.
             tensor1 (Tensor): the first factor, or the numerator.
             tensor2 (Tensor): the second factor, or the denominator.
-            value (Number): the value to write, or the factor of the product. Default: `1`.
+            value (Number): the factor of the quotient. Default: `1`.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1.0, 1.0])
@@ -630,15 +630,15 @@ class TensorMethods:
             input (Tensor): the input tensor.
             tensor1 (Tensor): the first factor, or the numerator.
             tensor2 (Tensor): the second factor, or the denominator.
-            value (Number): the value to write, or the factor of the product. Default: `1`.
+            value (Number): the factor of the product. Default: `1`.
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([1.0, 1.0])
-            >>> torch.addcmul(x, torch.tensor([2.0, 3.0]), torch.tensor([4.0, 5.0]), value=10)
+            >>> x.addcmul(torch.tensor([2.0, 3.0]), torch.tensor([4.0, 5.0]), value=10)
             tensor([ 81., 151.])
         """
     def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
@@ -648,10 +648,10 @@ class TensorMethods:
             input (Tensor): the input tensor.
             tensor1 (Tensor): the first factor, or the numerator.
             tensor2 (Tensor): the second factor, or the denominator.
-            value (Number): the value to write, or the factor of the product. Default: `1`.
+            value (Number): the factor of the product. Default: `1`.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1.0, 1.0])
@@ -670,11 +670,14 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: (n, p), for matrices (n, m) and (m, p).
+
+        Note:
+            Differs from PyTorch: `out_dtype`, which PyTorch takes on CUDA alone, is refused.
 
         Example:
             >>> x = torch.tensor([[100.0, 200.0]])
-            >>> torch.addmm(x, torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0, 0.0], [0.0, 1.0]]), beta=0.5)
+            >>> x.addmm(torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0, 0.0], [0.0, 1.0]]), beta=0.5)
             tensor([[ 51., 102.]])
         """
     def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
@@ -688,7 +691,10 @@ class TensorMethods:
             alpha (Number): the factor of the second operand or of the product. Default: `1`.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
+
+        Note:
+            Differs from PyTorch: `out_dtype`, which PyTorch takes on CUDA alone, is refused.
 
         Example:
             >>> x = torch.tensor([[100.0, 200.0]])
@@ -707,11 +713,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: (n), for a matrix (n, m).
 
         Example:
             >>> x = torch.tensor([100.0, 200.0])
-            >>> torch.addmv(x, torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1.0, 1.0]))
+            >>> x.addmv(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1.0, 1.0]))
             tensor([103., 207.])
         """
     def addmv_(self, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
@@ -725,7 +731,7 @@ class TensorMethods:
             alpha (Number): the factor of the second operand or of the product. Default: `1`.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([100.0, 200.0])
@@ -744,11 +750,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: (n, m), for vectors of n and m elements.
 
         Example:
             >>> x = torch.zeros(2, 3)
-            >>> torch.addr(x, torch.tensor([1.0, 2.0]), torch.tensor([1.0, 10.0, 100.0]))
+            >>> x.addr(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 10.0, 100.0]))
             tensor([[  1.,  10., 100.],
                     [  2.,  20., 200.]])
         """
@@ -763,7 +769,7 @@ class TensorMethods:
             alpha (Number): the factor of the second operand or of the product. Default: `1`.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.zeros(2, 3)
@@ -778,7 +784,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: a view with the two dimensions exchanged.
 
         Example:
             >>> torch.adjoint(torch.tensor([[1 + 1j, 2j], [3 + 0j, 4 + 0j]]))
@@ -795,13 +801,13 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
         Example:
             >>> x = torch.tensor([[True, False], [True, True]])
-            >>> torch.all(x)
+            >>> x.all()
             tensor(False)
-            >>> torch.all(x, dim=1)
+            >>> x.all(dim=1)
             tensor([False,  True])
         """
     def allclose(self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> _bool:
@@ -815,7 +821,7 @@ class TensorMethods:
             equal_nan (bool): whether two NaN count as equal. Default: `False`.
 
         Returns:
-            bool
+            bool: the answer.
 
         Example:
             >>> torch.allclose(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.000001]))
@@ -833,11 +839,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
         Example:
             >>> x = torch.tensor([[1, 7, 3], [9, 5, 6]])
-            >>> torch.amax(x, dim=1)
+            >>> x.amax(dim=1)
             tensor([7, 9])
         """
     def amin(self, dim: Any = ..., keepdim: _bool = False, *, out: Any = None) -> Tensor:
@@ -850,11 +856,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
         Example:
             >>> x = torch.tensor([[1, 7, 3], [9, 5, 6]])
-            >>> torch.amin(x, dim=1)
+            >>> x.amin(dim=1)
             tensor([1, 5])
         """
     def aminmax(self, *, dim: _int | None = None, keepdim: _bool = False, out: Any = None) -> Any:
@@ -867,7 +873,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Any
+            (min, max): both in the reduced shape.
 
         Example:
             >>> torch.aminmax(torch.tensor([3, 1, 2]))
@@ -883,7 +889,10 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
+
+        Note:
+            Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
         Example:
             >>> torch.angle(torch.tensor([1 + 1j, -1 + 0j]))
@@ -901,13 +910,13 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
         Example:
             >>> x = torch.tensor([[True, False], [False, False]])
-            >>> torch.any(x)
+            >>> x.any()
             tensor(True)
-            >>> torch.any(x, dim=1)
+            >>> x.any(dim=1)
             tensor([ True, False])
         """
     def apply_(self, callable: Any) -> Tensor:
@@ -918,7 +927,7 @@ class TensorMethods:
             callable (Callable[[Any], Any]): a Python function of one element, or one of each tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
@@ -933,11 +942,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([1.0, 0.0, -1.0])
-            >>> torch.arccos(x)
+            >>> x.arccos()
             tensor([0.0000, 1.5708, 3.1416])
         """
     def arccos_(self) -> Tensor:
@@ -947,7 +956,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1.0, 0.0, -1.0])
@@ -962,11 +971,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([1.0, 2.0])
-            >>> torch.arccosh(x)
+            >>> x.arccosh()
             tensor([0.0000, 1.3170])
         """
     def arccosh_(self) -> Tensor:
@@ -976,7 +985,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1.0, 2.0])
@@ -991,11 +1000,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([-1.0, 0.0, 1.0])
-            >>> torch.arcsin(x)
+            >>> x.arcsin()
             tensor([-1.5708,  0.0000,  1.5708])
         """
     def arcsin_(self) -> Tensor:
@@ -1005,7 +1014,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([-1.0, 0.0, 1.0])
@@ -1020,11 +1029,14 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
+
+        Note:
+            Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
         Example:
             >>> x = torch.tensor([-1.0, 0.0, 1.0])
-            >>> torch.arcsinh(x)
+            >>> x.arcsinh()
             tensor([-0.8814,  0.0000,  0.8814])
         """
     def arcsinh_(self) -> Tensor:
@@ -1034,7 +1046,10 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
+
+        Note:
+            Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
         Example:
             >>> x = torch.tensor([-1.0, 0.0, 1.0])
@@ -1049,11 +1064,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([-1.0, 0.0, 1.0])
-            >>> torch.arctan(x)
+            >>> x.arctan()
             tensor([-0.7854,  0.0000,  0.7854])
         """
     def arctan2(self, other: Any, *, out: Tensor | None = None) -> Tensor:
@@ -1065,11 +1080,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([1.0, -1.0])
-            >>> torch.arctan2(x, torch.tensor([1.0, -1.0]))
+            >>> x.arctan2(torch.tensor([1.0, -1.0]))
             tensor([ 0.7854, -2.3562])
         """
     def arctan2_(self, other: Any) -> Tensor:
@@ -1080,7 +1095,7 @@ class TensorMethods:
             other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1.0, -1.0])
@@ -1094,7 +1109,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([-1.0, 0.0, 1.0])
@@ -1109,11 +1124,14 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
+
+        Note:
+            Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
         Example:
             >>> x = torch.tensor([-0.5, 0.0, 0.5])
-            >>> torch.arctanh(x)
+            >>> x.arctanh()
             tensor([-0.5493,  0.0000,  0.5493])
         """
     def arctanh_(self) -> Tensor:
@@ -1123,7 +1141,10 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
+
+        Note:
+            Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
         Example:
             >>> x = torch.tensor([-0.5, 0.0, 0.5])
@@ -1140,13 +1161,13 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of `input`'s shape without `dim`; a position in the flat tensor if that is None.
 
         Example:
             >>> x = torch.tensor([[1, 7, 3], [9, 5, 6]])
-            >>> torch.argmax(x)  # its place in the flat tensor
+            >>> x.argmax()  # its place in the flat tensor
             tensor(3)
-            >>> torch.argmax(x, dim=1)
+            >>> x.argmax(dim=1)
             tensor([1, 0])
         """
     def argmin(self, dim: _int | None = None, keepdim: _bool = False, *, out: Any = None) -> Tensor:
@@ -1159,11 +1180,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of `input`'s shape without `dim`; a position in the flat tensor if that is None.
 
         Example:
             >>> x = torch.tensor([[1, 7, 3], [9, 5, 6]])
-            >>> torch.argmin(x, dim=1)
+            >>> x.argmin(dim=1)
             tensor([0, 1])
         """
     def argsort(self, dim: _int = -1, descending: _bool = False, *, stable: _bool = False, out: Any = None) -> Tensor:
@@ -1177,13 +1198,16 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: int64, of the shape of `input`.
+
+        Note:
+            Differs from PyTorch: equal elements always keep their order, which PyTorch promises with `stable=True` alone.
 
         Example:
             >>> x = torch.tensor([30, 10, 20])
-            >>> torch.argsort(x)
+            >>> x.argsort()
             tensor([1, 2, 0])
-            >>> torch.argsort(x, descending=True)
+            >>> x.argsort(descending=True)
             tensor([0, 2, 1])
         """
     def argwhere(self) -> Tensor:
@@ -1193,7 +1217,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: int64, (number of elements found, dimensions).
 
         Example:
             >>> torch.argwhere(torch.tensor([[0, 5], [7, 0]]))
@@ -1210,11 +1234,11 @@ class TensorMethods:
             storage_offset (int, optional): the position in the storage of the view's first element.
 
         Returns:
-            Tensor
+            Tensor: a view of the given shape.
 
         Example:
             >>> x = torch.arange(6)
-            >>> torch.as_strided(x, (4, 3), (1, 1))  # overlapping windows of three
+            >>> x.as_strided((4, 3), (1, 1))  # overlapping windows of three
             tensor([[0, 1, 2],
                     [1, 2, 3],
                     [2, 3, 4],
@@ -1230,7 +1254,7 @@ class TensorMethods:
             storage_offset (int, optional): the position in the storage of the view's first element.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.arange(6)
@@ -1249,7 +1273,7 @@ class TensorMethods:
             storage_offset (int, optional): the position in the storage of the view's first element.
 
         Returns:
-            Tensor
+            Tensor: a new tensor of the shape and dtype of `input`.
 
         Example:
             >>> torch.as_strided_scatter(torch.zeros(6), torch.ones(2), (2,), (3,))
@@ -1263,7 +1287,7 @@ class TensorMethods:
             cls (type): a subclass of Tensor.
 
         Returns:
-            Any
+            subclass of Tensor: on the same memory.
 
         Example:
             >>> class Distances(torch.Tensor): pass
@@ -1278,11 +1302,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([-1.0, 0.0, 1.0])
-            >>> torch.asin(x)
+            >>> x.asin()
             tensor([-1.5708,  0.0000,  1.5708])
         """
     def asin_(self) -> Tensor:
@@ -1292,7 +1316,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([-1.0, 0.0, 1.0])
@@ -1307,11 +1331,14 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
+
+        Note:
+            Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
         Example:
             >>> x = torch.tensor([-1.0, 0.0, 1.0])
-            >>> torch.asinh(x)
+            >>> x.asinh()
             tensor([-0.8814,  0.0000,  0.8814])
         """
     def asinh_(self) -> Tensor:
@@ -1321,7 +1348,10 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
+
+        Note:
+            Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
         Example:
             >>> x = torch.tensor([-1.0, 0.0, 1.0])
@@ -1336,11 +1366,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([-1.0, 0.0, 1.0])
-            >>> torch.atan(x)
+            >>> x.atan()
             tensor([-0.7854,  0.0000,  0.7854])
         """
     def atan2(self, other: Any, *, out: Tensor | None = None) -> Tensor:
@@ -1352,11 +1382,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([1.0, -1.0])
-            >>> torch.atan2(x, torch.tensor([1.0, -1.0]))
+            >>> x.atan2(torch.tensor([1.0, -1.0]))
             tensor([ 0.7854, -2.3562])
         """
     def atan2_(self, other: Any) -> Tensor:
@@ -1367,7 +1397,7 @@ class TensorMethods:
             other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1.0, -1.0])
@@ -1381,7 +1411,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([-1.0, 0.0, 1.0])
@@ -1396,11 +1426,14 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
+
+        Note:
+            Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
         Example:
             >>> x = torch.tensor([-0.5, 0.0, 0.5])
-            >>> torch.atanh(x)
+            >>> x.atanh()
             tensor([-0.5493,  0.0000,  0.5493])
         """
     def atanh_(self) -> Tensor:
@@ -1410,7 +1443,10 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
+
+        Note:
+            Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
         Example:
             >>> x = torch.tensor([-0.5, 0.0, 0.5])
@@ -1429,11 +1465,14 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: (b, n, p), for batches (b, n, m) and (b, m, p).
+
+        Note:
+            Differs from PyTorch: `out_dtype`, which PyTorch takes on CUDA alone, is refused.
 
         Example:
             >>> x = torch.ones(5, 2, 2)
-            >>> torch.baddbmm(x, torch.ones(5, 2, 3), torch.ones(5, 3, 2))[0]
+            >>> x.baddbmm(torch.ones(5, 2, 3), torch.ones(5, 3, 2))[0]
             tensor([[4., 4.],
                     [4., 4.]])
         """
@@ -1448,7 +1487,10 @@ class TensorMethods:
             alpha (Number): the factor of the second operand or of the product. Default: `1`.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
+
+        Note:
+            Differs from PyTorch: `out_dtype`, which PyTorch takes on CUDA alone, is refused.
 
         Example:
             >>> x = torch.ones(5, 2, 2)
@@ -1461,12 +1503,12 @@ class TensorMethods:
 
         Args:
             input (Tensor): the input tensor.
-            p (float): the order of the norm.
+            p (float, optional): one probability for all elements, instead of those in `input`.
             generator (Generator, optional): the source of random numbers; None means the default one of the device.
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> _ = torch.manual_seed(0)
@@ -1478,11 +1520,11 @@ class TensorMethods:
 
         Args:
             input (Tensor): the input tensor.
-            p (float): the order of the norm. Default: `0.5`.
+            p (float, optional): one probability for all elements, instead of those in `input`. Default: `0.5`.
             generator (Generator, optional): the source of random numbers; None means the default one of the device.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> torch.zeros(2, 2).bernoulli_(1.0)  # certain
@@ -1497,7 +1539,7 @@ class TensorMethods:
             memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`; `input` itself if it is that already.
 
         Example:
             >>> torch.tensor([1, 2]).bfloat16()
@@ -1512,7 +1554,7 @@ class TensorMethods:
             minlength (int): the least number of bins. Default: `0`.
 
         Returns:
-            Tensor
+            Tensor: one dimension, a count for each number from 0 to the largest.
 
         Example:
             >>> torch.bincount(torch.tensor([0, 1, 1, 3]))
@@ -1529,11 +1571,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([6, 5])
-            >>> torch.bitwise_and(x, 3)
+            >>> x.bitwise_and(3)
             tensor([2, 1])
         """
     def bitwise_and_(self, other: Any) -> Tensor:
@@ -1544,7 +1586,7 @@ class TensorMethods:
             other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([6, 5])
@@ -1560,11 +1602,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([1, 3])
-            >>> torch.bitwise_left_shift(x, 2)
+            >>> x.bitwise_left_shift(2)
             tensor([ 4, 12])
         """
     def bitwise_left_shift_(self, other: Any) -> Tensor:
@@ -1575,7 +1617,7 @@ class TensorMethods:
             other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1, 3])
@@ -1590,11 +1632,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([0, 1, -8])
-            >>> torch.bitwise_not(x)
+            >>> x.bitwise_not()
             tensor([-1, -2,  7])
             >>> ~torch.tensor([True, False])
             tensor([False,  True])
@@ -1606,7 +1648,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([0, 1, -8])
@@ -1622,11 +1664,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([6, 5])
-            >>> torch.bitwise_or(x, 3)
+            >>> x.bitwise_or(3)
             tensor([7, 7])
         """
     def bitwise_or_(self, other: Any) -> Tensor:
@@ -1637,7 +1679,7 @@ class TensorMethods:
             other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([6, 5])
@@ -1653,11 +1695,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([8, 12])
-            >>> torch.bitwise_right_shift(x, 2)
+            >>> x.bitwise_right_shift(2)
             tensor([2, 3])
         """
     def bitwise_right_shift_(self, other: Any) -> Tensor:
@@ -1668,7 +1710,7 @@ class TensorMethods:
             other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([8, 12])
@@ -1684,11 +1726,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([6, 5])
-            >>> torch.bitwise_xor(x, 3)
+            >>> x.bitwise_xor(3)
             tensor([5, 6])
         """
     def bitwise_xor_(self, other: Any) -> Tensor:
@@ -1699,7 +1741,7 @@ class TensorMethods:
             other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([6, 5])
@@ -1715,11 +1757,14 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: (b, n, p), for batches (b, n, m) and (b, m, p).
+
+        Note:
+            Differs from PyTorch: `out_dtype`, which PyTorch takes on CUDA alone, is refused.
 
         Example:
             >>> a, b = torch.ones(5, 2, 3), torch.ones(5, 3, 4)
-            >>> torch.bmm(a, b).shape
+            >>> a.bmm(b).shape
             torch.Size([5, 2, 4])
         """
     def bool(self, *, memory_format: Any = None) -> Tensor:
@@ -1730,7 +1775,7 @@ class TensorMethods:
             memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`; `input` itself if it is that already.
 
         Example:
             >>> torch.tensor([0, 1, -5]).bool()
@@ -1744,7 +1789,7 @@ class TensorMethods:
             *size: the shape of the result, as separate integers or as one tuple.
 
         Returns:
-            Tensor
+            Tensor: a view of the given shape.
 
         Example:
             >>> torch.broadcast_to(torch.tensor([1, 2, 3]), (2, 3))
@@ -1759,7 +1804,7 @@ class TensorMethods:
             memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`; `input` itself if it is that already.
 
         Example:
             >>> torch.tensor([1, 255, 256]).byte()  # modulo 256
@@ -1775,7 +1820,7 @@ class TensorMethods:
             generator (Generator, optional): the source of random numbers; None means the default one of the device.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> _ = torch.manual_seed(0)
@@ -1789,7 +1834,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: int64, one dimension.
 
         Example:
             >>> torch.tensor([[0, 5], [7, 8]]).to_sparse_csc().ccol_indices()
@@ -1803,7 +1848,7 @@ class TensorMethods:
             memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`; `input` itself if it is that already.
 
         Example:
             >>> torch.tensor([1.0]).cdouble()
@@ -1817,11 +1862,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([-1.5, 0.2, 2.0])
-            >>> torch.ceil(x)
+            >>> x.ceil()
             tensor([-1.,  1.,  2.])
         """
     def ceil_(self) -> Tensor:
@@ -1831,7 +1876,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([-1.5, 0.2, 2.0])
@@ -1846,7 +1891,7 @@ class TensorMethods:
             memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`; `input` itself if it is that already.
 
         Example:
             >>> torch.tensor([1, 2]).cfloat()
@@ -1860,7 +1905,7 @@ class TensorMethods:
             memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`; `input` itself if it is that already.
 
         Example:
             >>> torch.tensor([1.0]).chalf().dtype
@@ -1874,7 +1919,7 @@ class TensorMethods:
             memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`; `input` itself if it is that already.
 
         Example:
             >>> torch.tensor([1.9, -1.9]).char()
@@ -1889,7 +1934,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of the matrix.
 
         Example:
             >>> torch.cholesky(torch.tensor([[4.0, 2.0], [2.0, 3.0]]))
@@ -1905,11 +1950,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of the matrix.
 
         Example:
             >>> L = torch.linalg.cholesky(torch.tensor([[4.0, 2.0], [2.0, 3.0]]))
-            >>> torch.cholesky_inverse(L)
+            >>> L.cholesky_inverse()
             tensor([[ 0.3750, -0.2500],
                     [-0.2500,  0.5000]])
         """
@@ -1918,12 +1963,12 @@ class TensorMethods:
 
         Args:
             input (Tensor): the input tensor.
-            input2 (Tensor): the second input tensor.
+            input2 (Tensor): the Cholesky factor of A.
             upper (bool): True works with upper triangular matrices, False with lower ones. Default: `False`.
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of the right-hand sides.
 
         Example:
             >>> A = torch.tensor([[4.0, 2.0], [2.0, 3.0]])
@@ -1941,7 +1986,7 @@ class TensorMethods:
             dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
 
         Returns:
-            tuple[Tensor, ...]
+            tuple of Tensors: views, which share memory with the input.
 
         Example:
             >>> torch.chunk(torch.arange(5), 2)
@@ -1957,13 +2002,13 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([-2, 0, 5])
-            >>> torch.clamp(x, min=-1, max=3)
+            >>> x.clamp(min=-1, max=3)
             tensor([-1,  0,  3])
-            >>> torch.clamp(x, max=3)
+            >>> x.clamp(max=3)
             tensor([-2,  0,  3])
         """
     def clamp_(self, min: _Operand | None = None, max: _Operand | None = None) -> Tensor:
@@ -1975,7 +2020,7 @@ class TensorMethods:
             max (Number or Tensor, optional): the upper bound; None means none.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([-2, 0, 5])
@@ -1991,11 +2036,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([-2, 0, 5])
-            >>> torch.clamp_max(x, 3)
+            >>> x.clamp_max(3)
             tensor([-2,  0,  3])
         """
     def clamp_max_(self, max: _Operand) -> Tensor:
@@ -2006,7 +2051,7 @@ class TensorMethods:
             max (Tensor or Number): the upper bound; None means none.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([-2, 0, 5])
@@ -2022,11 +2067,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([-2, 0, 5])
-            >>> torch.clamp_min(x, 0)
+            >>> x.clamp_min(0)
             tensor([0, 0, 5])
         """
     def clamp_min_(self, min: _Operand) -> Tensor:
@@ -2037,7 +2082,7 @@ class TensorMethods:
             min (Tensor or Number): the lower bound; None means none.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([-2, 0, 5])
@@ -2054,13 +2099,13 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([-2, 0, 5])
-            >>> torch.clip(x, min=-1, max=3)
+            >>> x.clip(min=-1, max=3)
             tensor([-1,  0,  3])
-            >>> torch.clip(x, max=3)
+            >>> x.clip(max=3)
             tensor([-2,  0,  3])
         """
     def clip_(self, min: _Operand | None = None, max: _Operand | None = None) -> Tensor:
@@ -2072,7 +2117,7 @@ class TensorMethods:
             max (Number or Tensor, optional): the upper bound; None means none.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([-2, 0, 5])
@@ -2087,11 +2132,11 @@ class TensorMethods:
             memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
 
         Returns:
-            Tensor
+            Tensor: a new tensor of the shape and dtype of `input`.
 
         Example:
             >>> x = torch.tensor([1, 2])
-            >>> y = torch.clone(x)
+            >>> y = x.clone()
             >>> y[0] = 10
             >>> x
             tensor([1, 2])
@@ -2103,7 +2148,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: sparse, in the layout that the function names.
 
         Example:
             >>> x = torch.sparse_coo_tensor([[1, 1]], [2.0, 3.0], (3,))  # one place twice
@@ -2117,7 +2162,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: int64, one dimension.
 
         Example:
             >>> torch.tensor([[0, 5], [7, 8]]).to_sparse_csr().col_indices()
@@ -2130,11 +2175,11 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([1 + 2j])
-            >>> torch.conj(x)
+            >>> x.conj()
             tensor([1.-2.j])
             >>> x.conj().is_conj()  # a view: memory holds the numbers of x
             True
@@ -2147,7 +2192,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> torch.conj_physical(torch.tensor([1 + 2j]))
@@ -2160,7 +2205,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1 + 2j])
@@ -2174,7 +2219,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            int
+            int: the address.
 
         Example:
             >>> x = torch.tensor([1, 2])
@@ -2189,7 +2234,7 @@ class TensorMethods:
             memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's. Default: `torch.contiguous_format`.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`; `input` itself if it is that already.
 
         Example:
             >>> x = torch.tensor([[1, 2], [3, 4]]).t()
@@ -2205,7 +2250,7 @@ class TensorMethods:
             non_blocking (bool): whether a copy between host and device may run beside other work. Default: `False`.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.zeros(2, 2)
@@ -2222,11 +2267,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([1.0, -2.0])
-            >>> torch.copysign(x, torch.tensor([-1.0, 1.0]))
+            >>> x.copysign(torch.tensor([-1.0, 1.0]))
             tensor([-1.,  2.])
         """
     def copysign_(self, other: _Operand) -> Tensor:
@@ -2237,7 +2282,7 @@ class TensorMethods:
             other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1.0, -2.0])
@@ -2251,7 +2296,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: (variables, variables).
 
         Example:
             >>> torch.corrcoef(torch.tensor([[1.0, 2.0, 3.0], [1.0, 3.0, 2.0]]))
@@ -2266,11 +2311,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([0.0, 1.0, torch.pi])
-            >>> torch.cos(x)
+            >>> x.cos()
             tensor([ 1.0000,  0.5403, -1.0000])
         """
     def cos_(self) -> Tensor:
@@ -2280,7 +2325,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([0.0, 1.0, torch.pi])
@@ -2295,11 +2340,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([-1.0, 0.0, 1.0])
-            >>> torch.cosh(x)
+            >>> x.cosh()
             tensor([1.5431, 1.0000, 1.5431])
         """
     def cosh_(self) -> Tensor:
@@ -2309,7 +2354,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([-1.0, 0.0, 1.0])
@@ -2324,13 +2369,13 @@ class TensorMethods:
             *dim: the dimension to work along; negative numbers count from the last one.
 
         Returns:
-            Tensor
+            Tensor: int64, of the reduced shape.
 
         Example:
             >>> x = torch.tensor([[0, 5, 7], [0, 0, 1]])
-            >>> torch.count_nonzero(x)
+            >>> x.count_nonzero()
             tensor(3)
-            >>> torch.count_nonzero(x, dim=1)
+            >>> x.count_nonzero(dim=1)
             tensor([2, 1])
         """
     def cov(self, *, correction: _int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
@@ -2343,7 +2388,7 @@ class TensorMethods:
             aweights (Tensor, optional): the relative weight of each observation.
 
         Returns:
-            Tensor
+            Tensor: (variables, variables).
 
         Example:
             >>> torch.cov(torch.tensor([[1.0, 2.0, 3.0], [3.0, 1.0, 2.0]]))
@@ -2358,7 +2403,7 @@ class TensorMethods:
             memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's. Default: `torch.preserve_format`.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`; `input` itself if it is that already.
 
         Example:
             >>> x = torch.tensor([1, 2])
@@ -2375,7 +2420,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the broadcast shape of both.
 
         Example:
             >>> torch.cross(torch.tensor([1.0, 0.0, 0.0]), torch.tensor([0.0, 1.0, 0.0]), dim=0)
@@ -2388,7 +2433,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: int64, one dimension.
 
         Example:
             >>> torch.tensor([[0, 5], [7, 8]]).to_sparse_csr().crow_indices()
@@ -2404,7 +2449,7 @@ class TensorMethods:
             memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's. Default: `torch.preserve_format`.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`; `input` itself if it is that already.
 
         Example:
             >>> x = torch.tensor([1.0])
@@ -2421,7 +2466,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Any
+            (values, indices): in the shape of `input`.
 
         Example:
             >>> values, indices = torch.cummax(torch.tensor([1, 3, 2, 5]), dim=0)
@@ -2437,7 +2482,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Any
+            (values, indices): in the shape of `input`.
 
         Example:
             >>> values, indices = torch.cummin(torch.tensor([4, 2, 3, 1]), dim=0)
@@ -2454,11 +2499,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([1, 2, 3, 4])
-            >>> torch.cumprod(x, dim=0)
+            >>> x.cumprod(dim=0)
             tensor([ 1,  2,  6, 24])
         """
     def cumprod_(self, dim: _int, *, dtype: Any = None) -> Tensor:
@@ -2470,7 +2515,7 @@ class TensorMethods:
             dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1, 2, 3, 4])
@@ -2487,11 +2532,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([1, 2, 3, 4])
-            >>> torch.cumsum(x, dim=0)
+            >>> x.cumsum(dim=0)
             tensor([ 1,  3,  6, 10])
         """
     def cumsum_(self, dim: _int, *, dtype: Any = None) -> Tensor:
@@ -2503,7 +2548,7 @@ class TensorMethods:
             dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1, 2, 3, 4])
@@ -2518,11 +2563,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([0.0, 90.0, 180.0])
-            >>> torch.deg2rad(x)
+            >>> x.deg2rad()
             tensor([0.0000, 1.5708, 3.1416])
         """
     def deg2rad_(self) -> Tensor:
@@ -2532,7 +2577,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([0.0, 90.0, 180.0])
@@ -2546,7 +2591,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            int
+            int: the number of dimensions.
 
         Example:
             >>> torch.sparse_coo_tensor([[1]], [[2.0, 3.0]], (3, 2)).dense_dim()
@@ -2559,11 +2604,11 @@ class TensorMethods:
             input (Tensor or Sequence[Tensor]): the input tensor.
 
         Returns:
-            Any
+            Tensor: float32, of the shape of the quantized tensor.
 
         Example:
             >>> x = torch.quantize_per_tensor(torch.tensor([0.3, 0.7, 1.1]), 0.5, 0, torch.quint8)
-            >>> torch.dequantize(x)
+            >>> x.dequantize()
             tensor([0.5000, 0.5000, 1.0000])
         """
     def det(self) -> Tensor:
@@ -2573,7 +2618,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: of the batch shape, one number for each matrix.
 
         Example:
             >>> torch.det(torch.tensor([[2.0, 0.0], [0.0, 3.5]]))
@@ -2586,7 +2631,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: a view on the same memory.
 
         Example:
             >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -2601,7 +2646,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -2618,7 +2663,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: a matrix of a vector, the diagonal of a matrix.
 
         Example:
             >>> torch.diag(torch.tensor([1, 2, 3]))
@@ -2638,7 +2683,7 @@ class TensorMethods:
             dim2 (int): the second of the two dimensions. Default: `-1`.
 
         Returns:
-            Tensor
+            Tensor: a matrix for each row of `input`.
 
         Example:
             >>> torch.diag_embed(torch.tensor([1, 2]), offset=1)
@@ -2654,7 +2699,7 @@ class TensorMethods:
             offset (int): which diagonal: 0 is the main one, positive numbers lie above it, negative ones below it. Default: `0`.
 
         Returns:
-            Tensor
+            Tensor: a matrix.
 
         Example:
             >>> torch.diagflat(torch.tensor([[1, 2], [3, 4]]))
@@ -2673,13 +2718,13 @@ class TensorMethods:
             dim2 (int): the second of the two dimensions. Default: `1`.
 
         Returns:
-            Tensor
+            Tensor: a view of the diagonals, which are its last dimension.
 
         Example:
             >>> x = torch.tensor([[1, 2], [3, 4]])
-            >>> torch.diagonal(x)
+            >>> x.diagonal()
             tensor([1, 4])
-            >>> torch.diagonal(x, offset=1)
+            >>> x.diagonal(offset=1)
             tensor([2])
         """
     def diagonal_scatter(self, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
@@ -2693,7 +2738,7 @@ class TensorMethods:
             dim2 (int): the second of the two dimensions. Default: `1`.
 
         Returns:
-            Tensor
+            Tensor: a new tensor of the shape and dtype of `input`.
 
         Example:
             >>> torch.diagonal_scatter(torch.zeros(3, 3), torch.tensor([1.0, 2.0, 3.0]))
@@ -2706,14 +2751,14 @@ class TensorMethods:
 
         Args:
             input (Tensor): the input tensor.
-            n (int): a count: of rows, of repetitions, or the exponent, as the description above says. Default: `1`.
+            n (int): how often to take differences. Default: `1`.
             dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
             prepend (Tensor, optional): values in front of `input` along `dim`.
             append (Tensor, optional): values behind `input` along `dim`.
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of `input`'s shape, shorter by `n` along `dim`.
 
         Example:
             >>> torch.diff(torch.tensor([1, 4, 9, 16]))
@@ -2729,11 +2774,14 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
+
+        Note:
+            Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
         Example:
             >>> x = torch.tensor([1.0, 2.0])
-            >>> torch.digamma(x)
+            >>> x.digamma()
             tensor([-0.5772,  0.4228])
         """
     def digamma_(self) -> Tensor:
@@ -2743,7 +2791,10 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
+
+        Note:
+            Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
         Example:
             >>> x = torch.tensor([1.0, 2.0])
@@ -2758,7 +2809,7 @@ class TensorMethods:
             ambiguity_check: Default: `False`.
 
         Returns:
-            tuple[int, ...]
+            tuple of ints: the dimensions, the slowest first.
 
         Example:
             >>> torch.zeros(2, 3, 4).dim_order(), torch.zeros(2, 3, 4).transpose(0, 2).dim_order()
@@ -2773,7 +2824,7 @@ class TensorMethods:
             p (float): the order of the norm. Default: `2`.
 
         Returns:
-            Tensor
+            Tensor: the distance, 0-d.
 
         Example:
             >>> torch.dist(torch.tensor([0.0, 0.0]), torch.tensor([3.0, 4.0]))
@@ -2789,15 +2840,15 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([7.0, -7.0])
-            >>> torch.div(x, 2)
+            >>> x.div(2)
             tensor([ 3.5000, -3.5000])
-            >>> torch.div(x, 2, rounding_mode="trunc")
+            >>> x.div(2, rounding_mode="trunc")
             tensor([ 3., -3.])
-            >>> torch.div(x, 2, rounding_mode="floor")
+            >>> x.div(2, rounding_mode="floor")
             tensor([ 3., -4.])
         """
     def div_(self, other: _Operand, *, rounding_mode: str | None = None) -> Tensor:
@@ -2809,7 +2860,7 @@ class TensorMethods:
             rounding_mode (str, optional): None divides exactly, "trunc" rounds towards zero, "floor" rounds down.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([7.0, -7.0])
@@ -2826,15 +2877,15 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([7.0, -7.0])
-            >>> torch.divide(x, 2)
+            >>> x.divide(2)
             tensor([ 3.5000, -3.5000])
-            >>> torch.divide(x, 2, rounding_mode="trunc")
+            >>> x.divide(2, rounding_mode="trunc")
             tensor([ 3., -3.])
-            >>> torch.divide(x, 2, rounding_mode="floor")
+            >>> x.divide(2, rounding_mode="floor")
             tensor([ 3., -4.])
         """
     def divide_(self, other: _Operand, *, rounding_mode: str | None = None) -> Tensor:
@@ -2846,7 +2897,7 @@ class TensorMethods:
             rounding_mode (str, optional): None divides exactly, "trunc" rounds towards zero, "floor" rounds down.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([7.0, -7.0])
@@ -2858,11 +2909,11 @@ class TensorMethods:
 
         Args:
             input (Tensor): the input tensor.
-            tensor (Tensor): the tensor to work on.
+            tensor (Tensor): the second vector.
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: the sum of products, 0-d.
 
         Example:
             >>> torch.dot(torch.tensor([1, 2, 3]), torch.tensor([1, 10, 100]))
@@ -2876,7 +2927,7 @@ class TensorMethods:
             memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`; `input` itself if it is that already.
 
         Example:
             >>> torch.tensor([1, 2]).double()
@@ -2887,10 +2938,10 @@ class TensorMethods:
 
         Args:
             input (Tensor): the input tensor.
-            *indices: the positions, as integers.
+            *indices: the number of parts, or the positions at which to cut.
 
         Returns:
-            tuple[Tensor, ...]
+            tuple of Tensors: views, which share memory with the input.
 
         Example:
             >>> [part.shape for part in torch.dsplit(torch.zeros(2, 2, 4), 2)]
@@ -2916,11 +2967,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
-            >>> torch.eq(x, torch.tensor([1, 5, 3]))
+            >>> x.eq(torch.tensor([1, 5, 3]))
             tensor([ True, False,  True])
             >>> x == 2
             tensor([False,  True, False])
@@ -2933,7 +2984,7 @@ class TensorMethods:
             other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
@@ -2948,7 +2999,7 @@ class TensorMethods:
             other (Tensor): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            bool
+            bool: the answer.
 
         Example:
             >>> torch.equal(torch.tensor([1, 2]), torch.tensor([1, 2]))
@@ -2964,11 +3015,14 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
+
+        Note:
+            Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
         Example:
             >>> x = torch.tensor([-1.0, 0.0, 10.0])
-            >>> torch.erf(x)
+            >>> x.erf()
             tensor([-0.8427,  0.0000,  1.0000])
         """
     def erf_(self) -> Tensor:
@@ -2978,7 +3032,10 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
+
+        Note:
+            Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
         Example:
             >>> x = torch.tensor([-1.0, 0.0, 10.0])
@@ -2993,11 +3050,14 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
+
+        Note:
+            Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
         Example:
             >>> x = torch.tensor([-1.0, 0.0, 1.0])
-            >>> torch.erfc(x)
+            >>> x.erfc()
             tensor([1.8427, 1.0000, 0.1573])
         """
     def erfc_(self) -> Tensor:
@@ -3007,7 +3067,10 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
+
+        Note:
+            Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
         Example:
             >>> x = torch.tensor([-1.0, 0.0, 1.0])
@@ -3022,11 +3085,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([-0.5, 0.0, 0.5])
-            >>> torch.erfinv(x)
+            >>> x.erfinv()
             tensor([-0.4769,  0.0000,  0.4769])
         """
     def erfinv_(self) -> Tensor:
@@ -3036,7 +3099,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([-0.5, 0.0, 0.5])
@@ -3051,11 +3114,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([0.0, 1.0, 2.0])
-            >>> torch.exp(x)
+            >>> x.exp()
             tensor([1.0000, 2.7183, 7.3891])
         """
     def exp2(self, *, out: Tensor | None = None) -> Tensor:
@@ -3066,11 +3129,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([0.0, 3.0, -1.0])
-            >>> torch.exp2(x)
+            >>> x.exp2()
             tensor([1.0000, 8.0000, 0.5000])
         """
     def exp2_(self) -> Tensor:
@@ -3080,7 +3143,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([0.0, 3.0, -1.0])
@@ -3094,7 +3157,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([0.0, 1.0, 2.0])
@@ -3111,7 +3174,7 @@ class TensorMethods:
             implicit (bool): not used; it exists because PyTorch's signature has it. Default: `False`.
 
         Returns:
-            Tensor
+            Tensor: a view of the given shape.
 
         Example:
             >>> x = torch.tensor([[1], [2]])
@@ -3129,7 +3192,7 @@ class TensorMethods:
             other (Tensor): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: a view of the given shape.
 
         Example:
             >>> x = torch.tensor([[1], [2]])
@@ -3145,11 +3208,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([1e-10, 1.0])
-            >>> torch.expm1(x)[0].item() > 0  # exp(x) - 1 would be 0
+            >>> x.expm1()[0].item() > 0  # exp(x) - 1 would be 0
             True
             >>> torch.expm1(torch.tensor([0.0, 1.0]))
             tensor([0.0000, 1.7183])
@@ -3161,7 +3224,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([0.0, 1.0])
@@ -3177,7 +3240,7 @@ class TensorMethods:
             generator (Generator, optional): the source of random numbers; None means the default one of the device.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> _ = torch.manual_seed(0)
@@ -3189,10 +3252,10 @@ class TensorMethods:
 
         Args:
             input (Tensor): the input tensor.
-            value (Number): the value to write, or the factor of the product.
+            value (Number): the value to write.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1, 2])
@@ -3208,7 +3271,7 @@ class TensorMethods:
             wrap (bool): Default: `False`.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.zeros(3, 3)
@@ -3225,11 +3288,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([-1.5, 0.2, 2.7])
-            >>> torch.fix(x)
+            >>> x.fix()
             tensor([-1.,  0.,  2.])
         """
     def fix_(self) -> Tensor:
@@ -3239,7 +3302,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([-1.5, 0.2, 2.7])
@@ -3255,11 +3318,11 @@ class TensorMethods:
             end_dim (int): the last dimension that is flattened. Default: `-1`.
 
         Returns:
-            Tensor
+            Tensor: a view of the given shape; a copy where the strides do not allow a view.
 
         Example:
             >>> x = torch.tensor([[1, 2], [3, 4]])
-            >>> torch.flatten(x)
+            >>> x.flatten()
             tensor([1, 2, 3, 4])
             >>> torch.flatten(torch.zeros(2, 3, 4), start_dim=1).shape
             torch.Size([2, 12])
@@ -3273,14 +3336,14 @@ class TensorMethods:
             *more: the remaining sizes or dimensions, where they are not given as one tuple.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([[1, 2], [3, 4]])
-            >>> torch.flip(x, [0])
+            >>> x.flip([0])
             tensor([[3, 4],
                     [1, 2]])
-            >>> torch.flip(x, [0, 1])
+            >>> x.flip([0, 1])
             tensor([[4, 3],
                     [2, 1]])
         """
@@ -3291,7 +3354,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> torch.fliplr(torch.tensor([[1, 2], [3, 4]]))
@@ -3305,7 +3368,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> torch.flipud(torch.tensor([[1, 2], [3, 4]]))
@@ -3320,7 +3383,7 @@ class TensorMethods:
             memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`; `input` itself if it is that already.
 
         Example:
             >>> torch.tensor([1, 2]).float()
@@ -3335,7 +3398,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> torch.float_power(torch.tensor([2, 3]), 2)
@@ -3349,7 +3412,7 @@ class TensorMethods:
             exponent (Tensor or Number): the exponent.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([2.0, 3.0], dtype=torch.float64)
@@ -3364,11 +3427,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([-1.5, 0.2, 2.0])
-            >>> torch.floor(x)
+            >>> x.floor()
             tensor([-2.,  0.,  2.])
         """
     def floor_(self) -> Tensor:
@@ -3378,7 +3441,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([-1.5, 0.2, 2.0])
@@ -3394,11 +3457,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([7, -7])
-            >>> torch.floor_divide(x, 2)
+            >>> x.floor_divide(2)
             tensor([ 3, -4])
         """
     def floor_divide_(self, other: Any) -> Tensor:
@@ -3409,7 +3472,7 @@ class TensorMethods:
             other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([7, -7])
@@ -3425,7 +3488,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> torch.fmax(torch.tensor([1.0, torch.nan, 5.0]), torch.tensor([2.0, 2.0, 2.0]))
@@ -3440,7 +3503,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> torch.fmin(torch.tensor([1.0, torch.nan, 5.0]), torch.tensor([2.0, 2.0, 2.0]))
@@ -3455,11 +3518,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([7, -7])
-            >>> torch.fmod(x, 3)
+            >>> x.fmod(3)
             tensor([ 1, -1])
         """
     def fmod_(self, other: _Operand) -> Tensor:
@@ -3470,7 +3533,7 @@ class TensorMethods:
             other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([7, -7])
@@ -3485,11 +3548,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([-1.5, 0.25, 2.0])
-            >>> torch.frac(x)
+            >>> x.frac()
             tensor([-0.5000,  0.2500,  0.0000])
         """
     def frac_(self) -> Tensor:
@@ -3499,7 +3562,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([-1.5, 0.25, 2.0])
@@ -3514,7 +3577,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Any
+            (mantissa, exponent): in the shape of `input`; exponents are int32.
 
         Example:
             >>> mantissa, exponent = torch.frexp(torch.tensor([3.0, 16.0]))
@@ -3533,7 +3596,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
         Example:
             >>> torch.frobenius_norm(torch.tensor([[3.0, 4.0], [0.0, 0.0]]), dim=1)
@@ -3550,11 +3613,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `index`.
 
         Example:
             >>> x = torch.tensor([[1, 2, 3], [4, 5, 6]])
-            >>> torch.gather(x, 1, torch.tensor([[0, 0], [2, 1]]))
+            >>> x.gather(1, torch.tensor([[0, 0], [2, 1]]))
             tensor([[1, 1],
                     [6, 5]])
         """
@@ -3567,11 +3630,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([12, 18])
-            >>> torch.gcd(x, torch.tensor([8, 27]))
+            >>> x.gcd(torch.tensor([8, 27]))
             tensor([4, 9])
         """
     def gcd_(self, other: Any) -> Tensor:
@@ -3582,7 +3645,7 @@ class TensorMethods:
             other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([12, 18])
@@ -3598,11 +3661,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
-            >>> torch.ge(x, 2)
+            >>> x.ge(2)
             tensor([False,  True,  True])
         """
     def ge_(self, other: Any) -> Tensor:
@@ -3613,7 +3676,7 @@ class TensorMethods:
             other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
@@ -3625,11 +3688,11 @@ class TensorMethods:
 
         Args:
             input (Tensor): the input tensor.
-            p (float): the order of the norm; for dropout, the probability of a zero.
+            p (float): the order of the norm.
             generator (Generator, optional): the source of random numbers; None means the default one of the device.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> _ = torch.manual_seed(0)
@@ -3644,7 +3707,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Any
+            (a, tau): reflectors and R in one matrix, and a factor for each reflector.
 
         Example:
             >>> reflectors, tau = torch.geqrf(torch.tensor([[3.0, 1.0], [4.0, 2.0]]))
@@ -3662,7 +3725,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: (n, m), for vectors of n and m elements.
 
         Example:
             >>> torch.ger(torch.tensor([1, 2]), torch.tensor([1, 10, 100]))
@@ -3680,11 +3743,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
-            >>> torch.greater(x, 2)
+            >>> x.greater(2)
             tensor([False, False,  True])
         """
     def greater_(self, other: Any) -> Tensor:
@@ -3695,7 +3758,7 @@ class TensorMethods:
             other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
@@ -3711,11 +3774,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
-            >>> torch.greater_equal(x, 2)
+            >>> x.greater_equal(2)
             tensor([False,  True,  True])
         """
     def greater_equal_(self, other: Any) -> Tensor:
@@ -3726,7 +3789,7 @@ class TensorMethods:
             other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
@@ -3742,11 +3805,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
-            >>> torch.gt(x, 2)
+            >>> x.gt(2)
             tensor([False, False,  True])
         """
     def gt_(self, other: Any) -> Tensor:
@@ -3757,7 +3820,7 @@ class TensorMethods:
             other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
@@ -3772,7 +3835,7 @@ class TensorMethods:
             memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`; `input` itself if it is that already.
 
         Example:
             >>> torch.tensor([1, 2]).half()
@@ -3787,7 +3850,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> torch.hardshrink(torch.tensor([-2.0, -0.2, 0.4, 1.0]), lambd=0.5)
@@ -3800,11 +3863,11 @@ class TensorMethods:
             input (Tensor): the input tensor.
             dim (int or tuple of ints, optional): what to reduce; None reduces all. Default: `()`.
             keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
-            mode (int): the variant of the function; see the description above. Default: `0`.
+            mode (int): 0 is the only one. Default: `0`.
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
         Example:
             >>> torch.hash_tensor(torch.tensor([1, 2, 4]))
@@ -3819,11 +3882,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([-2.0, 0.0, 2.0])
-            >>> torch.heaviside(x, torch.tensor(0.5))
+            >>> x.heaviside(torch.tensor(0.5))
             tensor([0.0000, 0.5000, 1.0000])
         """
     def heaviside_(self, values: Tensor) -> Tensor:
@@ -3834,7 +3897,7 @@ class TensorMethods:
             values (Tensor): the results where `input` is zero.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([-2.0, 0.0, 2.0])
@@ -3852,7 +3915,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: one dimension, `bins` elements.
 
         Example:
             >>> torch.histc(torch.tensor([1.0, 2.0, 1.0, 4.0]), bins=4, min=0, max=4)
@@ -3865,12 +3928,12 @@ class TensorMethods:
             input (Tensor): the input tensor.
             bins (int or sequence): the number of bins, or their edges. Default: `100`.
             range (tuple of floats, optional): the lower and upper end of each dimension's bins.
-            weight (Tensor): the weights of the layer, or one factor for each class or element.
+            weight (Tensor, optional): what each element or point counts for.
             density (bool): whether counts are divided so that the histogram's integral is 1. Default: `False`.
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Any
+            (hist, bin_edges): the counts, and one edge more than there are bins.
 
         Example:
             >>> hist, edges = torch.histogram(torch.tensor([1.0, 2.0, 1.0, 4.0]), bins=4, range=(0.0, 4.0))
@@ -3882,10 +3945,10 @@ class TensorMethods:
 
         Args:
             input (Tensor): the input tensor.
-            *indices: the positions, as integers.
+            *indices: the number of parts, or the positions at which to cut.
 
         Returns:
-            tuple[Tensor, ...]
+            tuple of Tensors: views, which share memory with the input.
 
         Example:
             >>> torch.hsplit(torch.tensor([[1, 2, 3, 4], [5, 6, 7, 8]]), 2)
@@ -3902,11 +3965,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([3.0, 1.0])
-            >>> torch.hypot(x, torch.tensor([4.0, 1.0]))
+            >>> x.hypot(torch.tensor([4.0, 1.0]))
             tensor([5.0000, 1.4142])
         """
     def hypot_(self, other: Any) -> Tensor:
@@ -3917,7 +3980,7 @@ class TensorMethods:
             other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([3.0, 1.0])
@@ -3932,11 +3995,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([0.0, 1.0, 2.0])
-            >>> torch.i0(x)
+            >>> x.i0()
             tensor([1.0000, 1.2661, 2.2796])
         """
     def i0_(self) -> Tensor:
@@ -3946,7 +4009,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([0.0, 1.0, 2.0])
@@ -3962,11 +4025,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([1.0, 2.0])
-            >>> torch.igamma(x, torch.tensor([1.0, 1.0]))
+            >>> x.igamma(torch.tensor([1.0, 1.0]))
             tensor([0.6321, 0.2642])
         """
     def igamma_(self, other: Any) -> Tensor:
@@ -3977,7 +4040,7 @@ class TensorMethods:
             other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1.0, 2.0])
@@ -3993,11 +4056,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([1.0, 2.0])
-            >>> torch.igammac(x, torch.tensor([1.0, 1.0]))
+            >>> x.igammac(torch.tensor([1.0, 1.0]))
             tensor([0.3679, 0.7358])
         """
     def igammac_(self, other: Any) -> Tensor:
@@ -4008,7 +4071,7 @@ class TensorMethods:
             other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1.0, 2.0])
@@ -4029,11 +4092,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: a new tensor of the shape and dtype of `input`.
 
         Example:
             >>> x = torch.tensor([1, 1, 1])
-            >>> torch.index_add(x, 0, torch.tensor([0, 0, 2]), torch.tensor([10, 20, 30]))
+            >>> x.index_add(0, torch.tensor([0, 0, 2]), torch.tensor([10, 20, 30]))
             tensor([31,  1, 31])
         """
     def index_add_(self, dim: _int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Any:
@@ -4047,7 +4110,7 @@ class TensorMethods:
             alpha (Number): the factor of the second operand or of the product. Default: `1`.
 
         Returns:
-            tuple[Any, ...]
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1, 1, 1])
@@ -4065,11 +4128,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: a new tensor of the shape and dtype of `input`.
 
         Example:
             >>> x = torch.zeros(3)
-            >>> torch.index_copy(x, 0, torch.tensor([0, 2]), torch.tensor([5.0, 6.0]))
+            >>> x.index_copy(0, torch.tensor([0, 2]), torch.tensor([5.0, 6.0]))
             tensor([5., 0., 6.])
         """
     def index_copy_(self, dim: _int, index: Tensor, source: Tensor) -> Any:
@@ -4082,7 +4145,7 @@ class TensorMethods:
             source (Tensor): the values to write or to add.
 
         Returns:
-            tuple[Any, ...]
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.zeros(3)
@@ -4096,14 +4159,14 @@ class TensorMethods:
             input (Tensor): the input tensor.
             dim (int): the dimension to work along; negative numbers count from the last one.
             index (Tensor): positions along `dim`, as integers.
-            value (Number): the value to write, or the factor of the product.
+            value (Number): the value to write.
 
         Returns:
-            Tensor
+            Tensor: a new tensor of the shape and dtype of `input`.
 
         Example:
             >>> x = torch.tensor([[1, 2, 3], [4, 5, 6]])
-            >>> torch.index_fill(x, 1, torch.tensor([0, 2]), -1)
+            >>> x.index_fill(1, torch.tensor([0, 2]), -1)
             tensor([[-1,  2, -1],
                     [-1,  5, -1]])
         """
@@ -4114,10 +4177,10 @@ class TensorMethods:
             input (Tensor): the input tensor.
             dim (int): the dimension to work along; negative numbers count from the last one.
             index (Tensor): positions along `dim`, as integers.
-            value (Number): the value to write, or the factor of the product.
+            value (Number): the value to write.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([[1, 2, 3], [4, 5, 6]])
@@ -4135,11 +4198,11 @@ class TensorMethods:
             accumulate (bool): whether values are added to what is there; otherwise they replace it. Default: `False`.
 
         Returns:
-            Tensor
+            Tensor: a new tensor of the shape and dtype of `input`.
 
         Example:
             >>> x = torch.zeros(2, 3)
-            >>> torch.index_put(x, (torch.tensor([0, 1]), torch.tensor([2, 0])), torch.tensor([5.0, 6.0]))
+            >>> x.index_put((torch.tensor([0, 1]), torch.tensor([2, 0])), torch.tensor([5.0, 6.0]))
             tensor([[0., 0., 5.],
                     [6., 0., 0.]])
         """
@@ -4153,7 +4216,7 @@ class TensorMethods:
             accumulate (bool): whether values are added to what is there; otherwise they replace it. Default: `False`.
 
         Returns:
-            tuple[Any, ...]
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.zeros(2, 3)
@@ -4174,11 +4237,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: a new tensor of the shape and dtype of `input`.
 
         Example:
             >>> x = torch.tensor([1.0, 2.0, 3.0])
-            >>> torch.index_reduce(x, 0, torch.tensor([0, 0, 2]), torch.tensor([5.0, 7.0, 2.0]), "amax")
+            >>> x.index_reduce(0, torch.tensor([0, 0, 2]), torch.tensor([5.0, 7.0, 2.0]), "amax")
             tensor([7., 2., 3.])
         """
     def index_reduce_(self, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True) -> Any:
@@ -4193,7 +4256,7 @@ class TensorMethods:
             include_self (bool): whether the element that is there takes part in the reduction. Default: `True`.
 
         Returns:
-            tuple[Any, ...]
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1.0, 2.0, 3.0])
@@ -4210,11 +4273,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of `input`'s shape, with the length of `index` at `dim`.
 
         Example:
             >>> x = torch.tensor([[1, 2, 3], [4, 5, 6]])
-            >>> torch.index_select(x, 1, torch.tensor([2, 0]))
+            >>> x.index_select(1, torch.tensor([2, 0]))
             tensor([[3, 1],
                     [6, 4]])
         """
@@ -4225,7 +4288,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: int64, (sparse dimensions, number of values).
 
         Example:
             >>> torch.tensor([[0, 5], [7, 0]]).to_sparse().indices()
@@ -4241,7 +4304,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the leading dimensions of `input`, then those of `other`.
 
         Example:
             >>> torch.inner(torch.tensor([1, 2]), torch.tensor([10, 100]))
@@ -4257,7 +4320,7 @@ class TensorMethods:
             memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`; `input` itself if it is that already.
 
         Example:
             >>> torch.tensor([1.9, -1.9]).int()
@@ -4270,11 +4333,11 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: integers, of the shape of `input`.
 
         Example:
             >>> x = torch.quantize_per_tensor(torch.tensor([0.3, 0.7, 1.1]), 0.5, 10, torch.quint8)
-            >>> torch.int_repr(x)
+            >>> x.int_repr()
             tensor([11, 11, 12], dtype=torch.uint8)
         """
     def inverse(self, *, out: Any = None) -> Tensor:
@@ -4285,7 +4348,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of the matrix.
 
         Example:
             >>> torch.inverse(torch.tensor([[2.0, 1.0], [0.0, 4.0]]))
@@ -4293,7 +4356,7 @@ class TensorMethods:
                     [ 0.0000,  0.2500]])
         """
     def ipu(self, *args: Any, **kwargs: Any) -> Any:
-        """PyTorch is not linked with support for ipu devices
+        """Always raises, as on a computer without such devices: PyTorch is not linked with support for ipu devices.
 
         Args:
             self (Tensor): the tensor.
@@ -4310,7 +4373,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            bool
+            bool: the answer.
 
         Example:
             >>> x = torch.sparse_coo_tensor([[1, 1]], [2.0, 3.0], (3,))
@@ -4324,7 +4387,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            bool
+            bool: the answer.
 
         Example:
             >>> torch.is_complex(torch.tensor([1j])), torch.is_complex(torch.tensor([1.0]))
@@ -4337,11 +4400,11 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            bool
+            bool: the answer.
 
         Example:
             >>> x = torch.tensor([1 + 2j])
-            >>> torch.is_conj(x), torch.is_conj(x.conj())
+            >>> x.is_conj(), torch.is_conj(x.conj())
             (False, True)
         """
     def is_contiguous(self, memory_format: Any = ...) -> _bool:
@@ -4352,7 +4415,7 @@ class TensorMethods:
             memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's. Default: `torch.contiguous_format`.
 
         Returns:
-            bool
+            bool: the answer.
 
         Example:
             >>> x = torch.zeros(2, 3)
@@ -4366,7 +4429,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            bool
+            bool: the answer.
 
         Example:
             >>> torch.is_distributed(torch.zeros(2))
@@ -4379,7 +4442,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            bool
+            bool: the answer.
 
         Example:
             >>> torch.is_floating_point(torch.tensor([1.0])), torch.is_floating_point(torch.tensor([1]))
@@ -4392,7 +4455,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            bool
+            bool: the answer.
 
         Example:
             >>> x = torch.tensor([1 + 2j])
@@ -4406,7 +4469,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            bool
+            bool: the answer.
 
         Example:
             >>> torch.is_nonzero(torch.tensor([0.5])), torch.is_nonzero(torch.tensor(0))
@@ -4420,7 +4483,7 @@ class TensorMethods:
             device (device, optional): where the result lies; None means the current default device.
 
         Returns:
-            bool
+            bool: the answer.
 
         Example:
             >>> torch.zeros(2).is_pinned()
@@ -4434,7 +4497,7 @@ class TensorMethods:
             other (Tensor): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            bool
+            bool: the answer.
 
         Example:
             >>> torch.is_same_size(torch.zeros(2, 3), torch.ones(2, 3))
@@ -4448,7 +4511,7 @@ class TensorMethods:
             tensor (Tensor): the tensor to work on.
 
         Returns:
-            bool
+            bool: the answer.
 
         Example:
             >>> x = torch.zeros(2)
@@ -4462,7 +4525,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            bool
+            bool: the answer.
 
         Example:
             >>> torch.zeros(2).is_shared(), torch.zeros(2).share_memory_().is_shared()
@@ -4475,7 +4538,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            bool
+            bool: the answer.
 
         Example:
             >>> torch.is_signed(torch.tensor([1])), torch.is_signed(torch.tensor([1], dtype=torch.uint8))
@@ -4492,7 +4555,7 @@ class TensorMethods:
             equal_nan (bool): whether two NaN count as equal. Default: `False`.
 
         Returns:
-            Tensor
+            Tensor: bool, of the shape of the broadcast operands.
 
         Example:
             >>> torch.isclose(torch.tensor([1.0, 2.0]), torch.tensor([1.05, 2.5]), atol=0.1)
@@ -4506,7 +4569,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> torch.isfinite(torch.tensor([1.0, torch.inf, torch.nan]))
@@ -4520,7 +4583,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> torch.isinf(torch.tensor([1.0, torch.inf, -torch.inf, torch.nan]))
@@ -4534,7 +4597,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> torch.isnan(torch.tensor([1.0, torch.inf, torch.nan]))
@@ -4548,7 +4611,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> torch.isneginf(torch.tensor([torch.inf, -torch.inf, 0.0]))
@@ -4562,7 +4625,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> torch.isposinf(torch.tensor([torch.inf, -torch.inf, 0.0]))
@@ -4576,7 +4639,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> torch.isreal(torch.tensor([1 + 0j, 1 + 1j]))
@@ -4598,13 +4661,13 @@ class TensorMethods:
             return_complex (bool): whether the result is complex. Default: `False`.
 
         Returns:
-            Tensor
+            Tensor: (..., samples).
 
         Example:
             >>> signal = torch.arange(8.0)
             >>> window = torch.hann_window(4)
             >>> spectrum = torch.stft(signal, n_fft=4, window=window, return_complex=True)
-            >>> torch.istft(spectrum, n_fft=4, window=window).round(decimals=3)
+            >>> spectrum.istft(n_fft=4, window=window).round(decimals=3)
             tensor([0., 1., 2., 3., 4., 5., 6., 7.])
         """
     def item(self) -> Any:
@@ -4614,7 +4677,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Any
+            number: an int, float, complex or bool.
 
         Example:
             >>> torch.tensor([2.5]).item()
@@ -4629,7 +4692,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the product of the operands' shapes, dimension by dimension.
 
         Example:
             >>> torch.kron(torch.tensor([[1, 10]]), torch.tensor([[1, 2], [3, 4]]))
@@ -4641,13 +4704,13 @@ class TensorMethods:
 
         Args:
             input (Tensor): the input tensor.
-            k (int): how many elements, or which one.
+            k (int): which element: 1 is the smallest.
             dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
             keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Any
+            (values, indices): in the reduced shape.
 
         Example:
             >>> torch.kthvalue(torch.tensor([30, 10, 20]), k=2)
@@ -4664,11 +4727,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([4, 6])
-            >>> torch.lcm(x, torch.tensor([6, 8]))
+            >>> x.lcm(torch.tensor([6, 8]))
             tensor([12, 24])
         """
     def lcm_(self, other: Any) -> Tensor:
@@ -4679,7 +4742,7 @@ class TensorMethods:
             other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([4, 6])
@@ -4695,11 +4758,14 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
+
+        Note:
+            Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
         Example:
             >>> x = torch.tensor([1.0, 3.0])
-            >>> torch.ldexp(x, torch.tensor([2, -1]))
+            >>> x.ldexp(torch.tensor([2, -1]))
             tensor([4.0000, 1.5000])
         """
     def ldexp_(self, other: Tensor) -> Tensor:
@@ -4710,7 +4776,10 @@ class TensorMethods:
             other (Tensor): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
+
+        Note:
+            Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
         Example:
             >>> x = torch.tensor([1.0, 3.0])
@@ -4726,11 +4795,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
-            >>> torch.le(x, 2)
+            >>> x.le(2)
             tensor([ True,  True, False])
         """
     def le_(self, other: Any) -> Tensor:
@@ -4741,7 +4810,7 @@ class TensorMethods:
             other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
@@ -4758,11 +4827,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([0.0, 10.0])
-            >>> torch.lerp(x, torch.tensor([10.0, 20.0]), 0.25)
+            >>> x.lerp(torch.tensor([10.0, 20.0]), 0.25)
             tensor([ 2.5000, 12.5000])
         """
     def lerp_(self, end: Tensor, weight: _Operand) -> Tensor:
@@ -4774,7 +4843,7 @@ class TensorMethods:
             weight (Tensor or Number): 0 gives `input`, 1 gives `end`.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([0.0, 10.0])
@@ -4790,11 +4859,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
-            >>> torch.less(x, 2)
+            >>> x.less(2)
             tensor([ True, False, False])
         """
     def less_(self, other: Any) -> Tensor:
@@ -4805,7 +4874,7 @@ class TensorMethods:
             other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
@@ -4821,11 +4890,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
-            >>> torch.less_equal(x, 2)
+            >>> x.less_equal(2)
             tensor([ True,  True, False])
         """
     def less_equal_(self, other: Any) -> Tensor:
@@ -4836,7 +4905,7 @@ class TensorMethods:
             other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
@@ -4851,11 +4920,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([1.0, 2.0, 5.0])
-            >>> torch.lgamma(x)
+            >>> x.lgamma()
             tensor([0.0000, 0.0000, 3.1781])
         """
     def lgamma_(self) -> Tensor:
@@ -4865,7 +4934,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1.0, 2.0, 5.0])
@@ -4880,11 +4949,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([1.0, 10.0, 0.0])
-            >>> torch.log(x)
+            >>> x.log()
             tensor([0.0000, 2.3026,   -inf])
         """
     def log10(self, *, out: Tensor | None = None) -> Tensor:
@@ -4895,11 +4964,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([1.0, 2.0, 100.0])
-            >>> torch.log10(x)
+            >>> x.log10()
             tensor([0.0000, 0.3010, 2.0000])
         """
     def log10_(self) -> Tensor:
@@ -4909,7 +4978,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1.0, 2.0, 100.0])
@@ -4924,11 +4993,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([0.0, 1.0, 9.0])
-            >>> torch.log1p(x)
+            >>> x.log1p()
             tensor([0.0000, 0.6931, 2.3026])
         """
     def log1p_(self) -> Tensor:
@@ -4938,7 +5007,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([0.0, 1.0, 9.0])
@@ -4953,11 +5022,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([0.25, 3.0, 8.0])
-            >>> torch.log2(x)
+            >>> x.log2()
             tensor([-2.0000,  1.5850,  3.0000])
         """
     def log2_(self) -> Tensor:
@@ -4967,7 +5036,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([0.25, 3.0, 8.0])
@@ -4981,7 +5050,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1.0, 10.0, 0.0])
@@ -4998,7 +5067,7 @@ class TensorMethods:
             generator (Generator, optional): the source of random numbers; None means the default one of the device.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> _ = torch.manual_seed(0)
@@ -5015,7 +5084,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> torch.log_softmax(torch.tensor([1.0, 2.0, 3.0]), dim=0)
@@ -5030,11 +5099,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([0.5, 1000.0])
-            >>> torch.logaddexp(x, x)  # though exp(1000) overflows
+            >>> x.logaddexp(x)  # though exp(1000) overflows
             tensor([   1.1931, 1000.6932])
         """
     def logaddexp2(self, other: Any, *, out: Tensor | None = None) -> Tensor:
@@ -5046,7 +5115,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> torch.logaddexp2(torch.tensor([0.5, 3.0]), torch.tensor([0.5, 3.0]))
@@ -5061,7 +5130,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> torch.logcumsumexp(torch.tensor([0.0, 0.0, 0.0]), dim=0)  # log of 1, 2, 3
@@ -5074,7 +5143,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: of the batch shape, one number for each matrix.
 
         Example:
             >>> torch.logdet(torch.tensor([[2.0, 0.0], [0.0, 3.5]]))
@@ -5089,11 +5158,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([True, True, False])
-            >>> torch.logical_and(x, torch.tensor([True, False, False]))
+            >>> x.logical_and(torch.tensor([True, False, False]))
             tensor([ True, False, False])
         """
     def logical_and_(self, other: Any) -> Tensor:
@@ -5104,7 +5173,7 @@ class TensorMethods:
             other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([True, True, False])
@@ -5119,11 +5188,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([0, 1, 5])
-            >>> torch.logical_not(x)
+            >>> x.logical_not()
             tensor([ True, False, False])
         """
     def logical_not_(self) -> Tensor:
@@ -5133,7 +5202,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([0, 1, 5])
@@ -5149,11 +5218,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([True, True, False])
-            >>> torch.logical_or(x, torch.tensor([True, False, False]))
+            >>> x.logical_or(torch.tensor([True, False, False]))
             tensor([ True,  True, False])
         """
     def logical_or_(self, other: Any) -> Tensor:
@@ -5164,7 +5233,7 @@ class TensorMethods:
             other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([True, True, False])
@@ -5180,11 +5249,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([True, True, False])
-            >>> torch.logical_xor(x, torch.tensor([True, False, False]))
+            >>> x.logical_xor(torch.tensor([True, False, False]))
             tensor([False,  True, False])
         """
     def logical_xor_(self, other: Any) -> Tensor:
@@ -5195,7 +5264,7 @@ class TensorMethods:
             other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([True, True, False])
@@ -5211,11 +5280,14 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
+
+        Note:
+            Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
         Example:
             >>> x = torch.tensor([0.1, 0.5, 0.9])
-            >>> torch.logit(x)
+            >>> x.logit()
             tensor([-2.1972,  0.0000,  2.1972])
             >>> torch.logit(torch.tensor([0.0, 1.0]), eps=0.1)
             tensor([-2.1972,  2.1972])
@@ -5228,7 +5300,10 @@ class TensorMethods:
             eps (float, optional): `input` is clamped to [eps, 1 - eps]; None leaves it as it is.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
+
+        Note:
+            Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
         Example:
             >>> x = torch.tensor([0.1, 0.5, 0.9])
@@ -5245,7 +5320,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
         Example:
             >>> torch.logsumexp(torch.tensor([[0.0, 0.0], [99.0, 99.0]]), dim=1)  # though exp(99) overflows
@@ -5259,7 +5334,7 @@ class TensorMethods:
             memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`; `input` itself if it is that already.
 
         Example:
             >>> torch.tensor([1.9, -1.9]).long()
@@ -5285,11 +5360,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
-            >>> torch.lt(x, 2)
+            >>> x.lt(2)
             tensor([ True, False, False])
         """
     def lt_(self, other: Any) -> Tensor:
@@ -5300,7 +5375,7 @@ class TensorMethods:
             other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
@@ -5317,7 +5392,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Any
+            (LU, pivots): both factors in one matrix, and the exchanges of rows.
 
         Example:
             >>> A = torch.tensor([[1.0, 2.0], [4.0, 4.0]])
@@ -5336,7 +5411,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of the right-hand sides.
 
         Example:
             >>> LU, pivots = torch.linalg.lu_factor(torch.tensor([[1.0, 2.0], [4.0, 4.0]]))
@@ -5354,11 +5429,11 @@ class TensorMethods:
         Args:
             input (Tensor): the input tensor.
             x (Tensor): the input tensor.
-            y (Tensor): the second tensor, or the values of the function at the points `x`.
+            y (Tensor): the samples.
             callable (Callable[[Any, Any, Any], Any]): a Python function of one element, or one of each tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1, 2])
@@ -5374,7 +5449,7 @@ class TensorMethods:
             callable (Callable[[Any, Any], Any]): a Python function of one element, or one of each tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1, 2])
@@ -5387,14 +5462,14 @@ class TensorMethods:
         Args:
             input (Tensor): the input tensor.
             mask (Tensor): booleans, broadcast with `input`; True marks the elements that take part.
-            value (Number): the value to write, or the factor of the product.
+            value (Number): the value to write.
 
         Returns:
-            Tensor
+            Tensor: a new tensor of the shape and dtype of `input`.
 
         Example:
             >>> x = torch.tensor([1.0, 2.0, 3.0])
-            >>> torch.masked_fill(x, x > 1.5, 0.0)
+            >>> x.masked_fill(x > 1.5, 0.0)
             tensor([1., 0., 0.])
         """
     def masked_fill_(self, mask: Tensor, value: Any) -> Tensor:
@@ -5403,10 +5478,10 @@ class TensorMethods:
         Args:
             input (Tensor): the input tensor.
             mask (Tensor): booleans, broadcast with `input`; True marks the elements that take part.
-            value (Number): the value to write, or the factor of the product.
+            value (Number): the value to write.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1.0, 2.0, 3.0])
@@ -5422,12 +5497,12 @@ class TensorMethods:
             source (Tensor): the values to write or to add.
 
         Returns:
-            Tensor
+            Tensor: a new tensor of the shape and dtype of `input`.
 
         Example:
             >>> x = torch.tensor([1, 2, 3, 4])
             >>> mask = torch.tensor([True, False, True, False])
-            >>> torch.masked_scatter(x, mask, torch.tensor([10, 30]))
+            >>> x.masked_scatter(mask, torch.tensor([10, 30]))
             tensor([10,  2, 30,  4])
         """
     def masked_scatter_(self, mask: Tensor, source: Tensor) -> Any:
@@ -5439,7 +5514,7 @@ class TensorMethods:
             source (Tensor): the values to write or to add.
 
         Returns:
-            tuple[Any, ...]
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1, 2, 3, 4])
@@ -5456,11 +5531,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: the selected elements in row-major order, in one dimension.
 
         Example:
             >>> x = torch.tensor([[1, -2], [-3, 4]])
-            >>> torch.masked_select(x, x > 0)
+            >>> x.masked_select(x > 0)
             tensor([1, 4])
         """
     def matmul(self, other: Tensor, *, out: Any = None) -> Tensor:
@@ -5472,13 +5547,13 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: (..., n, p), the batch dimensions broadcast; vectors leave no dimension behind.
 
         Example:
             >>> x = torch.tensor([[1, 2], [3, 4]])
-            >>> torch.matmul(x, torch.tensor([1, 10]))  # a vector
+            >>> x.matmul(torch.tensor([1, 10]))  # a vector
             tensor([21, 43])
-            >>> torch.matmul(x, torch.tensor([[1, 0], [0, 2]]))  # a matrix
+            >>> x.matmul(torch.tensor([[1, 0], [0, 2]]))  # a matrix
             tensor([[1, 4],
                     [3, 8]])
             >>> torch.matmul(torch.ones(5, 2, 3), torch.ones(3, 4)).shape  # a batch
@@ -5491,7 +5566,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: of the shape of the matrix.
 
         Example:
             >>> torch.matrix_exp(torch.tensor([[0.0, 1.0], [0.0, 0.0]]))
@@ -5503,11 +5578,11 @@ class TensorMethods:
 
         Args:
             input (Tensor): the input tensor.
-            n (int): a count: of rows, of repetitions, or the exponent, as the description above says.
+            n (int): the exponent; a negative one needs an invertible matrix.
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of the matrix.
 
         Example:
             >>> torch.matrix_power(torch.tensor([[1.0, 1.0], [0.0, 1.0]]), 5)
@@ -5525,16 +5600,16 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Any
+            Tensor or (values, indices): the largest or smallest element; with `dim`, also where each one is.
 
         Example:
             >>> x = torch.tensor([[1, 7, 3], [9, 5, 6]])
-            >>> torch.max(x)
+            >>> x.max()
             tensor(9)
-            >>> values, indices = torch.max(x, dim=1)
+            >>> values, indices = x.max(dim=1)
             >>> values, indices
             (tensor([7, 9]), tensor([1, 0]))
-            >>> torch.max(x, torch.tensor(6))  # elementwise
+            >>> x.max(torch.tensor(6))  # elementwise
             tensor([[6, 7, 6],
                     [9, 6, 6]])
         """
@@ -5547,7 +5622,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> torch.maximum(torch.tensor([1, 5, 3]), torch.tensor([4, 2, 3]))
@@ -5564,13 +5639,13 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
         Example:
             >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
-            >>> torch.mean(x)
+            >>> x.mean()
             tensor(2.5000)
-            >>> torch.mean(x, dim=0)
+            >>> x.mean(dim=0)
             tensor([2., 3.])
         """
     def median(self, dim: _int | None = None, keepdim: _bool = False, *, out: Any = None) -> Any:
@@ -5583,7 +5658,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Any
+            Tensor or (values, indices): the median; with `dim`, also where each one is.
 
         Example:
             >>> torch.median(torch.tensor([1, 2, 3, 100]))  # the lower one of 2 and 3
@@ -5602,13 +5677,13 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Any
+            Tensor or (values, indices): the largest or smallest element; with `dim`, also where each one is.
 
         Example:
             >>> x = torch.tensor([[1, 7, 3], [9, 5, 6]])
-            >>> torch.min(x)
+            >>> x.min()
             tensor(1)
-            >>> values, indices = torch.min(x, dim=1)
+            >>> values, indices = x.min(dim=1)
             >>> values, indices
             (tensor([1, 5]), tensor([0, 1]))
         """
@@ -5621,7 +5696,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> torch.minimum(torch.tensor([1, 5, 3]), torch.tensor([4, 2, 3]))
@@ -5636,7 +5711,10 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: (n, p), for matrices (n, m) and (m, p).
+
+        Note:
+            Differs from PyTorch: `out_dtype`, which PyTorch takes on CUDA alone, is refused.
 
         Example:
             >>> torch.mm(torch.tensor([[1, 2], [3, 4]]), torch.tensor([[1, 0], [0, 2]]))
@@ -5653,7 +5731,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Any
+            (values, indices): in the reduced shape.
 
         Example:
             >>> torch.mode(torch.tensor([1, 2, 2, 3]))
@@ -5670,7 +5748,7 @@ class TensorMethods:
             assign (bool): Default: `False`.
 
         Returns:
-            Tensor
+            Tensor: the new value of the parameter.
 
         Example:
             >>> x = torch.zeros(2)
@@ -5686,7 +5764,7 @@ class TensorMethods:
             destination (int or tuple of ints): where these dimensions go.
 
         Returns:
-            Tensor
+            Tensor: a view with the dimensions in another order.
 
         Example:
             >>> torch.moveaxis(torch.zeros(2, 3, 4), 0, 2).shape
@@ -5701,7 +5779,7 @@ class TensorMethods:
             destination (int or tuple of ints): where these dimensions go.
 
         Returns:
-            Tensor
+            Tensor: a view with the dimensions in another order.
 
         Example:
             >>> torch.movedim(torch.zeros(2, 3, 4), 0, 2).shape
@@ -5715,7 +5793,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> torch.msort(torch.tensor([[3, 1], [2, 5]]))
@@ -5723,7 +5801,7 @@ class TensorMethods:
                     [3, 5]])
         """
     def mtia(self, *args: Any, **kwargs: Any) -> Any:
-        """Torch not compiled with MTIA enabled
+        """Always raises, as on a computer without such devices: Torch not compiled with MTIA enabled.
 
         Args:
             self (Tensor): the tensor.
@@ -5742,13 +5820,13 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
-            >>> torch.mul(x, 10)
+            >>> x.mul(10)
             tensor([10, 20, 30])
-            >>> torch.mul(x, torch.tensor([[1], [2]]))
+            >>> x.mul(torch.tensor([[1], [2]]))
             tensor([[1, 2, 3],
                     [2, 4, 6]])
         """
@@ -5760,7 +5838,7 @@ class TensorMethods:
             other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
@@ -5778,7 +5856,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: int64, (..., num_samples).
 
         Example:
             >>> _ = torch.manual_seed(0)
@@ -5794,13 +5872,13 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
-            >>> torch.multiply(x, 10)
+            >>> x.multiply(10)
             tensor([10, 20, 30])
-            >>> torch.multiply(x, torch.tensor([[1], [2]]))
+            >>> x.multiply(torch.tensor([[1], [2]]))
             tensor([[1, 2, 3],
                     [2, 4, 6]])
         """
@@ -5812,7 +5890,7 @@ class TensorMethods:
             other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
@@ -5828,7 +5906,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: (n), for a matrix (n, m).
 
         Example:
             >>> torch.mv(torch.tensor([[1, 2], [3, 4]]), torch.tensor([1, 10]))
@@ -5839,15 +5917,15 @@ class TensorMethods:
 
         Args:
             input (Tensor): the input tensor.
-            p (int): the order of the norm.
+            p (int): the dimension.
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([2.0, 3.0])
-            >>> torch.mvlgamma(x, p=2)
+            >>> x.mvlgamma(p=2)
             tensor([0.4516, 1.5502])
         """
     def mvlgamma_(self, p: _int) -> Tensor:
@@ -5855,10 +5933,10 @@ class TensorMethods:
 
         Args:
             input (Tensor): the input tensor.
-            p (int): the order of the norm.
+            p (int): the dimension.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([2.0, 3.0])
@@ -5878,11 +5956,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([1.0, torch.nan, torch.inf])
-            >>> torch.nan_to_num(x, nan=0.0, posinf=100.0)
+            >>> x.nan_to_num(nan=0.0, posinf=100.0)
             tensor([  1.,   0., 100.])
         """
     def nan_to_num_(self, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None) -> Tensor:
@@ -5895,7 +5973,7 @@ class TensorMethods:
             neginf (float, optional): what replaces negative infinity; None means the smallest finite number of the dtype.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1.0, torch.nan, torch.inf])
@@ -5913,7 +5991,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
         Example:
             >>> torch.nanmean(torch.tensor([1.0, torch.nan, 3.0]))
@@ -5929,7 +6007,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Any
+            Tensor or (values, indices): the median; with `dim`, also where each one is.
 
         Example:
             >>> torch.nanmedian(torch.tensor([1.0, torch.nan, 3.0, 5.0]))
@@ -5943,11 +6021,11 @@ class TensorMethods:
             q (Tensor or float): the quantiles, between 0 and 1.
             dim (int, optional): the dimension to work along; None works on all elements as one sequence.
             keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
-            interpolation (str): what lies between two elements: "linear", "lower", "higher", "midpoint" or "nearest". Default: `linear`.
+            interpolation (str): what lies between two elements: "linear", "lower", "higher", "midpoint" or "nearest". Default: `"linear"`.
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `q` in front of the reduced shape.
 
         Example:
             >>> torch.nanquantile(torch.tensor([1.0, torch.nan, 3.0]), 0.5)
@@ -5964,7 +6042,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
         Example:
             >>> torch.nansum(torch.tensor([1.0, torch.nan, 3.0]))
@@ -5980,11 +6058,11 @@ class TensorMethods:
             length (int): how many elements to take.
 
         Returns:
-            Tensor
+            Tensor: a view, smaller along one dimension.
 
         Example:
             >>> x = torch.tensor([10, 20, 30, 40])
-            >>> torch.narrow(x, 0, start=1, length=2)
+            >>> x.narrow(0, start=1, length=2)
             tensor([20, 30])
         """
     def narrow_copy(self, dim: _int, start: Any, length: _int, *, out: Any = None) -> Tensor:
@@ -5998,7 +6076,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: a copy with the shape that the view has.
 
         Example:
             >>> torch.narrow_copy(torch.tensor([10, 20, 30, 40]), 0, 1, 2)
@@ -6013,11 +6091,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
-            >>> torch.ne(x, 2)
+            >>> x.ne(2)
             tensor([ True, False,  True])
         """
     def ne_(self, other: Any) -> Tensor:
@@ -6028,7 +6106,7 @@ class TensorMethods:
             other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
@@ -6043,11 +6121,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([1.0, -2.0])
-            >>> torch.neg(x)
+            >>> x.neg()
             tensor([-1.,  2.])
         """
     def neg_(self) -> Tensor:
@@ -6057,7 +6135,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1.0, -2.0])
@@ -6072,11 +6150,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([1.0, -2.0])
-            >>> torch.negative(x)
+            >>> x.negative()
             tensor([-1.,  2.])
         """
     def negative_(self) -> Tensor:
@@ -6086,7 +6164,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1.0, -2.0])
@@ -6106,7 +6184,7 @@ class TensorMethods:
             storage (object): the data of the new tensor.
 
         Returns:
-            Tensor
+            Tensor: of the shape of the nested data.
 
         Example:
             >>> torch.tensor([1.0], dtype=torch.float64).new([5, 6])
@@ -6117,7 +6195,7 @@ class TensorMethods:
 
         Args:
             input (Tensor): the input tensor.
-            *sizes: the sizes that replace the dimension; one of them may be -1.
+            *sizes: the shape of the result, as separate integers or as one tuple.
             size (int...): the shape of the result, as separate integers or as one tuple.
             dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
             layout (layout): how the result is stored; `strided` is the usual one.
@@ -6126,7 +6204,7 @@ class TensorMethods:
             pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
 
         Returns:
-            Tensor
+            Tensor: of the given shape.
 
         Example:
             >>> torch.tensor([1.0, 2.0]).new_empty(2, 3).shape
@@ -6146,7 +6224,7 @@ class TensorMethods:
             pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
 
         Returns:
-            Tensor
+            Tensor: of the given shape.
 
         Example:
             >>> torch.tensor([1.0]).new_empty_strided((2, 3), (1, 2)).stride()
@@ -6166,7 +6244,7 @@ class TensorMethods:
             pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
 
         Returns:
-            Tensor
+            Tensor: of the given shape.
 
         Example:
             >>> torch.tensor([1.0, 2.0], dtype=torch.float64).new_full((2,), 7)
@@ -6177,7 +6255,7 @@ class TensorMethods:
 
         Args:
             input (Tensor): the input tensor.
-            *sizes: the sizes that replace the dimension; one of them may be -1.
+            *sizes: the shape of the result, as separate integers or as one tuple.
             size (int...): the shape of the result, as separate integers or as one tuple.
             dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
             layout (layout): how the result is stored; `strided` is the usual one.
@@ -6186,7 +6264,7 @@ class TensorMethods:
             pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
 
         Returns:
-            Tensor
+            Tensor: of the given shape.
 
         Example:
             >>> torch.tensor([1, 2]).new_ones(2, 2)
@@ -6204,7 +6282,7 @@ class TensorMethods:
             requires_grad (bool): whether autograd records operations on the result. Default: `False`.
 
         Returns:
-            Tensor
+            Tensor: of the shape of the nested data.
 
         Example:
             >>> torch.tensor([1.0], dtype=torch.float64).new_tensor([5, 6])
@@ -6215,7 +6293,7 @@ class TensorMethods:
 
         Args:
             input (Tensor): the input tensor.
-            *sizes: the sizes that replace the dimension; one of them may be -1.
+            *sizes: the shape of the result, as separate integers or as one tuple.
             size (int...): the shape of the result, as separate integers or as one tuple.
             dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
             layout (layout): how the result is stored; `strided` is the usual one.
@@ -6224,7 +6302,7 @@ class TensorMethods:
             pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
 
         Returns:
-            Tensor
+            Tensor: of the given shape.
 
         Example:
             >>> torch.tensor([1, 2]).new_zeros(2, 2)
@@ -6240,11 +6318,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([1.0])
-            >>> torch.nextafter(x, torch.tensor([2.0])) - 1 == torch.finfo(torch.float32).eps
+            >>> x.nextafter(torch.tensor([2.0])) - 1 == torch.finfo(torch.float32).eps
             tensor([True])
         """
     def nextafter_(self, other: Any) -> Tensor:
@@ -6255,7 +6333,7 @@ class TensorMethods:
             other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([0.0])
@@ -6271,14 +6349,14 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Any
+            Tensor: int64, (number of elements found, dimensions); a tuple of one tensor for each dimension with `as_tuple`.
 
         Example:
             >>> x = torch.tensor([[0, 5], [7, 0]])
-            >>> torch.nonzero(x)
+            >>> x.nonzero()
             tensor([[0, 1],
                     [1, 0]])
-            >>> torch.nonzero(x, as_tuple=True)
+            >>> x.nonzero(as_tuple=True)
             (tensor([0, 1]), tensor([1, 0]))
         """
     def nonzero_static(self, *, size: _int, fill_value: _int = -1, out: Any = None) -> Tensor:
@@ -6286,12 +6364,12 @@ class TensorMethods:
 
         Args:
             input (Tensor): the input tensor.
-            size (int): the shape of the result, as separate integers or as one tuple.
+            size (int): the number of rows of the result.
             fill_value (int): what fills the rows beyond the elements that were found. Default: `-1`.
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: int64, (size, dimensions).
 
         Example:
             >>> torch.nonzero_static(torch.tensor([0, 5, 0, 7]), size=3)
@@ -6304,19 +6382,19 @@ class TensorMethods:
 
         Args:
             input (Tensor): the input tensor.
-            p (float): the order of the norm. Default: `fro`.
+            p (float): the order of the norm. Default: `"fro"`.
             dim (int or tuple of ints, optional): what to reduce; None reduces all.
             keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
             dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
 
         Returns:
-            Tensor
+            Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
         Example:
             >>> x = torch.tensor([[3.0, 4.0], [0.0, -2.0]])
-            >>> torch.norm(x, dim=1)
+            >>> x.norm(dim=1)
             tensor([5., 2.])
-            >>> torch.norm(x, p=1)
+            >>> x.norm(p=1)
             tensor(9.)
         """
     def normal_(self, mean: _float = 0.0, std: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
@@ -6329,7 +6407,7 @@ class TensorMethods:
             generator (Generator, optional): the source of random numbers; None means the default one of the device.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> _ = torch.manual_seed(0)
@@ -6345,11 +6423,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
-            >>> torch.not_equal(x, 2)
+            >>> x.not_equal(2)
             tensor([ True, False,  True])
         """
     def not_equal_(self, other: Any) -> Tensor:
@@ -6360,7 +6438,7 @@ class TensorMethods:
             other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
@@ -6377,7 +6455,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
         Example:
             >>> torch.nuclear_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
@@ -6391,7 +6469,7 @@ class TensorMethods:
             force (bool): Default: `False`.
 
         Returns:
-            Any
+            numpy.ndarray: on the tensor's memory.
 
         Example:
             >>> x = torch.tensor([1, 2])
@@ -6405,15 +6483,15 @@ class TensorMethods:
 
         Args:
             input (Tensor): the input tensor.
-            input2 (Tensor): the second input tensor.
+            input2 (Tensor): the factors `tau` of the reflectors.
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of the matrix.
 
         Example:
             >>> reflectors, tau = torch.geqrf(torch.tensor([[3.0, 1.0], [4.0, 2.0]]))
-            >>> Q = torch.orgqr(reflectors, tau)
+            >>> Q = reflectors.orgqr(tau)
             >>> torch.allclose(Q.mT @ Q, torch.eye(2), atol=1e-6)
             True
         """
@@ -6423,18 +6501,18 @@ class TensorMethods:
 
         Args:
             input (Tensor): the input tensor.
-            input2 (Tensor): the second input tensor.
+            input2 (Tensor): the factors `tau` of the reflectors.
             input3 (Tensor): the third input tensor.
             left (bool): True multiplies from the left, False from the right. Default: `True`.
             transpose (bool): whether the matrix is transposed first. Default: `False`.
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of the right-hand sides.
 
         Example:
             >>> reflectors, tau = torch.geqrf(torch.tensor([[3.0, 1.0], [4.0, 2.0]]))
-            >>> Q = torch.ormqr(reflectors, tau, torch.eye(2))
+            >>> Q = reflectors.ormqr(tau, torch.eye(2))
             >>> torch.allclose(Q, torch.linalg.householder_product(reflectors, tau))
             True
         """
@@ -6447,7 +6525,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: (n, m), for vectors of n and m elements.
 
         Example:
             >>> torch.outer(torch.tensor([1, 2]), torch.tensor([1, 10, 100]))
@@ -6459,11 +6537,11 @@ class TensorMethods:
 
         Args:
             input (Tensor): the input tensor.
-            dims (tuple of ints): the dimensions to work along; negative numbers count from the last one.
+            dims (int...): the dimensions in their new order.
             *more: the remaining sizes or dimensions, where they are not given as one tuple.
 
         Returns:
-            Tensor
+            Tensor: a view with the dimensions in another order.
 
         Example:
             >>> torch.permute(torch.zeros(2, 3, 4), (2, 0, 1)).shape
@@ -6477,7 +6555,7 @@ class TensorMethods:
             device (device, optional): where the result lies; None means the current default device.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`; `input` itself if it is that already.
 
         Example:
             >>> x = torch.zeros(2)
@@ -6493,7 +6571,7 @@ class TensorMethods:
             rcond (float): singular values below this part of the largest one count as zero. Default: `1e-15`.
 
         Returns:
-            Tensor
+            Tensor: (..., n, m) of a matrix (..., m, n).
 
         Example:
             >>> torch.pinverse(torch.tensor([[3.0], [4.0]]))
@@ -6504,10 +6582,13 @@ class TensorMethods:
 
         Args:
             input (Tensor): the input tensor.
-            n (int): a count: of rows, of repetitions, or the exponent, as the description above says.
+            n (int): the order of the derivative.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
+
+        Note:
+            Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
         Example:
             >>> torch.polygamma(1, torch.tensor([1.0, 2.0]))  # pi^2 / 6, and 1 less
@@ -6518,10 +6599,13 @@ class TensorMethods:
 
         Args:
             input (Tensor): the input tensor.
-            n (int): a count: of rows, of repetitions, or the exponent, as the description above says.
+            n (int): the order of the derivative.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
+
+        Note:
+            Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
         Example:
             >>> x = torch.tensor([1.0, 2.0])
@@ -6535,7 +6619,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> torch.positive(torch.tensor([1, -2]))
@@ -6550,11 +6634,14 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
+
+        Note:
+            Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
-            >>> torch.pow(x, 2)
+            >>> x.pow(2)
             tensor([1, 4, 9])
             >>> torch.pow(2, x)
             tensor([2, 4, 8])
@@ -6567,7 +6654,10 @@ class TensorMethods:
             exponent (Tensor or Number): the exponent.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
+
+        Note:
+            Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
@@ -6579,10 +6669,10 @@ class TensorMethods:
 
         Args:
             input (Tensor): the input tensor.
-            weight (Tensor): the weights of the layer, or one factor for each class or element.
+            weight (Tensor): the slope of the negative side, one number or one for each channel.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> torch.prelu(torch.tensor([-4.0, 2.0]), weight=torch.tensor([0.25]))
@@ -6599,13 +6689,13 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
         Example:
             >>> x = torch.tensor([[1, 2], [3, 4]])
-            >>> torch.prod(x)
+            >>> x.prod()
             tensor(24)
-            >>> torch.prod(x, dim=1)
+            >>> x.prod(dim=1)
             tensor([ 2, 12])
         """
     def put(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
@@ -6613,16 +6703,16 @@ class TensorMethods:
 
         Args:
             input (Tensor): the input tensor.
-            index (Tensor): positions along `dim`, as integers.
+            index (Tensor): positions in the flat tensor, as integers.
             source (Tensor): the values to write or to add.
             accumulate (bool): whether values are added to what is there; otherwise they replace it. Default: `False`.
 
         Returns:
-            Tensor
+            Tensor: a new tensor of the shape and dtype of `input`.
 
         Example:
             >>> x = torch.tensor([[1, 2], [3, 4]])
-            >>> torch.put(x, torch.tensor([0, 3]), torch.tensor([10, 40]))
+            >>> x.put(torch.tensor([0, 3]), torch.tensor([10, 40]))
             tensor([[10,  2],
                     [ 3, 40]])
         """
@@ -6631,12 +6721,12 @@ class TensorMethods:
 
         Args:
             input (Tensor): the input tensor.
-            index (Tensor): positions along `dim`, as integers.
+            index (Tensor): positions in the flat tensor, as integers.
             source (Tensor): the values to write or to add.
             accumulate (bool): whether values are added to what is there; otherwise they replace it. Default: `False`.
 
         Returns:
-            tuple[Any, ...]
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([[1, 2], [3, 4]])
@@ -6651,12 +6741,12 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            int
+            int: the dimension.
 
         Example:
             >>> scales, zeros = torch.tensor([0.5, 0.1]), torch.tensor([0, 10])
             >>> x = torch.quantize_per_channel(torch.ones(2, 3), scales, zeros, 0, torch.quint8)
-            >>> torch.q_per_channel_axis(x)
+            >>> x.q_per_channel_axis()
             0
         """
     def q_per_channel_scales(self) -> Tensor:
@@ -6666,12 +6756,12 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: one number for each slice.
 
         Example:
             >>> scales, zeros = torch.tensor([0.5, 0.25]), torch.tensor([0, 10])
             >>> x = torch.quantize_per_channel(torch.ones(2, 3), scales, zeros, 0, torch.quint8)
-            >>> torch.q_per_channel_scales(x)
+            >>> x.q_per_channel_scales()
             tensor([0.5000, 0.2500], dtype=torch.float64)
         """
     def q_per_channel_zero_points(self) -> Tensor:
@@ -6681,12 +6771,12 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: one number for each slice.
 
         Example:
             >>> scales, zeros = torch.tensor([0.5, 0.25]), torch.tensor([0, 10])
             >>> x = torch.quantize_per_channel(torch.ones(2, 3), scales, zeros, 0, torch.quint8)
-            >>> torch.q_per_channel_zero_points(x)
+            >>> x.q_per_channel_zero_points()
             tensor([ 0, 10])
         """
     def q_scale(self) -> _float:
@@ -6696,7 +6786,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            float
+            float: the scale.
 
         Example:
             >>> torch.q_scale(torch.quantize_per_tensor(torch.tensor([1.0]), 0.5, 10, torch.quint8))
@@ -6709,7 +6799,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            int
+            int: the zero point.
 
         Example:
             >>> torch.q_zero_point(torch.quantize_per_tensor(torch.tensor([1.0]), 0.5, 10, torch.quint8))
@@ -6724,11 +6814,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Any
+            (Q, R): (..., m, k) and (..., k, n), with k the smaller one of m and n; m if complete.
 
         Example:
             >>> A = torch.tensor([[3.0, 1.0], [4.0, 2.0]])
-            >>> Q, R = torch.qr(A)
+            >>> Q, R = A.qr()
             >>> torch.allclose(Q @ R, A)
             True
         """
@@ -6739,7 +6829,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Any
+            qscheme: such as `torch.per_tensor_affine`.
 
         Example:
             >>> torch.quantize_per_tensor(torch.tensor([1.0]), 0.5, 0, torch.quint8).qscheme()
@@ -6753,11 +6843,11 @@ class TensorMethods:
             q (Tensor or float): the quantiles, between 0 and 1.
             dim (int, optional): the dimension to work along; None works on all elements as one sequence.
             keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
-            interpolation (str): what lies between two elements: "linear", "lower", "higher", "midpoint" or "nearest". Default: `linear`.
+            interpolation (str): what lies between two elements: "linear", "lower", "higher", "midpoint" or "nearest". Default: `"linear"`.
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `q` in front of the reduced shape.
 
         Example:
             >>> torch.quantile(torch.tensor([1.0, 2.0, 3.0, 4.0]), torch.tensor([0.25, 0.5]))
@@ -6771,11 +6861,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([0.0, torch.pi / 2, torch.pi])
-            >>> torch.rad2deg(x)
+            >>> x.rad2deg()
             tensor([  0.,  90., 180.])
         """
     def rad2deg_(self) -> Tensor:
@@ -6785,7 +6875,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([0.0, torch.pi / 2, torch.pi])
@@ -6802,7 +6892,7 @@ class TensorMethods:
             **named: the arguments by their names.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> _ = torch.manual_seed(0)
@@ -6816,7 +6906,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: a view of the given shape; a copy where the strides do not allow a view.
 
         Example:
             >>> torch.ravel(torch.tensor([[1, 2], [3, 4]]))
@@ -6832,11 +6922,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([2.0, -4.0, 0.0])
-            >>> torch.reciprocal(x)
+            >>> x.reciprocal()
             tensor([ 0.5000, -0.2500,     inf])
         """
     def reciprocal_(self) -> Tensor:
@@ -6846,7 +6936,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([2.0, -4.0, 0.0])
@@ -6858,7 +6948,7 @@ class TensorMethods:
 
         Args:
             input (Tensor): the input tensor.
-            s (Number): the value.
+            s (Stream): the stream that uses the memory.
 
         Returns:
             None
@@ -6881,11 +6971,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([-2.0, 0.0, 3.0])
-            >>> torch.relu(x)
+            >>> x.relu()
             tensor([0., 0., 3.])
         """
     def relu_(self) -> Tensor:
@@ -6895,7 +6985,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([-2.0, 0.0, 3.0])
@@ -6911,11 +7001,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([7, -7])
-            >>> torch.remainder(x, 3)
+            >>> x.remainder(3)
             tensor([1, 2])
         """
     def remainder_(self, other: _Operand) -> Tensor:
@@ -6926,7 +7016,7 @@ class TensorMethods:
             other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([7, -7])
@@ -6944,11 +7034,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([[3.0, 4.0], [0.3, 0.4]])
-            >>> torch.renorm(x, p=2, dim=0, maxnorm=1)  # the second row is short enough
+            >>> x.renorm(p=2, dim=0, maxnorm=1)  # the second row is short enough
             tensor([[0.6000, 0.8000],
                     [0.3000, 0.4000]])
         """
@@ -6962,7 +7052,7 @@ class TensorMethods:
             maxnorm (float): the largest norm that a slice may have.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([[3.0, 4.0], [0.3, 0.4]])
@@ -6979,7 +7069,7 @@ class TensorMethods:
             *more: the remaining sizes or dimensions, where they are not given as one tuple.
 
         Returns:
-            Tensor
+            Tensor: of `input`'s shape, each size times its number of copies.
 
         Example:
             >>> torch.tensor([1, 2]).repeat(2, 3)
@@ -6998,13 +7088,13 @@ class TensorMethods:
             output_size (int, optional): the size of the result along `dim`, if it is known.
 
         Returns:
-            Tensor
+            Tensor: of `input`'s shape, longer along `dim`; one dimension without `dim`.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
-            >>> torch.repeat_interleave(x, 2)
+            >>> x.repeat_interleave(2)
             tensor([1, 1, 2, 2, 3, 3])
-            >>> torch.repeat_interleave(x, torch.tensor([3, 0, 1]))
+            >>> x.repeat_interleave(torch.tensor([3, 0, 1]))
             tensor([1, 1, 1, 3])
         """
     def reshape(self, shape: Any, *more: _int) -> Tensor:
@@ -7016,11 +7106,11 @@ class TensorMethods:
             *more: the remaining sizes or dimensions, where they are not given as one tuple.
 
         Returns:
-            Tensor
+            Tensor: a view of the given shape; a copy where the strides do not allow a view.
 
         Example:
             >>> x = torch.arange(6)
-            >>> torch.reshape(x, (2, 3))
+            >>> x.reshape((2, 3))
             tensor([[0, 1, 2],
                     [3, 4, 5]])
             >>> x.reshape(3, -1).shape
@@ -7034,7 +7124,7 @@ class TensorMethods:
             other (Tensor): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: a view of the given shape; a copy where the strides do not allow a view.
 
         Example:
             >>> torch.arange(6).reshape_as(torch.zeros(2, 3))
@@ -7046,10 +7136,10 @@ class TensorMethods:
 
         Args:
             input (Tensor): the input tensor.
-            *sizes: the sizes that replace the dimension; one of them may be -1.
+            *sizes: the shape of the result, as separate integers or as one tuple.
 
         Returns:
-            Tensor
+            Tensor: a view of the given shape, with as many elements.
 
         Example:
             >>> torch.arange(6).resize(2, 3)
@@ -7065,7 +7155,7 @@ class TensorMethods:
             memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1, 2, 3, 4])
@@ -7081,7 +7171,7 @@ class TensorMethods:
             tensor (Tensor): the tensor to work on.
 
         Returns:
-            Tensor
+            Tensor: a view of the given shape, with as many elements.
 
         Example:
             >>> torch.arange(6).resize_as(torch.zeros(2, 3))
@@ -7097,7 +7187,7 @@ class TensorMethods:
             memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1, 2, 3, 4])
@@ -7113,11 +7203,11 @@ class TensorMethods:
             the_template (Tensor): the tensor whose shape is taken.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1.0, 2.0]).to_sparse()
-            >>> torch.resize_as_sparse_(x, torch.zeros(4).to_sparse()).to_dense()
+            >>> x.resize_as_sparse_(torch.zeros(4).to_sparse()).to_dense()
             tensor([1., 2., 0., 0.])
         """
     def resolve_conj(self) -> Tensor:
@@ -7127,11 +7217,11 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([1 + 2j]).conj()
-            >>> torch.resolve_conj(x).is_conj()
+            >>> x.resolve_conj().is_conj()
             False
         """
     def resolve_neg(self) -> Tensor:
@@ -7141,11 +7231,11 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([1 + 2j]).conj().imag
-            >>> torch.resolve_neg(x), torch.resolve_neg(x).is_neg()
+            >>> x.resolve_neg(), x.resolve_neg().is_neg()
             (tensor([-2.]), False)
         """
     def roll(self, shifts: Any, dims: Any = ...) -> Tensor:
@@ -7157,11 +7247,11 @@ class TensorMethods:
             dims (tuple of ints): the dimensions to work along; negative numbers count from the last one. Default: `()`.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([1, 2, 3, 4])
-            >>> torch.roll(x, 1)
+            >>> x.roll(1)
             tensor([4, 1, 2, 3])
             >>> torch.roll(torch.tensor([[1, 2], [3, 4], [5, 6]]), 1, dims=0)
             tensor([[5, 6],
@@ -7177,7 +7267,7 @@ class TensorMethods:
             dims (tuple of ints): the dimensions to work along; negative numbers count from the last one. Default: `(0, 1)`.
 
         Returns:
-            Tensor
+            Tensor: of `input`'s shape, with the two dimensions exchanged if `k` is odd.
 
         Example:
             >>> torch.rot90(torch.tensor([[1, 2], [3, 4]]))
@@ -7193,11 +7283,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([0.5, 1.5, 2.4])
-            >>> torch.round(x)
+            >>> x.round()
             tensor([0., 2., 2.])
             >>> torch.round(torch.tensor([3.14159, 2.71828]), decimals=2)
             tensor([3.1400, 2.7200])
@@ -7210,7 +7300,7 @@ class TensorMethods:
             decimals (int): how many decimal places to keep; negative numbers round to tens, hundreds, ....
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([0.5, 1.5, 2.4])
@@ -7224,7 +7314,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: int64, one dimension.
 
         Example:
             >>> torch.tensor([[0, 5], [7, 8]]).to_sparse_csc().row_indices()
@@ -7238,11 +7328,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([1.0, 4.0, 16.0])
-            >>> torch.rsqrt(x)
+            >>> x.rsqrt()
             tensor([1.0000, 0.5000, 0.2500])
         """
     def rsqrt_(self) -> Tensor:
@@ -7252,7 +7342,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1.0, 4.0, 16.0])
@@ -7271,11 +7361,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: (n, p), for matrices (n, m) and (m, p).
 
         Example:
             >>> x = torch.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
-            >>> torch.saddmm(x, x, torch.tensor([[1.0, 2.0], [3.0, 4.0]])).to_dense()
+            >>> x.saddmm(x, torch.tensor([[1.0, 2.0], [3.0, 4.0]])).to_dense()
             tensor([[ 6., 10.],
                     [ 0.,  0.]])
         """
@@ -7287,16 +7377,16 @@ class TensorMethods:
             dim (int): the dimension to work along; negative numbers count from the last one.
             index (Tensor): positions along `dim`, as integers.
             src (Tensor): the values to write.
-            value (Number): the value to write, or the factor of the product.
+            value (Number): the value to write.
             reduce (str): how values that meet at one place are combined: "sum", "prod", "mean", "amax" or "amin".
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: a new tensor of the shape and dtype of `input`.
 
         Example:
             >>> x = torch.zeros(2, 3)
-            >>> torch.scatter(x, 1, torch.tensor([[0], [2]]), 1.0)
+            >>> x.scatter(1, torch.tensor([[0], [2]]), 1.0)
             tensor([[1., 0., 0.],
                     [0., 0., 1.]])
         """
@@ -7308,11 +7398,11 @@ class TensorMethods:
             dim (int): the dimension to work along; negative numbers count from the last one.
             index (Tensor): positions along `dim`, as integers.
             src (Tensor): the values to write.
-            value (Number): the value to write, or the factor of the product.
+            value (Number): the value to write.
             reduce (str): how values that meet at one place are combined: "sum", "prod", "mean", "amax" or "amin".
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.zeros(2, 3)
@@ -7331,11 +7421,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: a new tensor of the shape and dtype of `input`.
 
         Example:
             >>> x = torch.zeros(3)
-            >>> torch.scatter_add(x, 0, torch.tensor([0, 0, 2]), torch.tensor([1.0, 2.0, 3.0]))
+            >>> x.scatter_add(0, torch.tensor([0, 0, 2]), torch.tensor([1.0, 2.0, 3.0]))
             tensor([3., 0., 3.])
         """
     def scatter_add_(self, dim: _int, index: Tensor, src: Tensor) -> Any:
@@ -7348,7 +7438,7 @@ class TensorMethods:
             src (Tensor): the values to write.
 
         Returns:
-            tuple[Any, ...]
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.zeros(3)
@@ -7368,12 +7458,12 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: a new tensor of the shape and dtype of `input`.
 
         Example:
             >>> x = torch.tensor([1.0, 2.0, 3.0])
             >>> index = torch.tensor([0, 0, 2])
-            >>> torch.scatter_reduce(x, 0, index, torch.tensor([5.0, 7.0, 2.0]), reduce="amax")
+            >>> x.scatter_reduce(0, index, torch.tensor([5.0, 7.0, 2.0]), reduce="amax")
             tensor([7., 2., 3.])
         """
     def scatter_reduce_(self, dim: _int, index: Tensor, src: Tensor, reduce: str, *, include_self: _bool = True) -> Any:
@@ -7388,7 +7478,7 @@ class TensorMethods:
             include_self (bool): whether the element that is there takes part in the reduction. Default: `True`.
 
         Returns:
-            tuple[Any, ...]
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1.0, 2.0, 3.0])
@@ -7402,14 +7492,14 @@ class TensorMethods:
         Args:
             input (Tensor): the input tensor.
             dim (int): the dimension to work along; negative numbers count from the last one.
-            index (int): positions along `dim`, as integers.
+            index (int): the position.
 
         Returns:
-            Tensor
+            Tensor: a view with one dimension less.
 
         Example:
             >>> x = torch.tensor([[1, 2], [3, 4]])
-            >>> torch.select(x, 1, 0)  # column 0
+            >>> x.select(1, 0)  # column 0
             tensor([1, 3])
         """
     def select_scatter(self, src: Tensor, dim: _int, index: _int) -> Tensor:
@@ -7419,10 +7509,10 @@ class TensorMethods:
             input (Tensor): the input tensor.
             src (Tensor): the values to write.
             dim (int): the dimension to work along; negative numbers count from the last one.
-            index (int): positions along `dim`, as integers.
+            index (int): the position.
 
         Returns:
-            Tensor
+            Tensor: a new tensor of the shape and dtype of `input`.
 
         Example:
             >>> torch.select_scatter(torch.zeros(2, 3), torch.tensor([1.0, 2.0, 3.0]), dim=0, index=1)
@@ -7440,7 +7530,7 @@ class TensorMethods:
             stride (int or tuple of ints): the step of the window along each dimension.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1, 2])
@@ -7455,11 +7545,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([3 + 4j, 0j])
-            >>> torch.sgn(x)
+            >>> x.sgn()
             tensor([0.6000+0.8000j, 0.0000+0.0000j])
         """
     def sgn_(self) -> Tensor:
@@ -7469,7 +7559,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([3 + 4j, 0j])
@@ -7483,7 +7573,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> torch.zeros(2).share_memory_().is_shared()
@@ -7497,7 +7587,7 @@ class TensorMethods:
             memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`; `input` itself if it is that already.
 
         Example:
             >>> torch.tensor([1.9, -1.9]).short()
@@ -7511,11 +7601,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([-2.0, 0.0, 2.0])
-            >>> torch.sigmoid(x)
+            >>> x.sigmoid()
             tensor([0.1192, 0.5000, 0.8808])
         """
     def sigmoid_(self) -> Tensor:
@@ -7525,7 +7615,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([-2.0, 0.0, 2.0])
@@ -7540,11 +7630,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([-3, 0, 7])
-            >>> torch.sign(x)
+            >>> x.sign()
             tensor([-1,  0,  1])
         """
     def sign_(self) -> Tensor:
@@ -7554,7 +7644,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([-3, 0, 7])
@@ -7569,7 +7659,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> torch.signbit(torch.tensor([1.0, -1.0, -0.0]))
@@ -7583,11 +7673,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([0.0, 1.0, torch.pi / 2])
-            >>> torch.sin(x)
+            >>> x.sin()
             tensor([0.0000, 0.8415, 1.0000])
         """
     def sin_(self) -> Tensor:
@@ -7597,7 +7687,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([0.0, 1.0, torch.pi / 2])
@@ -7612,11 +7702,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([0.0, 0.5, 1.5])
-            >>> torch.sinc(x)
+            >>> x.sinc()
             tensor([ 1.0000,  0.6366, -0.2122])
         """
     def sinc_(self) -> Tensor:
@@ -7626,7 +7716,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([0.0, 0.5, 1.5])
@@ -7641,11 +7731,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([-1.0, 0.0, 1.0])
-            >>> torch.sinh(x)
+            >>> x.sinh()
             tensor([-1.1752,  0.0000,  1.1752])
         """
     def sinh_(self) -> Tensor:
@@ -7655,7 +7745,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([-1.0, 0.0, 1.0])
@@ -7674,7 +7764,7 @@ class TensorMethods:
             step (int): the distance between neighbouring values or positions. Default: `1`.
 
         Returns:
-            Tensor
+            Tensor: the tensor before it was sliced.
 
         Example:
             >>> x = torch.arange(6)
@@ -7694,7 +7784,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: a new tensor of the shape and dtype of `input`.
 
         Example:
             >>> torch.slice_scatter(torch.zeros(5), torch.tensor([1.0, 2.0]), start=1, end=5, step=2)
@@ -7708,7 +7798,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Any
+            (sign, logabsdet): one number each for each matrix.
 
         Example:
             >>> torch.slogdet(torch.tensor([[-2.0, 0.0], [0.0, 3.5]]))
@@ -7724,16 +7814,16 @@ class TensorMethods:
             mat2 (Tensor): the second matrix of the product.
 
         Returns:
-            Tensor
+            Tensor: (n, p), for matrices (n, m) and (m, p).
 
         Example:
             >>> x = torch.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
-            >>> torch.smm(x, torch.tensor([[1.0, 2.0], [3.0, 4.0]])).to_dense()
+            >>> x.smm(torch.tensor([[1.0, 2.0], [3.0, 4.0]])).to_dense()
             tensor([[6., 8.],
                     [0., 0.]])
         """
     def softmax(self, dim: _int, dtype: Any = None, *, out: Any = None) -> Tensor:
-        """Exponentials divided by their sum along `dim`.
+        """`exp(input) / exp(input).sum(dim)`: positive numbers along `dim` whose sum is 1.
 
         Args:
             input (Tensor): the input tensor.
@@ -7742,7 +7832,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> torch.softmax(torch.tensor([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0]]), dim=1)
@@ -7771,7 +7861,10 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Any
+            (values, indices): in the shape of `input`.
+
+        Note:
+            Differs from PyTorch: equal elements always keep their order, which PyTorch promises with `stable=True` alone.
 
         Example:
             >>> values, indices = torch.sort(torch.tensor([30, 10, 20]))
@@ -7785,7 +7878,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            int
+            int: the number of dimensions.
 
         Example:
             >>> torch.sparse_coo_tensor([[1]], [[2.0, 3.0]], (3, 2)).sparse_dim()
@@ -7799,7 +7892,7 @@ class TensorMethods:
             mask (Tensor): booleans, broadcast with `input`; True marks the elements that take part.
 
         Returns:
-            Tensor
+            Tensor: sparse, in the layout that the function names.
 
         Example:
             >>> mask = torch.eye(2).to_sparse()
@@ -7817,7 +7910,7 @@ class TensorMethods:
             dense_dim (int): how many trailing dimensions are dense.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1.0, 2.0]).to_sparse()
@@ -7834,7 +7927,7 @@ class TensorMethods:
             dense_dim (int): how many trailing dimensions are dense.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1.0, 2.0]).to_sparse()
@@ -7850,7 +7943,7 @@ class TensorMethods:
             dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
 
         Returns:
-            tuple[Tensor, ...]
+            tuple of Tensors: views, which share memory with the input.
 
         Example:
             >>> torch.split(torch.arange(5), 2)
@@ -7867,7 +7960,7 @@ class TensorMethods:
             dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
 
         Returns:
-            tuple[Tensor, ...]
+            tuple of Tensors: views, which share memory with the input.
 
         Example:
             >>> torch.split_with_sizes(torch.arange(5), [1, 4])
@@ -7881,11 +7974,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([4.0, 2.0, -1.0])
-            >>> torch.sqrt(x)
+            >>> x.sqrt()
             tensor([2.0000, 1.4142,    nan])
         """
     def sqrt_(self) -> Tensor:
@@ -7895,7 +7988,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([4.0, 2.0, -1.0])
@@ -7910,11 +8003,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([1.0, -2.0, 3.0])
-            >>> torch.square(x)
+            >>> x.square()
             tensor([1., 4., 9.])
         """
     def square_(self) -> Tensor:
@@ -7924,7 +8017,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1.0, -2.0, 3.0])
@@ -7940,7 +8033,7 @@ class TensorMethods:
             *more: the remaining sizes or dimensions, where they are not given as one tuple.
 
         Returns:
-            Tensor
+            Tensor: a view without the dimensions of size 1.
 
         Example:
             >>> torch.squeeze(torch.zeros(1, 3, 1)).shape
@@ -7957,7 +8050,7 @@ class TensorMethods:
             *more: the remaining sizes or dimensions, where they are not given as one tuple.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.zeros(1, 3, 1)
@@ -7976,11 +8069,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: (n, p), for matrices (n, m) and (m, p).
 
         Example:
             >>> x = torch.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
-            >>> torch.sspaddmm(x, x, torch.tensor([[1.0, 2.0], [3.0, 4.0]])).to_dense()
+            >>> x.sspaddmm(x, torch.tensor([[1.0, 2.0], [3.0, 4.0]])).to_dense()
             tensor([[ 6., 10.],
                     [ 0.,  0.]])
         """
@@ -7996,13 +8089,13 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
         Example:
             >>> x = torch.tensor([1.0, 2.0, 3.0, 4.0])
-            >>> torch.std(x)
+            >>> x.std()
             tensor(1.2910)
-            >>> torch.std(x, correction=0)
+            >>> x.std(correction=0)
             tensor(1.1180)
         """
     def stft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, pad_mode: str = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: _bool | None = None) -> Tensor:
@@ -8015,18 +8108,18 @@ class TensorMethods:
             win_length (int, optional): the size of the window; None means `n_fft`.
             window (Tensor, optional): the window; None means ones.
             center (bool): whether columns are centered first; for signals, whether frames are centered at their time. Default: `True`.
-            pad_mode (str): how the ends of the signal are padded. Default: `reflect`.
+            pad_mode (str): how the ends of the signal are padded. Default: `"reflect"`.
             normalized (bool): whether results are divided by the square root of the frame's length. Default: `False`.
             onesided (bool, optional): whether only the half of the spectrum is kept that determines the rest.
             return_complex (bool, optional): whether the result is complex.
             align_to_window (bool, optional): whether frames begin where the window begins.
 
         Returns:
-            Tensor
+            Tensor: complex, (..., frequencies, frames).
 
         Example:
             >>> signal = torch.cos(torch.arange(16) * torch.pi / 4)  # one eighth of the sampling rate
-            >>> spectrum = torch.stft(signal, n_fft=8, window=torch.hann_window(8), return_complex=True)
+            >>> spectrum = signal.stft(n_fft=8, window=torch.hann_window(8), return_complex=True)
             >>> spectrum.shape
             torch.Size([5, 9])
             >>> spectrum.abs().mean(1).argmax()  # the strongest frequency
@@ -8039,7 +8132,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            TypedStorage
+            TypedStorage: the memory as elements.
 
         Example:
             >>> len(torch.zeros(2, 3).storage())
@@ -8052,7 +8145,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Any
+            type: a class of storages.
 
         Example:
             >>> torch.tensor([1.0]).storage_type().__name__
@@ -8068,11 +8161,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([10, 20])
-            >>> torch.sub(x, torch.tensor([1, 2]), alpha=3)
+            >>> x.sub(torch.tensor([1, 2]), alpha=3)
             tensor([ 7, 14])
         """
     def sub_(self, other: _Operand, *, alpha: Any = 1) -> Tensor:
@@ -8084,7 +8177,7 @@ class TensorMethods:
             alpha (Number): the factor of the second operand or of the product. Default: `1`.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([10, 20])
@@ -8101,11 +8194,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([10, 20])
-            >>> torch.subtract(x, torch.tensor([1, 2]), alpha=3)
+            >>> x.subtract(torch.tensor([1, 2]), alpha=3)
             tensor([ 7, 14])
         """
     def subtract_(self, other: _Operand, *, alpha: Any = 1) -> Tensor:
@@ -8117,7 +8210,7 @@ class TensorMethods:
             alpha (Number): the factor of the second operand or of the product. Default: `1`.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([10, 20])
@@ -8135,15 +8228,15 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
         Example:
             >>> x = torch.tensor([[1, 2], [3, 4]])
-            >>> torch.sum(x)
+            >>> x.sum()
             tensor(10)
-            >>> torch.sum(x, dim=0)
+            >>> x.sum(dim=0)
             tensor([4, 6])
-            >>> torch.sum(x, dim=1, keepdim=True)
+            >>> x.sum(dim=1, keepdim=True)
             tensor([[3],
                     [7]])
         """
@@ -8155,7 +8248,7 @@ class TensorMethods:
             *size: the shape of the result, as separate integers or as one tuple.
 
         Returns:
-            Tensor
+            Tensor: of the given shape, summed over the dimensions that it lacks.
 
         Example:
             >>> torch.ones(2, 3).sum_to_size(1, 3)
@@ -8171,11 +8264,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Any
+            (U, S, Vh): (..., m, k), (..., k) and (..., k, n); `torch.svd` gives V, (..., n, k), in place of Vh.
 
         Example:
             >>> A = torch.tensor([[3.0, 0.0], [4.0, 5.0]])
-            >>> U, S, V = torch.svd(A)
+            >>> U, S, V = A.svd()
             >>> torch.allclose(U @ torch.diag(S) @ V.mT, A, atol=1e-5)
             True
         """
@@ -8188,7 +8281,7 @@ class TensorMethods:
             axis1 (int): the second of the two dimensions.
 
         Returns:
-            Tensor
+            Tensor: a view with the two dimensions exchanged.
 
         Example:
             >>> torch.swapaxes(torch.tensor([[1, 2, 3]]), 0, 1)
@@ -8205,7 +8298,7 @@ class TensorMethods:
             axis1 (int): the second of the two dimensions.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([[1, 2, 3]])
@@ -8223,7 +8316,7 @@ class TensorMethods:
             dim1 (int): the second of the two dimensions.
 
         Returns:
-            Tensor
+            Tensor: a view with the two dimensions exchanged.
 
         Example:
             >>> torch.swapdims(torch.tensor([[1, 2, 3]]), 0, 1)
@@ -8240,7 +8333,7 @@ class TensorMethods:
             dim1 (int): the second of the two dimensions.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([[1, 2, 3]])
@@ -8267,7 +8360,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: a view with the two dimensions exchanged.
 
         Example:
             >>> torch.t(torch.tensor([[1, 2], [3, 4]]))
@@ -8281,7 +8374,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([[1, 2], [3, 4]])
@@ -8294,11 +8387,11 @@ class TensorMethods:
 
         Args:
             input (Tensor): the input tensor.
-            index (Tensor): positions along `dim`, as integers.
+            index (Tensor): positions in the flat tensor, as integers.
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `index`.
 
         Example:
             >>> torch.take(torch.tensor([[10, 20], [30, 40]]), torch.tensor([0, 3]))
@@ -8314,11 +8407,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the broadcast shape of `input` and `indices`, except along `dim`.
 
         Example:
             >>> x = torch.tensor([[30, 10, 20], [60, 50, 40]])
-            >>> torch.take_along_dim(x, x.argsort(dim=1), dim=1)
+            >>> x.take_along_dim(x.argsort(dim=1), dim=1)
             tensor([[10, 20, 30],
                     [40, 50, 60]])
         """
@@ -8330,11 +8423,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([0.0, torch.pi / 4, 1.0])
-            >>> torch.tan(x)
+            >>> x.tan()
             tensor([0.0000, 1.0000, 1.5574])
         """
     def tan_(self) -> Tensor:
@@ -8344,7 +8437,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([0.0, torch.pi / 4, 1.0])
@@ -8359,11 +8452,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([-1.0, 0.0, 1.0])
-            >>> torch.tanh(x)
+            >>> x.tanh()
             tensor([-0.7616,  0.0000,  0.7616])
         """
     def tanh_(self) -> Tensor:
@@ -8373,7 +8466,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([-1.0, 0.0, 1.0])
@@ -8389,7 +8482,7 @@ class TensorMethods:
             dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
 
         Returns:
-            tuple[Tensor, ...]
+            tuple of Tensors: views, which share memory with the input.
 
         Example:
             >>> torch.tensor_split(torch.arange(5), 2)
@@ -8402,11 +8495,11 @@ class TensorMethods:
 
         Args:
             input (Tensor): the input tensor.
-            dims (tuple of ints): the dimensions to work along; negative numbers count from the last one.
+            dims (int...): how many copies along each dimension.
             *more: the remaining sizes or dimensions, where they are not given as one tuple.
 
         Returns:
-            Tensor
+            Tensor: of `input`'s shape, each size times its number of copies.
 
         Example:
             >>> torch.tile(torch.tensor([1, 2]), (2,))
@@ -8430,7 +8523,7 @@ class TensorMethods:
             memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`; `input` itself if it is that already.
 
         Example:
             >>> torch.tensor([1, 2]).to(torch.float64)
@@ -8450,7 +8543,7 @@ class TensorMethods:
             masked_grad (bool, optional): whether the gradient keeps only the elements that are stored.
 
         Returns:
-            Tensor
+            Tensor: strided, of the same shape.
 
         Example:
             >>> torch.sparse_coo_tensor([[0, 2]], [5, 7], (3,)).to_dense()
@@ -8464,7 +8557,7 @@ class TensorMethods:
             dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
 
         Returns:
-            Tensor
+            Tensor: of the layout `torch._mkldnn`.
 
         Example:
             >>> x = torch.tensor([1.0, 2.0]).to_mkldnn()
@@ -8472,7 +8565,7 @@ class TensorMethods:
             (torch._mkldnn, tensor([1., 2.]))
         """
     def to_padded_tensor(self, *args: Any, **kwargs: Any) -> Any:
-        """Could not run 'aten::to_padded_tensor' with arguments from the 'CPU' backend: the tensor is not nested
+        """Always raises, as on a computer without such devices: Could not run 'aten::to_padded_tensor' with arguments from the 'CPU' backend: the tensor is not nested.
 
         Args:
             self (Tensor): the tensor.
@@ -8495,7 +8588,7 @@ class TensorMethods:
             dense_dim (int): how many trailing dimensions are dense.
 
         Returns:
-            Tensor
+            Tensor: sparse, in the layout that the function names.
 
         Example:
             >>> x = torch.tensor([[0, 5], [7, 0]]).to_sparse()
@@ -8512,7 +8605,7 @@ class TensorMethods:
             dense_dim (int): how many trailing dimensions are dense.
 
         Returns:
-            Tensor
+            Tensor: sparse, in the layout that the function names.
 
         Example:
             >>> x = torch.block_diag(torch.ones(2, 2), torch.ones(2, 2)).to_sparse_bsc((2, 2))
@@ -8528,7 +8621,7 @@ class TensorMethods:
             dense_dim (int): how many trailing dimensions are dense.
 
         Returns:
-            Tensor
+            Tensor: sparse, in the layout that the function names.
 
         Example:
             >>> x = torch.block_diag(torch.ones(2, 2), torch.ones(2, 2)).to_sparse_bsr((2, 2))
@@ -8542,7 +8635,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: sparse, in the layout that the function names.
 
         Example:
             >>> x = torch.tensor([[0, 5], [7, 0]]).to_sparse_csr().to_sparse_coo()
@@ -8558,7 +8651,7 @@ class TensorMethods:
             dense_dim (int): how many trailing dimensions are dense.
 
         Returns:
-            Tensor
+            Tensor: sparse, in the layout that the function names.
 
         Example:
             >>> x = torch.tensor([[0, 5], [7, 8]]).to_sparse_csc()
@@ -8573,7 +8666,7 @@ class TensorMethods:
             dense_dim (int): how many trailing dimensions are dense.
 
         Returns:
-            Tensor
+            Tensor: sparse, in the layout that the function names.
 
         Example:
             >>> x = torch.tensor([[0, 5], [7, 8]]).to_sparse_csr()
@@ -8587,7 +8680,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Any
+            list or number: nested as deep as the tensor has dimensions.
 
         Example:
             >>> torch.tensor([[1, 2], [3, 4]]).tolist()
@@ -8598,14 +8691,14 @@ class TensorMethods:
 
         Args:
             input (Tensor): the input tensor.
-            k (int): how many elements, or which one.
+            k (int): how many elements to find.
             dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
             largest (bool): True finds the largest elements, False the smallest. Default: `True`.
             sorted (bool): whether the result is in order. Default: `True`.
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Any
+            (values, indices): `input`'s shape, with size `k` at `dim`.
 
         Example:
             >>> values, indices = torch.topk(torch.tensor([30, 10, 20, 40]), k=2)
@@ -8619,7 +8712,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: the sum, 0-d.
 
         Example:
             >>> torch.trace(torch.tensor([[1, 2], [3, 4]]))
@@ -8634,11 +8727,11 @@ class TensorMethods:
             dim1 (int): the second of the two dimensions.
 
         Returns:
-            Tensor
+            Tensor: a view with the two dimensions exchanged.
 
         Example:
             >>> x = torch.tensor([[1, 2, 3], [4, 5, 6]])
-            >>> torch.transpose(x, 0, 1)
+            >>> x.transpose(0, 1)
             tensor([[1, 4],
                     [2, 5],
                     [3, 6]])
@@ -8654,7 +8747,7 @@ class TensorMethods:
             dim1 (int): the second of the two dimensions.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([[1, 2], [3, 4]])
@@ -8674,7 +8767,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Any
+            (solution, cloned_coefficient): the X, and a copy of `A`.
 
         Example:
             >>> A = torch.tensor([[2.0, 0.0], [1.0, 4.0]])
@@ -8691,11 +8784,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.arange(1, 10).reshape(3, 3)
-            >>> torch.tril(x)
+            >>> x.tril()
             tensor([[1, 0, 0],
                     [4, 5, 0],
                     [7, 8, 9]])
@@ -8708,7 +8801,7 @@ class TensorMethods:
             diagonal (int): which diagonal: 0 is the main one, positive numbers lie above it, negative ones below it. Default: `0`.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.arange(1, 10).reshape(3, 3)
@@ -8726,15 +8819,15 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.arange(1, 10).reshape(3, 3)
-            >>> torch.triu(x)
+            >>> x.triu()
             tensor([[1, 2, 3],
                     [0, 5, 6],
                     [0, 0, 9]])
-            >>> torch.triu(x, diagonal=1)
+            >>> x.triu(diagonal=1)
             tensor([[0, 2, 3],
                     [0, 0, 6],
                     [0, 0, 0]])
@@ -8747,7 +8840,7 @@ class TensorMethods:
             diagonal (int): which diagonal: 0 is the main one, positive numbers lie above it, negative ones below it. Default: `0`.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.arange(1, 10).reshape(3, 3)
@@ -8765,11 +8858,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([7.0, 8.0])
-            >>> torch.true_divide(x, 2)
+            >>> x.true_divide(2)
             tensor([3.5000, 4.0000])
         """
     def true_divide_(self, other: _Operand) -> Tensor:
@@ -8780,7 +8873,7 @@ class TensorMethods:
             other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([7.0, 8.0])
@@ -8795,11 +8888,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`.
 
         Example:
             >>> x = torch.tensor([-1.5, 0.2, 2.7])
-            >>> torch.trunc(x)
+            >>> x.trunc()
             tensor([-1.,  0.,  2.])
         """
     def trunc_(self) -> Tensor:
@@ -8809,7 +8902,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([-1.5, 0.2, 2.7])
@@ -8825,7 +8918,7 @@ class TensorMethods:
             non_blocking (bool): whether a copy between host and device may run beside other work. Default: `False`.
 
         Returns:
-            Any
+            str or Tensor: the name; with an argument the converted tensor.
 
         Example:
             >>> torch.tensor([1.0]).type()
@@ -8841,7 +8934,7 @@ class TensorMethods:
             other (Tensor): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: of the shape of `input`; `input` itself if it is that already.
 
         Example:
             >>> torch.tensor([1.9]).type_as(torch.tensor([1]))
@@ -8855,7 +8948,7 @@ class TensorMethods:
             dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
 
         Returns:
-            tuple[Tensor, ...]
+            tuple of Tensors: views, which share memory with the input.
 
         Example:
             >>> torch.unbind(torch.tensor([[1, 2], [3, 4]]))
@@ -8870,7 +8963,7 @@ class TensorMethods:
             sizes (tuple of ints): the sizes that replace the dimension; one of them may be -1.
 
         Returns:
-            Tensor
+            Tensor: a view of the given shape.
 
         Example:
             >>> torch.unflatten(torch.arange(6), 0, (2, 3))
@@ -8883,11 +8976,11 @@ class TensorMethods:
         Args:
             input (Tensor): the input tensor.
             dimension (int): the dimension to work along.
-            size (int): the shape of the result, as separate integers or as one tuple.
+            size (int): the number of elements of a window.
             step (int): the distance between neighbouring values or positions.
 
         Returns:
-            Tensor
+            Tensor: a view whose last dimension is the window.
 
         Example:
             >>> torch.arange(6).unfold(0, size=3, step=2)
@@ -8904,7 +8997,7 @@ class TensorMethods:
             **named: the arguments by their names.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> _ = torch.manual_seed(0)
@@ -8922,7 +9015,7 @@ class TensorMethods:
             dim (int, optional): the dimension to work along; None works on all elements as one sequence.
 
         Returns:
-            Any
+            Tensor or tuple of Tensors: the elements; then, if asked for, positions and counts.
 
         Example:
             >>> torch.unique(torch.tensor([3, 1, 3, 2]))
@@ -8940,7 +9033,7 @@ class TensorMethods:
             dim (int, optional): the dimension to work along; None works on all elements as one sequence.
 
         Returns:
-            Any
+            Tensor or tuple of Tensors: the elements; then, if asked for, positions and counts.
 
         Example:
             >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
@@ -8955,7 +9048,7 @@ class TensorMethods:
             dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
 
         Returns:
-            tuple[Tensor, ...]
+            tuple of Tensors: the parts.
 
         Example:
             >>> torch.unsafe_chunk(torch.arange(5), 2)
@@ -8970,7 +9063,7 @@ class TensorMethods:
             dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
 
         Returns:
-            tuple[Tensor, ...]
+            tuple of Tensors: the parts.
 
         Example:
             >>> torch.unsafe_split(torch.arange(5), 2)
@@ -8985,7 +9078,7 @@ class TensorMethods:
             dim (int): the dimension to work along; negative numbers count from the last one. Default: `0`.
 
         Returns:
-            tuple[Tensor, ...]
+            tuple of Tensors: the parts.
 
         Example:
             >>> torch.unsafe_split_with_sizes(torch.arange(5), [1, 4])
@@ -8999,13 +9092,13 @@ class TensorMethods:
             dim (int): the dimension to work along; negative numbers count from the last one.
 
         Returns:
-            Tensor
+            Tensor: a view with one dimension more.
 
         Example:
             >>> x = torch.tensor([1, 2])
-            >>> torch.unsqueeze(x, 0)
+            >>> x.unsqueeze(0)
             tensor([[1, 2]])
-            >>> torch.unsqueeze(x, 1)
+            >>> x.unsqueeze(1)
             tensor([[1],
                     [2]])
         """
@@ -9017,7 +9110,7 @@ class TensorMethods:
             dim (int): the dimension to work along; negative numbers count from the last one.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1, 2])
@@ -9031,7 +9124,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: (number of values, ...).
 
         Example:
             >>> torch.tensor([[0, 5], [7, 0]]).to_sparse().values()
@@ -9049,13 +9142,13 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
         Example:
             >>> x = torch.tensor([1.0, 2.0, 3.0, 4.0])
-            >>> torch.var(x)
+            >>> x.var()
             tensor(1.6667)
-            >>> torch.var(x, correction=0)
+            >>> x.var(correction=0)
             tensor(1.2500)
         """
     def vdot(self, other: Tensor, *, out: Any = None) -> Tensor:
@@ -9067,7 +9160,7 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: the sum of products, 0-d.
 
         Example:
             >>> torch.vdot(torch.tensor([1 + 2j, 3 + 0j]), torch.tensor([1 + 0j, 1j]))
@@ -9083,7 +9176,7 @@ class TensorMethods:
             dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
 
         Returns:
-            Tensor
+            Tensor: a view of the given shape.
 
         Example:
             >>> x = torch.arange(6)
@@ -9101,7 +9194,7 @@ class TensorMethods:
             other (Tensor): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: a view of the given shape.
 
         Example:
             >>> torch.arange(6).view_as(torch.zeros(2, 3))
@@ -9113,10 +9206,10 @@ class TensorMethods:
 
         Args:
             input (Tensor): the input tensor.
-            *indices: the positions, as integers.
+            *indices: the number of parts, or the positions at which to cut.
 
         Returns:
-            tuple[Tensor, ...]
+            tuple of Tensors: views, which share memory with the input.
 
         Example:
             >>> torch.vsplit(torch.tensor([[1, 2], [3, 4]]), 2)
@@ -9131,7 +9224,7 @@ class TensorMethods:
             other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: of the broadcast shape of the three; with a condition alone a tuple of positions, one for each dimension.
 
         Example:
             >>> x = torch.tensor([1, -2, 3])
@@ -9149,11 +9242,11 @@ class TensorMethods:
             out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
         Returns:
-            Tensor
+            Tensor: of the shape to which the operands are broadcast.
 
         Example:
             >>> x = torch.tensor([0.0, 2.0])
-            >>> torch.xlogy(x, torch.tensor([0.0, 3.0]))
+            >>> x.xlogy(torch.tensor([0.0, 3.0]))
             tensor([0.0000, 2.1972])
         """
     def xlogy_(self, other: _Operand) -> Tensor:
@@ -9164,7 +9257,7 @@ class TensorMethods:
             other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([0.0, 2.0])
@@ -9172,7 +9265,7 @@ class TensorMethods:
             tensor([0.0000, 2.1972])
         """
     def xpu(self, *args: Any, **kwargs: Any) -> Any:
-        """Torch not compiled with XPU enabled
+        """Always raises, as on a computer without such devices: Torch not compiled with XPU enabled.
 
         Args:
             self (Tensor): the tensor.
@@ -9189,7 +9282,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
 
         Returns:
-            Tensor
+            Tensor: `input` itself, changed.
 
         Example:
             >>> x = torch.tensor([1, 2])

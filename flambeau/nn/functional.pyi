@@ -40,12 +40,12 @@ def _threshold(input: Tensor, threshold: _float, value: _float, inplace: _bool =
 
     Args:
         input (Tensor): the input tensor.
-        threshold (float): where the function changes its form.
-        value (float): the value to write, or the factor of the product.
+        threshold (float): elements that do not exceed it are replaced.
+        value (float): what replaces elements that do not exceed the threshold.
         inplace (bool): whether the input is overwritten with the result. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> F.threshold(torch.tensor([0.5, 1.0, 1.5]), threshold=1.0, value=-9.0)
@@ -61,7 +61,7 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
         output_size (int or tuple of ints): the size of the result along the spatial dimensions.
 
     Returns:
-        Tensor
+        Tensor: (N, C, ...) of `output_size`.
 
     Example:
         >>> torch.adaptive_avg_pool1d(torch.tensor([[1.0, 3.0, 5.0, 7.0]]), 2)
@@ -75,7 +75,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
         output_size (int or tuple of ints): the size of the result along the spatial dimensions.
 
     Returns:
-        Tensor
+        Tensor: (N, C, ...) of `output_size`.
 
     Example:
         >>> F.adaptive_avg_pool2d(torch.tensor([[[1.0, 2.0], [3.0, 6.0]]]), 1)
@@ -91,7 +91,7 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
         output_size (int or tuple of ints): the size of the result along the spatial dimensions.
 
     Returns:
-        Tensor
+        Tensor: (N, C, ...) of `output_size`.
 
     Example:
         >>> F.adaptive_avg_pool3d(torch.zeros(8, 3, 5, 17, 23), (1, 4, 4)).shape
@@ -106,7 +106,7 @@ def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: _bool =
         return_indices (bool): whether to return the positions of the maxima too. Default: `False`.
 
     Returns:
-        Any
+        Tensor: (N, C, ...) of `output_size`.
 
     Example:
         >>> F.adaptive_max_pool1d(torch.tensor([[1.0, 3.0, 7.0, 5.0]]), 2)
@@ -121,7 +121,7 @@ def adaptive_max_pool1d_with_indices(input: Tensor, output_size: Any, return_ind
         return_indices (bool): whether to return the positions of the maxima too. Default: `False`.
 
     Returns:
-        Any
+        (Tensor, Tensor): the maxima, and their positions in the flat windowed dimensions.
 
     Example:
         >>> F.adaptive_max_pool1d_with_indices(torch.tensor([[1.0, 3.0, 7.0, 5.0]]), 2)
@@ -136,7 +136,7 @@ def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: _bool =
         return_indices (bool): whether to return the positions of the maxima too. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: (N, C, ...) of `output_size`.
 
     Example:
         >>> F.adaptive_max_pool2d(torch.tensor([[[1.0, 2.0], [3.0, 6.0]]]), 1)
@@ -151,7 +151,7 @@ def adaptive_max_pool2d_with_indices(input: Tensor, output_size: Any, return_ind
         return_indices (bool): whether to return the positions of the maxima too. Default: `False`.
 
     Returns:
-        Tensor
+        (Tensor, Tensor): the maxima, and their positions in the flat windowed dimensions.
 
     Example:
         >>> x = torch.tensor([[[1.0, 2.0], [3.0, 6.0]]])
@@ -168,7 +168,7 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: _bool =
         return_indices (bool): whether to return the positions of the maxima too. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: (N, C, ...) of `output_size`.
 
     Example:
         >>> F.adaptive_max_pool3d(torch.zeros(8, 3, 5, 17, 23), (1, 4, 4)).shape
@@ -183,7 +183,7 @@ def adaptive_max_pool3d_with_indices(input: Tensor, output_size: Any, return_ind
         return_indices (bool): whether to return the positions of the maxima too. Default: `False`.
 
     Returns:
-        Tensor
+        (Tensor, Tensor): the maxima, and their positions in the flat windowed dimensions.
 
     Example:
         >>> values, indices = F.adaptive_max_pool3d_with_indices(torch.arange(8.0).view(1, 2, 2, 2), 1)
@@ -199,7 +199,7 @@ def affine_grid(theta: Tensor, size: Any, align_corners: _bool | None = None) ->
         align_corners (bool): whether the corner pixels of input and result have the same centers.
 
     Returns:
-        Tensor
+        Tensor: (N, H, W, 2), or (N, D, H, W, 3) for volumes.
 
     Example:
         >>> theta = torch.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]])  # the identity
@@ -212,12 +212,12 @@ def alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inpla
 
     Args:
         input (Tensor): the input tensor.
-        p (float): the order of the norm; for dropout, the probability of a zero. Default: `0.5`.
+        p (float): the probability with which an element, or a channel, is dropped. Default: `0.5`.
         training (bool): whether the layer is in training mode. Default: `False`.
         inplace (bool): whether the input is overwritten with the result. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -238,7 +238,7 @@ def avg_pool1d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any 
         count_include_pad (bool): whether zeros of the padding count in the average. Default: `True`.
 
     Returns:
-        Tensor
+        Tensor: (N, C, ...), where out = (in + 2 * padding - kernel) // stride + 1.
 
     Example:
         >>> torch.avg_pool1d(torch.tensor([[1.0, 3.0, 5.0, 7.0]]), kernel_size=2)
@@ -258,7 +258,7 @@ def avg_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: (N, C, ...), where out = (in + 2 * padding - kernel) // stride + 1.
 
     Example:
         >>> F.avg_pool2d(torch.arange(16.0).view(1, 4, 4), kernel_size=2)
@@ -279,14 +279,14 @@ def avg_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: (N, C, ...), where out = (in + 2 * padding - kernel) // stride + 1.
 
     Example:
         >>> F.avg_pool3d(torch.zeros(8, 3, 4, 32, 32), kernel_size=2).shape
         torch.Size([8, 3, 2, 16, 16])
     """
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None = None, training: _bool = False, momentum: _float = 0.1, eps: _float = 1e-05) -> Tensor:
-    """Each channel with mean 0 and deviation 1, then times `weight` plus `bias`.
+    """Normalize each channel over the batch: `(input - mean) / sqrt(var + eps) * weight + bias`.
 
     In training the statistics are those of the batch, and `running_mean` and `running_var` move towards them by
     `momentum`; in evaluation these are what is used.
@@ -302,7 +302,7 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
         eps (float): a small number that is added to a denominator, so that it is not zero. Default: `1e-05`.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([[1.0, 10.0], [3.0, 50.0]])  # two samples of two channels
@@ -319,11 +319,11 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     Args:
         input1 (Tensor): the first input tensor.
         input2 (Tensor): the second input tensor.
-        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        weight (Tensor): (out_features, in1_features, in2_features).
         bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
 
     Returns:
-        Tensor
+        Tensor: (..., out_features).
 
     Example:
         >>> weight = torch.tensor([[[1.0, 2.0], [3.0, 4.0]]])  # one output of two times two features
@@ -336,13 +336,13 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
     Args:
         input (Tensor): the input tensor.
         target (Tensor): what the prediction is compared with.
-        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        weight (Tensor, optional): a factor of each loss.
         size_average (bool, optional): deprecated; use `reduction`.
         reduce (bool, optional): deprecated; use `reduction`.
-        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `"mean"`.
 
     Returns:
-        Tensor
+        Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
     Example:
         >>> F.binary_cross_entropy(torch.tensor([0.9, 0.1]), torch.tensor([1.0, 0.0]))
@@ -354,14 +354,14 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
     Args:
         input (Tensor): the input tensor.
         target (Tensor): what the prediction is compared with.
-        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        weight (Tensor, optional): a factor of each loss.
         size_average (bool, optional): deprecated; use `reduction`.
         reduce (bool, optional): deprecated; use `reduction`.
-        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `"mean"`.
         pos_weight (Tensor, optional): the weight of positive examples, for each class.
 
     Returns:
-        Tensor
+        Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
     Example:
         >>> F.binary_cross_entropy_with_logits(torch.tensor([0.0, 5.0]), torch.tensor([1.0, 1.0]))
@@ -372,11 +372,11 @@ def celu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
 
     Args:
         input (Tensor): the input tensor.
-        alpha (float): the factor of the second operand or of the product. Default: `1.0`.
+        alpha (float): the limit of the negative side is -alpha. Default: `1.0`.
         inplace (bool): whether the input is overwritten with the result. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> F.celu(torch.tensor([-2.0, 0.0, 2.0]), alpha=0.5)
@@ -391,7 +391,7 @@ def celu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         **kwargs: further keyword arguments.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> F.celu_(torch.tensor([-2.0, 0.0, 2.0]), alpha=0.5)
@@ -405,7 +405,7 @@ def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
         groups (int): into how many groups channels are divided; groups do not see each other.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.arange(6).view(1, 6, 1, 1)
@@ -413,7 +413,7 @@ def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
         tensor([0, 3, 1, 4, 2, 5])
     """
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: _int = 1) -> Tensor:
-    """Convolution of signals (batch, channels, length) with a weight (outputs, channels, size).
+    """Slide filters over signals (batch, channels, length) and sum the products at each place.
 
     Args:
         input (Tensor): (N, in_channels, length), or without N.
@@ -425,7 +425,7 @@ def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: An
         groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
 
     Returns:
-        Tensor
+        Tensor: (N, out_channels, out_length), where out = (in + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1.
 
     Example:
         >>> signal = torch.tensor([[[1.0, 2.0, 4.0, 7.0]]])
@@ -435,7 +435,7 @@ def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: An
         tensor([[[ 1.,  2., -7.]]])
     """
 def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: _int = 1) -> Tensor:
-    """Convolution of images (batch, channels, height, width).
+    """Slide filters over images (batch, channels, height, width) and sum the products at each place.
 
     Args:
         input (Tensor): (N, in_channels, height, width), or without N.
@@ -447,7 +447,7 @@ def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: An
         groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
 
     Returns:
-        Tensor
+        Tensor: (N, out_channels, out_height, out_width), where out = (in + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1.
 
     Example:
         >>> image = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]]).view(1, 1, 3, 3)
@@ -458,7 +458,7 @@ def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: An
         torch.Size([8, 16, 16, 16])
     """
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: _int = 1) -> Tensor:
-    """Convolution of volumes (batch, channels, depth, height, width).
+    """Slide filters over volumes (batch, channels, depth, height, width) and sum the products at each place.
 
     Args:
         input (Tensor): (N, in_channels, depth, height, width), or without N.
@@ -470,7 +470,7 @@ def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: An
         groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
 
     Returns:
-        Tensor
+        Tensor: (N, out_channels, out_depth, out_height, out_width), where out = (in + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1.
 
     Example:
         >>> torch.conv3d(torch.ones(1, 1, 3, 3, 3), torch.ones(1, 1, 2, 2, 2)).shape
@@ -483,19 +483,19 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: _int = 0) -> Tens
 
     Args:
         input (Tensor): the input tensor.
-        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        weight (Tensor): the filters, (kernel, in_channels, out_channels).
         bias (Tensor): a vector that is added to the result, one number for each output channel or feature.
         pad (int): how many zeros are added at both ends of the sequence. Default: `0`.
 
     Returns:
-        Tensor
+        Tensor: (time + 2 * pad - kernel + 1, N, out_channels).
 
     Example:
         >>> torch.conv_tbc(torch.ones(5, 2, 3), torch.ones(2, 3, 4), torch.zeros(4)).shape
         torch.Size([4, 2, 4])
     """
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: _int = 1, dilation: Any = 1) -> Tensor:
-    """The transpose of `conv1d`: the gradient of its input, as a function of its own.
+    """Spread each element of signals by the filters and add what overlaps: transposed `conv1d`.
 
     Args:
         input (Tensor): the input tensor.
@@ -508,14 +508,14 @@ def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
         dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
 
     Returns:
-        Tensor
+        Tensor: (N, out_channels, ...), where out = (in - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1.
 
     Example:
         >>> torch.conv_transpose1d(torch.tensor([[[1.0, 2.0]]]), torch.tensor([[[1.0, 10.0]]]), stride=2)
         tensor([[[ 1., 10.,  2., 20.]]])
     """
 def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: _int = 1, dilation: Any = 1) -> Tensor:
-    """The transpose of `conv2d`: the gradient of its input, as a function of its own.
+    """Spread each element of images by the filters and add what overlaps: transposed `conv2d`.
 
     Args:
         input (Tensor): the input tensor.
@@ -528,7 +528,7 @@ def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
         dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
 
     Returns:
-        Tensor
+        Tensor: (N, out_channels, ...), where out = (in - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1.
 
     Example:
         >>> torch.conv_transpose2d(torch.tensor([[[[1.0, 2.0]]]]), torch.ones(1, 1, 2, 2), stride=2)[0, 0]
@@ -536,7 +536,7 @@ def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
                 [1., 1., 2., 2.]])
     """
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: _int = 1, dilation: Any = 1) -> Tensor:
-    """The transpose of `conv3d`: the gradient of its input, as a function of its own.
+    """Spread each element of volumes by the filters and add what overlaps: transposed `conv3d`.
 
     Args:
         input (Tensor): the input tensor.
@@ -549,7 +549,7 @@ def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
         dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
 
     Returns:
-        Tensor
+        Tensor: (N, out_channels, ...), where out = (in - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1.
 
     Example:
         >>> torch.conv_transpose3d(torch.ones(1, 4, 2, 2, 2), torch.ones(4, 3, 2, 2, 2), stride=2).shape
@@ -565,10 +565,10 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
         margin (float): the distance that the loss asks for. Default: `0`.
         size_average (bool, optional): deprecated; use `reduction`.
         reduce (bool, optional): deprecated; use `reduction`.
-        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `"mean"`.
 
     Returns:
-        Tensor
+        Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
     Example:
         >>> a, b = torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 1.0]])
@@ -587,7 +587,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08
         eps (float): a small number that is added to a denominator, so that it is not zero. Default: `1e-08`.
 
     Returns:
-        Tensor
+        Tensor: of the broadcast shape without the dimension of the vectors.
 
     Example:
         >>> a, b = torch.tensor([[1.0, 0.0], [1.0, 1.0]]), torch.tensor([[0.0, 2.0], [3.0, 0.0]])
@@ -595,7 +595,9 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08
         tensor([0.0000, 0.7071])
     """
 def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100, reduce: _bool | None = None, reduction: str = 'mean', label_smoothing: _float = 0.0) -> Tensor:
-    """`nll_loss` of `log_softmax(input)`; targets may also be probabilities of all classes.
+    """The cross entropy of scores and right classes: `-log(softmax(input))[n, target[n]]`, averaged over the batch.
+
+    Targets are the numbers of classes, or a probability for each class.
 
     Args:
         input (Tensor): scores before softmax, (N, C), (C) or (N, C, ...).
@@ -604,11 +606,11 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, s
         size_average (bool, optional): deprecated; use `reduction`.
         ignore_index (int): targets with this value do not count. Default: `-100`.
         reduce (bool, optional): deprecated; use `reduction`.
-        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `"mean"`.
         label_smoothing (float): the part of the target, from 0 to 1, that is spread evenly over all classes. Default: `0.0`.
 
     Returns:
-        Tensor
+        Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
     Example:
         >>> scores = torch.tensor([[2.0, 0.0, 0.0], [0.0, 0.0, 5.0]])  # two samples, three classes
@@ -626,11 +628,11 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_leng
         input_lengths (Tensor or Sequence[int]): the length of each input sequence.
         target_lengths (Tensor or Sequence[int]): the length of each target sequence.
         blank (int): the class that stands for no label. Default: `0`.
-        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `"mean"`.
         zero_infinity (bool): whether infinite losses, and their gradients, become zero. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
     Example:
         >>> log_probs = torch.full((3, 1, 2), 0.5).log()  # 3 steps, 1 sequence, blank and one label
@@ -642,12 +644,12 @@ def dropout(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bo
 
     Args:
         input (Tensor): the input tensor.
-        p (float): the order of the norm; for dropout, the probability of a zero. Default: `0.5`.
+        p (float): the probability with which an element, or a channel, is dropped. Default: `0.5`.
         training (bool): whether the layer is in training mode. Default: `True`.
         inplace (bool): whether the input is overwritten with the result. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -661,12 +663,12 @@ def dropout1d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _
 
     Args:
         input (Tensor): the input tensor.
-        p (float): the order of the norm; for dropout, the probability of a zero. Default: `0.5`.
+        p (float): the probability with which an element, or a channel, is dropped. Default: `0.5`.
         training (bool): whether the layer is in training mode. Default: `True`.
         inplace (bool): whether the input is overwritten with the result. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -681,12 +683,12 @@ def dropout2d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _
 
     Args:
         input (Tensor): the input tensor.
-        p (float): the order of the norm; for dropout, the probability of a zero. Default: `0.5`.
+        p (float): the probability with which an element, or a channel, is dropped. Default: `0.5`.
         training (bool): whether the layer is in training mode. Default: `True`.
         inplace (bool): whether the input is overwritten with the result. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -698,12 +700,12 @@ def dropout3d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _
 
     Args:
         input (Tensor): the input tensor.
-        p (float): the order of the norm; for dropout, the probability of a zero. Default: `0.5`.
+        p (float): the probability with which an element, or a channel, is dropped. Default: `0.5`.
         training (bool): whether the layer is in training mode. Default: `True`.
         inplace (bool): whether the input is overwritten with the result. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -715,11 +717,11 @@ def elu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
 
     Args:
         input (Tensor): the input tensor.
-        alpha (float): the factor of the second operand or of the product. Default: `1.0`.
+        alpha (float): the limit of the negative side is -alpha. Default: `1.0`.
         inplace (bool): whether the input is overwritten with the result. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> F.elu(torch.tensor([-2.0, 0.0, 2.0]))
@@ -730,12 +732,12 @@ def elu_(input: Tensor, alpha: _float = 1.0, scale: _float = 1.0, input_scale: _
 
     Args:
         input (Tensor): the input tensor.
-        alpha (float): the factor of the second operand or of the product. Default: `1.0`.
-        scale (float): the factor of the scores or of the quantized numbers. Default: `1.0`.
+        alpha (float): the limit of the negative side is -alpha. Default: `1.0`.
+        scale (float): the number that one step of the codes stands for. Default: `1.0`.
         input_scale (float): a factor of the exponent. Default: `1.0`.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([-2.0, 0.0, 2.0])
@@ -757,7 +759,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: _int | None = None, ma
         sparse (bool): whether the gradient of the weights is a sparse tensor. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: of the shape of the indices, then the features.
 
     Example:
         >>> table = torch.tensor([[0.0, 0.0], [1.0, 10.0], [2.0, 20.0]])
@@ -772,19 +774,19 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
 
     Args:
         input (Tensor): the input tensor.
-        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        weight (Tensor): the table, (number of rows, features).
         offsets (Tensor, optional): where each segment or bag begins.
         max_norm (float, optional): rows whose norm is larger are scaled down to it, in place.
         norm_type (float): the order of the norm. Default: `2`.
         scale_grad_by_freq (bool): whether gradients are divided by how often an index occurs in the batch. Default: `False`.
-        mode (str): the variant of the function; see the description above. Default: `mean`.
+        mode (str): "sum", "mean" or "max"; of `torch.embedding_bag` 0, 1 or 2. Default: `"mean"`.
         sparse (bool): whether the gradient of the weights is a sparse tensor. Default: `False`.
         per_sample_weights (Tensor, optional): the weight of each element of a bag.
         include_last_offset (bool): whether the last offset is the end of the last bag. Default: `False`.
         padding_idx (int, optional): the row that gets no gradient.
 
     Returns:
-        Tensor
+        Tensor: (bags, features).
 
     Example:
         >>> table = torch.tensor([[0.0, 0.0], [1.0, 10.0], [2.0, 20.0]])
@@ -797,12 +799,12 @@ def feature_alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = Fals
 
     Args:
         input (Tensor): the input tensor.
-        p (float): the order of the norm; for dropout, the probability of a zero. Default: `0.5`.
+        p (float): the probability with which an element, or a channel, is dropped. Default: `0.5`.
         training (bool): whether the layer is in training mode. Default: `False`.
         inplace (bool): whether the input is overwritten with the result. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -824,7 +826,7 @@ def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, p
         stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
 
     Returns:
-        Tensor
+        Tensor: (N, C, height, width) of `output_size`.
 
     Example:
         >>> columns = torch.ones(1, 4, 4)
@@ -844,7 +846,7 @@ def fractional_max_pool2d(input: Tensor, kernel_size: Any, output_size: Any = No
         return_indices (bool): whether to return the positions of the maxima too. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: (N, C, ...) of `output_size`.
 
     Example:
         >>> F.fractional_max_pool2d(torch.zeros(1, 1, 9, 9), kernel_size=2, output_size=(5, 5)).shape
@@ -861,7 +863,7 @@ def fractional_max_pool2d_with_indices(input: Tensor, kernel_size: Any, output_s
         return_indices (bool): whether to return the positions of the maxima too. Default: `False`.
 
     Returns:
-        Tensor
+        (Tensor, Tensor): the maxima, and their positions in the flat windowed dimensions.
 
     Example:
         >>> x = torch.arange(9.0).view(1, 1, 3, 3)
@@ -881,7 +883,7 @@ def fractional_max_pool3d(input: Tensor, kernel_size: Any, output_size: Any = No
         return_indices (bool): whether to return the positions of the maxima too. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: (N, C, ...) of `output_size`.
 
     Example:
         >>> F.fractional_max_pool3d(torch.zeros(1, 1, 9, 9, 9), kernel_size=2, output_size=(5, 5, 5)).shape
@@ -898,7 +900,7 @@ def fractional_max_pool3d_with_indices(input: Tensor, kernel_size: Any, output_s
         return_indices (bool): whether to return the positions of the maxima too. Default: `False`.
 
     Returns:
-        Tensor
+        (Tensor, Tensor): the maxima, and their positions in the flat windowed dimensions.
 
     Example:
         >>> x = torch.zeros(1, 1, 9, 9, 9)
@@ -907,7 +909,7 @@ def fractional_max_pool3d_with_indices(input: Tensor, kernel_size: Any, output_s
         (torch.Size([1, 1, 5, 5, 5]), torch.Size([1, 1, 5, 5, 5]))
     """
 def gaussian_nll_loss(input: Tensor, target: Tensor | _float, var: Tensor | _float, full: _bool = False, eps: _float = 1e-06, reduction: str = 'mean') -> Tensor:
-    """Of normal distributions around `input` with the variances `var`, of which none counts as less than `eps`.
+    """The negative log-likelihood of normal distributions: `(log(var) + (input - target) ** 2 / var) / 2`.
 
     Args:
         input (Tensor): the input tensor.
@@ -915,10 +917,10 @@ def gaussian_nll_loss(input: Tensor, target: Tensor | _float, var: Tensor | _flo
         var (Tensor or float): the variances.
         full (bool): whether constant terms of the loss are added. Default: `False`.
         eps (float): a small number that is added to a denominator, so that it is not zero. Default: `1e-06`.
-        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `"mean"`.
 
     Returns:
-        Tensor
+        Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
     Example:
         >>> F.gaussian_nll_loss(torch.tensor([0.0]), torch.tensor([1.0]), var=torch.tensor([1.0]))
@@ -931,11 +933,14 @@ def gelu(input: Tensor, *, approximate: str = 'none', out: Any = None) -> Tensor
 
     Args:
         input (Tensor): the input tensor.
-        approximate (str): "none" computes the exact function, "tanh" an approximation. Default: `none`.
+        approximate (str): "none" computes the exact function, "tanh" an approximation. Default: `"none"`.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> F.gelu(torch.tensor([-1.0, 0.0, 1.0]))
@@ -949,7 +954,10 @@ def glu(input: Tensor, dim: _int = -1) -> Tensor:
         dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
 
     Returns:
-        Tensor
+        Tensor: of `input`'s shape, with half the size at `dim`.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> F.glu(torch.tensor([1.0, 2.0, 0.0, 100.0]))  # [1, 2] gated by sigmoid of [0, 100]
@@ -963,12 +971,12 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = 'bilinear', padding_mod
     Args:
         input (Tensor): the input tensor.
         grid (Tensor): for each pixel of the result the place in the input, from -1 to 1.
-        mode (str): the variant of the function; see the description above. Default: `bilinear`.
-        padding_mode (str): what lies outside of the input: "zeros", "border" or "reflection". Default: `zeros`.
+        mode (str): "bilinear", "nearest" or "bicubic". Default: `"bilinear"`.
+        padding_mode (str): what lies outside of the input: "zeros", "border" or "reflection". Default: `"zeros"`.
         align_corners (bool): whether the corner pixels of input and result have the same centers.
 
     Returns:
-        Tensor
+        Tensor: (N, C, ...), with the spatial shape of `grid`.
 
     Example:
         >>> image = torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]])
@@ -977,7 +985,7 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = 'bilinear', padding_mod
         tensor([[[[1.0000, 2.5000, 4.0000]]]])
     """
 def group_norm(input: Tensor, num_groups: _int, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05) -> Tensor:
-    """Mean 0 and deviation 1 over each of `num_groups` groups of channels; then `* weight + bias` by channel.
+    """Normalize over each group of channels of a sample: `(input - mean) / sqrt(var + eps) * weight + bias`.
 
     Args:
         input (Tensor): the input tensor.
@@ -987,7 +995,7 @@ def group_norm(input: Tensor, num_groups: _int, weight: Tensor | None = None, bi
         eps (float): a small number that is added to a denominator, so that it is not zero. Default: `1e-05`.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([[1.0, 3.0, 10.0, 50.0]])  # one sample of four channels
@@ -1008,7 +1016,7 @@ def grouped_mm(mat_a: Tensor, mat_b: Tensor, *, offs: Tensor | None = None, bias
         out_dtype (dtype, optional): the dtype of the result.
 
     Returns:
-        Tensor
+        Tensor: the rows of each group times its matrix, one below the other.
 
     Example:
         >>> a = torch.ones(3, 16, dtype=torch.bfloat16)
@@ -1030,7 +1038,7 @@ def gumbel_softmax(logits: Tensor, tau: _float = 1, hard: _bool = False, eps: _f
         dim (int): the dimension to work along; negative numbers count from the last one. Default: `-1`.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -1048,7 +1056,7 @@ def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Any = None) -> Tensor
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> torch.hardshrink(torch.tensor([-2.0, -0.2, 0.4, 1.0]), lambd=0.5)
@@ -1062,7 +1070,7 @@ def hardsigmoid(input: Tensor, inplace: _bool = False) -> Tensor:
         inplace (bool): whether the input is overwritten with the result. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> F.hardsigmoid(torch.tensor([-4.0, 0.0, 1.5, 4.0]))
@@ -1076,7 +1084,7 @@ def hardswish(input: Tensor, inplace: _bool = False) -> Tensor:
         inplace (bool): whether the input is overwritten with the result. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> F.hardswish(torch.tensor([-4.0, 0.0, 1.5, 4.0]))
@@ -1092,7 +1100,7 @@ def hardtanh(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0, inpla
         inplace (bool): whether the input is overwritten with the result. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> F.hardtanh(torch.tensor([-3.0, 0.5, 3.0]))
@@ -1107,7 +1115,7 @@ def hardtanh_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         **kwargs: further keyword arguments.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([-3.0, 0.5, 3.0])
@@ -1129,27 +1137,27 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float = 1.0, si
         margin (float): the distance that the loss asks for. Default: `1.0`.
         size_average (bool, optional): deprecated; use `reduction`.
         reduce (bool, optional): deprecated; use `reduction`.
-        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `"mean"`.
 
     Returns:
-        Tensor
+        Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
     Example:
         >>> F.hinge_embedding_loss(torch.tensor([0.5, 0.25]), torch.tensor([1, -1]), reduction="none")
         tensor([0.5000, 0.7500])
     """
 def huber_loss(input: Tensor, target: Tensor, reduction: str = 'mean', delta: _float = 1.0, weight: Tensor | None = None) -> Tensor:
-    """A parabola of half-width `delta` at zero, continued by straight lines.
+    """With d = |input - target|: `d ** 2 / 2` up to `delta`, beyond it the line `delta * (d - delta / 2)`.
 
     Args:
         input (Tensor): the input tensor.
         target (Tensor): what the prediction is compared with.
-        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `"mean"`.
         delta (float): where the loss changes from a square to a line. Default: `1.0`.
-        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        weight (Tensor, optional): what each element counts for.
 
     Returns:
-        Tensor
+        Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
     Example:
         >>> F.huber_loss(torch.tensor([0.5, 10.0]), torch.tensor([0.0, 0.0]), reduction="none")
@@ -1162,14 +1170,14 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
         input (Tensor): the input tensor.
         running_mean (Tensor, optional): the running means, one for each channel.
         running_var (Tensor, optional): the running variances, one for each channel.
-        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        weight (Tensor, optional): a factor for each channel.
         bias (Tensor, optional): a vector that is added to the result, one number for each output channel or feature.
         use_input_stats (bool): whether statistics are computed from the input; otherwise the running ones are used. Default: `True`.
         momentum (float): the part of the new statistics in the running ones. Default: `0.1`.
         eps (float): a small number that is added to a denominator, so that it is not zero. Default: `1e-05`.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> F.instance_norm(torch.tensor([[[1.0, 3.0], [10.0, 50.0]]]))
@@ -1181,15 +1189,15 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
 
     Args:
         input (Tensor): the input tensor.
-        size (int...): the shape of the result, as separate integers or as one tuple.
+        size (int or tuple of ints, optional): the size of the result, without batch and channels.
         scale_factor (float or tuple of floats, optional): the size of the result as a multiple of the input's.
-        mode (str): the variant of the function; see the description above. Default: `nearest`.
+        mode (str): "nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear" or "area", by dimensions. Default: `"nearest"`.
         align_corners (bool): whether the corner pixels of input and result have the same centers.
         recompute_scale_factor (bool, optional): whether the factor is computed again from the rounded sizes.
         antialias (bool): whether images are smoothed when they become smaller. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: (N, C, ...), with the new spatial size.
 
     Example:
         >>> signal = torch.tensor([[[1.0, 3.0]]])
@@ -1208,11 +1216,11 @@ def kl_div(input: Tensor, target: Tensor, size_average: _bool | None = None, red
         target (Tensor): what the prediction is compared with.
         size_average (bool, optional): deprecated; use `reduction`.
         reduce (bool, optional): deprecated; use `reduction`.
-        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `"mean"`.
         log_target (bool): whether targets are logarithms of probabilities. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
     Example:
         >>> p, q = torch.tensor([[0.5, 0.5]]), torch.tensor([[0.9, 0.1]])
@@ -1220,25 +1228,25 @@ def kl_div(input: Tensor, target: Tensor, size_average: _bool | None = None, red
         tensor(0.5108)
     """
 def l1_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean', weight: Tensor | None = None) -> Tensor:
-    """Absolute differences.
+    """The absolute error `|input - target|`, averaged over all elements unless `reduction` says otherwise.
 
     Args:
         input (Tensor): the input tensor.
         target (Tensor): what the prediction is compared with.
         size_average (bool, optional): deprecated; use `reduction`.
         reduce (bool, optional): deprecated; use `reduction`.
-        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
-        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `"mean"`.
+        weight (Tensor, optional): what each element counts for.
 
     Returns:
-        Tensor
+        Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
     Example:
         >>> F.l1_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.5, 4.0]))
         tensor(1.2500)
     """
 def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05) -> Tensor:
-    """Mean 0 and deviation 1 over the last dimensions, those of `normalized_shape`; then `* weight + bias`.
+    """Normalize over the last dimensions: `(input - mean) / sqrt(var + eps) * weight + bias`.
 
     Args:
         input (Tensor): the input tensor.
@@ -1248,7 +1256,7 @@ def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = Non
         eps (float): a small number that is added to a denominator, so that it is not zero. Default: `1e-05`.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> F.layer_norm(torch.tensor([[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]]), (3,))
@@ -1264,7 +1272,7 @@ def leaky_relu(input: Tensor, negative_slope: _float = 0.01, inplace: _bool = Fa
         inplace (bool): whether the input is overwritten with the result. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> F.leaky_relu(torch.tensor([-2.0, 3.0]), negative_slope=0.1)
@@ -1279,7 +1287,7 @@ def leaky_relu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         **kwargs: further keyword arguments.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([-2.0, 3.0])
@@ -1296,7 +1304,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: An
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: (..., out_features).
 
     Example:
         >>> weight = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])  # three outputs of two inputs
@@ -1315,14 +1323,14 @@ def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *
         linear_weight (Tensor): the weights of the linear layer in front of the loss.
         target (Tensor): what the prediction is compared with.
         linear_bias (Tensor, optional): the bias of the linear layer in front of the loss.
-        weight (Tensor): the weights of the layer, or one factor for each class or element.
-        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+        weight (Tensor, optional): a weight for each class.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `"mean"`.
         ignore_index (int): targets with this value do not count.
         label_smoothing (float): the part of the target, from 0 to 1, that is spread evenly over all classes. Default: `0.0`.
         options: the remaining arguments, in PyTorch's order.
 
     Returns:
-        Tensor
+        Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
     Example:
         >>> input, weight = torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
@@ -1334,20 +1342,20 @@ def local_response_norm(input: Tensor, size: _int, alpha: _float = 0.0001, beta:
 
     Args:
         input (Tensor): the input tensor.
-        size (int): the shape of the result, as separate integers or as one tuple.
-        alpha (float): the factor of the second operand or of the product. Default: `0.0001`.
-        beta (float): the factor of `input`; 0 ignores its content, NaN and infinity included. Default: `0.75`.
-        k (float): how many elements, or which one. Default: `1.0`.
+        size (int): how many neighbouring channels count.
+        alpha (float): the factor of the mean of squares. Default: `0.0001`.
+        beta (float): the exponent of the divisor. Default: `0.75`.
+        k (float): a constant that is added before the division. Default: `1.0`.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> F.local_response_norm(torch.tensor([[[1.0], [2.0], [3.0]]]), size=2, alpha=1.0).flatten()
         tensor([0.7378, 0.7816, 0.6620])
     """
 def log_softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: Any = None) -> Tensor:
-    """`log_softmax` along `dim`.
+    """The logarithm of `softmax` along `dim`, computed in one go, which is more accurate.
 
     Args:
         input (Tensor): the input tensor.
@@ -1355,7 +1363,7 @@ def log_softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, d
         dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> F.log_softmax(torch.tensor([[1.0, 2.0, 3.0]]), dim=1)
@@ -1369,7 +1377,7 @@ def logsigmoid(input: Tensor, *, out: Any = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> F.logsigmoid(torch.tensor([-100.0, 0.0, 2.0]))
@@ -1386,7 +1394,7 @@ def lp_pool1d(input: Tensor, norm_type: _float, kernel_size: _int, stride: Any =
         ceil_mode (bool): whether windows may begin inside and end outside of the input. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: (N, C, ...), where out = (in + 2 * padding - kernel) // stride + 1.
 
     Example:
         >>> F.lp_pool1d(torch.tensor([[[3.0, 4.0, 1.0, 1.0]]]), norm_type=2, kernel_size=2)
@@ -1403,7 +1411,7 @@ def lp_pool2d(input: Tensor, norm_type: _float, kernel_size: Any, stride: Any = 
         ceil_mode (bool): whether windows may begin inside and end outside of the input. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: (N, C, ...), where out = (in + 2 * padding - kernel) // stride + 1.
 
     Example:
         >>> F.lp_pool2d(torch.ones(1, 1, 2, 2), norm_type=2, kernel_size=2)
@@ -1420,7 +1428,7 @@ def lp_pool3d(input: Tensor, norm_type: _float, kernel_size: Any, stride: Any = 
         ceil_mode (bool): whether windows may begin inside and end outside of the input. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: (N, C, ...), where out = (in + 2 * padding - kernel) // stride + 1.
 
     Example:
         >>> F.lp_pool3d(torch.ones(1, 1, 4, 4, 4), norm_type=2, kernel_size=2).shape
@@ -1436,10 +1444,10 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
         margin (float): the distance that the loss asks for. Default: `0`.
         size_average (bool, optional): deprecated; use `reduction`.
         reduce (bool, optional): deprecated; use `reduction`.
-        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `"mean"`.
 
     Returns:
-        Tensor
+        Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
     Example:
         >>> first, second = torch.tensor([3.0, 1.0]), torch.tensor([2.0, 2.0])
@@ -1460,7 +1468,7 @@ def max_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
         return_indices (bool): whether to return the positions of the maxima too. Default: `False`.
 
     Returns:
-        Any
+        Tensor: (N, C, ...), where out = (in + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1.
 
     Example:
         >>> F.max_pool1d(torch.tensor([[1.0, 3.0, 7.0, 5.0]]), kernel_size=2)
@@ -1481,7 +1489,7 @@ def max_pool1d_with_indices(input: Tensor, kernel_size: Any, stride: Any = None,
         return_indices (bool): whether to return the positions of the maxima too. Default: `False`.
 
     Returns:
-        Any
+        (Tensor, Tensor): the maxima, and their positions in the flat windowed dimensions.
 
     Example:
         >>> F.max_pool1d_with_indices(torch.tensor([[1.0, 3.0, 7.0, 5.0]]), 2)
@@ -1500,7 +1508,7 @@ def max_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
         return_indices (bool): whether to return the positions of the maxima too. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: (N, C, ...), where out = (in + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1.
 
     Example:
         >>> F.max_pool2d(torch.arange(16.0).view(1, 4, 4), kernel_size=2)
@@ -1522,7 +1530,7 @@ def max_pool2d_with_indices(input: Tensor, kernel_size: Any, stride: Any = None,
         return_indices (bool): whether to return the positions of the maxima too. Default: `False`.
 
     Returns:
-        Tensor
+        (Tensor, Tensor): the maxima, and their positions in the flat windowed dimensions.
 
     Example:
         >>> values, indices = F.max_pool2d_with_indices(torch.arange(16.0).view(1, 4, 4), 2)
@@ -1543,7 +1551,7 @@ def max_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
         return_indices (bool): whether to return the positions of the maxima too. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: (N, C, ...), where out = (in + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1.
 
     Example:
         >>> F.max_pool3d(torch.zeros(8, 3, 4, 32, 32), kernel_size=2).shape
@@ -1562,7 +1570,7 @@ def max_pool3d_with_indices(input: Tensor, kernel_size: Any, stride: Any = None,
         return_indices (bool): whether to return the positions of the maxima too. Default: `False`.
 
     Returns:
-        Tensor
+        (Tensor, Tensor): the maxima, and their positions in the flat windowed dimensions.
 
     Example:
         >>> values, indices = F.max_pool3d_with_indices(torch.arange(8.0).view(1, 2, 2, 2), 2)
@@ -1574,14 +1582,14 @@ def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any =
 
     Args:
         input (Tensor): the input tensor.
-        indices (Tensor): the positions, as integers.
+        indices (Tensor): the positions that the pooling returned.
         kernel_size (int or tuple of ints): the size of the window.
         stride (int or tuple of ints): the step of the window along each dimension.
         padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side. Default: `0`.
         output_size (int or tuple of ints): the size of the result along the spatial dimensions.
 
     Returns:
-        Tensor
+        Tensor: (N, C, ...), as large as the input of the pooling was.
 
     Example:
         >>> x = torch.tensor([[[1.0, 3.0, 7.0, 5.0]]])
@@ -1594,14 +1602,14 @@ def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any =
 
     Args:
         input (Tensor): the input tensor.
-        indices (Tensor): the positions, as integers.
+        indices (Tensor): the positions that the pooling returned.
         kernel_size (int or tuple of ints): the size of the window.
         stride (int or tuple of ints): the step of the window along each dimension.
         padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side. Default: `0`.
         output_size (int or tuple of ints): the size of the result along the spatial dimensions.
 
     Returns:
-        Tensor
+        Tensor: (N, C, ...), as large as the input of the pooling was.
 
     Example:
         >>> values, indices = F.max_pool2d(torch.tensor([[[1.0, 2.0], [3.0, 6.0]]]), 2, return_indices=True)
@@ -1614,14 +1622,14 @@ def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any =
 
     Args:
         input (Tensor): the input tensor.
-        indices (Tensor): the positions, as integers.
+        indices (Tensor): the positions that the pooling returned.
         kernel_size (int or tuple of ints): the size of the window.
         stride (int or tuple of ints): the step of the window along each dimension.
         padding (int or tuple of ints): how many zeros (for maxima: minus infinities) surround the input on each side. Default: `0`.
         output_size (int or tuple of ints): the size of the result along the spatial dimensions.
 
     Returns:
-        Tensor
+        Tensor: (N, C, ...), as large as the input of the pooling was.
 
     Example:
         >>> values, indices = F.max_pool3d(torch.ones(1, 1, 4, 4, 4), 2, return_indices=True)
@@ -1636,25 +1644,28 @@ def mish(input: Tensor, inplace: _bool = False) -> Tensor:
         inplace (bool): whether the input is overwritten with the result. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
+
+    Note:
+        Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
     Example:
         >>> F.mish(torch.tensor([-1.0, 0.0, 1.0]))
         tensor([-0.3034,  0.0000,  0.8651])
     """
 def mse_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean', weight: Tensor | None = None) -> Tensor:
-    """Squared differences.
+    """The squared error `(input - target) ** 2`, averaged over all elements unless `reduction` says otherwise.
 
     Args:
         input (Tensor): the input tensor.
         target (Tensor): what the prediction is compared with.
         size_average (bool, optional): deprecated; use `reduction`.
         reduce (bool, optional): deprecated; use `reduction`.
-        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
-        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `"mean"`.
+        weight (Tensor, optional): what each element counts for.
 
     Returns:
-        Tensor
+        Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
     Example:
         >>> F.mse_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.5, 4.0]))
@@ -1694,7 +1705,7 @@ def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embe
         is_causal (bool): whether a position sees only those before it and itself. Default: `False`.
 
     Returns:
-        tuple[Tensor, Tensor | None]
+        (output, weights): (L, N, E) and (N, L, S); the weights are None without `need_weights`.
 
     Example:
         >>> x = torch.ones(3, 1, 4)  # three positions of one sample, four features in two heads
@@ -1714,15 +1725,15 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: _int = 1, margin: _float
     Args:
         input (Tensor): the input tensor.
         target (Tensor): what the prediction is compared with.
-        p (int): the order of the norm. Default: `1`.
+        p (int): the exponent, 1 or 2. Default: `1`.
         margin (float): the distance that the loss asks for. Default: `1.0`.
-        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        weight (Tensor, optional): a weight for each class.
         size_average (bool, optional): deprecated; use `reduction`.
         reduce (bool, optional): deprecated; use `reduction`.
-        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `"mean"`.
 
     Returns:
-        Tensor
+        Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
     Example:
         >>> F.multi_margin_loss(torch.tensor([[0.5, 1.0, 0.0]]), torch.tensor([1]))
@@ -1738,10 +1749,10 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: _bool | 
         target (Tensor): what the prediction is compared with.
         size_average (bool, optional): deprecated; use `reduction`.
         reduce (bool, optional): deprecated; use `reduction`.
-        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `"mean"`.
 
     Returns:
-        Tensor
+        Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
     Example:
         >>> F.multilabel_margin_loss(torch.tensor([[0.5, 1.0, 0.0]]), torch.tensor([[1, -1, -1]]))
@@ -1753,13 +1764,13 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor | _float, weight: 
     Args:
         input (Tensor): the input tensor.
         target (Tensor or float): what the prediction is compared with.
-        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        weight (Tensor, optional): a weight for each class.
         size_average (bool, optional): deprecated; use `reduction`.
         reduce (bool, optional): deprecated; use `reduction`.
-        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `"mean"`.
 
     Returns:
-        Tensor
+        Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
     Example:
         >>> F.multilabel_soft_margin_loss(torch.tensor([[0.0, 5.0]]), torch.tensor([[1.0, 1.0]]))
@@ -1773,7 +1784,7 @@ def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor:
         groups (int): into how many groups channels are divided; groups do not see each other.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.arange(6).view(1, 6, 1, 1)
@@ -1781,7 +1792,7 @@ def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor:
         tensor([0, 3, 1, 4, 2, 5])
     """
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
-    """The negative of the log-probabilities that `input` gives to the target classes.
+    """The negative log-likelihood `-input[n, target[n]]`, where `input` holds log-probabilities of the classes.
 
     Args:
         input (Tensor): logarithms of probabilities, (N, C), (C) or (N, C, ...).
@@ -1790,10 +1801,10 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
         size_average (bool, optional): deprecated; use `reduction`.
         ignore_index (int): targets with this value do not count. Default: `-100`.
         reduce (bool, optional): deprecated; use `reduction`.
-        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `"mean"`.
 
     Returns:
-        Tensor
+        Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
     Example:
         >>> log_probabilities = torch.tensor([[0.75, 0.25], [0.5, 0.5]]).log()
@@ -1805,13 +1816,13 @@ def normalize(input: Tensor, p: _float = 2.0, dim: Any = 1, eps: _float = 1e-12,
 
     Args:
         input (Tensor): the input tensor.
-        p (float): the order of the norm; for dropout, the probability of a zero. Default: `2.0`.
+        p (float): the order of the norm. Default: `2.0`.
         dim (int): the dimension to work along; negative numbers count from the last one. Default: `1`.
         eps (float): a small number that is added to a denominator, so that it is not zero. Default: `1e-12`.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> F.normalize(torch.tensor([[3.0, 4.0], [0.0, 2.0]]), dim=1)
@@ -1826,7 +1837,7 @@ def one_hot(input: Tensor, num_classes: _int = -1) -> Tensor:
         num_classes (int): how many classes there are; -1 means one more than the largest index. Default: `-1`.
 
     Returns:
-        Tensor
+        Tensor: int64, of the shape of `input`, then `num_classes`.
 
     Example:
         >>> F.one_hot(torch.tensor([0, 2, 1]), num_classes=4)
@@ -1843,11 +1854,11 @@ def pad(input: Tensor, pad: Any, mode: str = 'constant', value: _float | None = 
     Args:
         input (Tensor): the input tensor.
         pad (tuple of ints): how many elements to add, in pairs that begin with the last dimension.
-        mode (str): the variant of the function; see the description above. Default: `constant`.
-        value (Number): the value to write, or the factor of the product.
+        mode (str): "constant", "reflect", "replicate" or "circular". Default: `"constant"`.
+        value (Number): the value to write.
 
     Returns:
-        Tensor
+        Tensor: of `input`'s shape, each size plus what stands before and after it.
 
     Example:
         >>> x = torch.tensor([[1.0, 2.0, 3.0]])
@@ -1862,12 +1873,12 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-
     Args:
         x1 (Tensor): the first input tensor.
         x2 (Tensor): the second input tensor.
-        p (float): the order of the norm; for dropout, the probability of a zero. Default: `2.0`.
+        p (float): the order of the norm. Default: `2.0`.
         eps (float): a small number that is added to a denominator, so that it is not zero. Default: `1e-06`.
         keepdim (bool): whether the reduced dimensions stay in the result, with size 1. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: of the broadcast shape without the dimension of the vectors.
 
     Example:
         >>> torch.pairwise_distance(torch.tensor([[0.0, 0.0]]), torch.tensor([[1.0, 1.0]]))
@@ -1878,10 +1889,10 @@ def pdist(input: Tensor, p: _float = 2.0) -> Tensor:
 
     Args:
         input (Tensor): the input tensor.
-        p (float): the order of the norm; for dropout, the probability of a zero. Default: `2.0`.
+        p (float): the order of the norm. Default: `2.0`.
 
     Returns:
-        Tensor
+        Tensor: one dimension, a number for each pair of rows.
 
     Example:
         >>> torch.pdist(torch.tensor([[0.0, 0.0], [3.0, 4.0], [1.0, 1.0]]))  # 0-1, 0-2, 1-2
@@ -1895,7 +1906,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:
         upscale_factor (int): by how much height and width grow.
 
     Returns:
-        Tensor
+        Tensor: (..., C, H * r, W * r).
 
     Example:
         >>> x = torch.arange(4).view(1, 4, 1, 1)  # four channels of one pixel
@@ -1911,7 +1922,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
         downscale_factor (int): by how much height and width shrink.
 
     Returns:
-        Tensor
+        Tensor: (..., C * r**2, H / r, W / r).
 
     Example:
         >>> x = torch.tensor([[[[0, 1], [2, 3]]]])
@@ -1919,7 +1930,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
         tensor([[0, 1, 2, 3]])
     """
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: _bool = True, full: _bool = False, size_average: _bool | None = None, eps: _float = 1e-08, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
-    """Of Poisson distributions whose rates, or their logarithms, are `input`.
+    """The negative log-likelihood of Poisson distributions: `exp(input) - target * input`, for rates exp(input).
 
     `full` adds Stirling's approximation of log(target!) where the target is above 1.
 
@@ -1931,10 +1942,10 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: _bool = True, ful
         size_average (bool, optional): deprecated; use `reduction`.
         eps (float): a small number that is added to a denominator, so that it is not zero. Default: `1e-08`.
         reduce (bool, optional): deprecated; use `reduction`.
-        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `"mean"`.
 
     Returns:
-        Tensor
+        Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
     Example:
         >>> F.poisson_nll_loss(torch.tensor([0.5]), torch.tensor([2.0]))  # exp(0.5) - 2 * 0.5
@@ -1945,10 +1956,10 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
     Args:
         input (Tensor): the input tensor.
-        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        weight (Tensor): the slope of the negative side, one number or one for each channel.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> torch.prelu(torch.tensor([-4.0, 2.0]), weight=torch.tensor([0.25]))
@@ -1962,7 +1973,7 @@ def relu(input: Tensor, inplace: _bool = False) -> Tensor:
         inplace (bool): whether the input is overwritten with the result. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> F.relu(torch.tensor([-2.0, 0.0, 3.0]))
@@ -1976,7 +1987,7 @@ def relu6(input: Tensor, inplace: _bool = False) -> Tensor:
         inplace (bool): whether the input is overwritten with the result. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> F.relu6(torch.tensor([-2.0, 3.0, 9.0]))
@@ -1991,7 +2002,7 @@ def relu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         **kwargs: further keyword arguments.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> x = torch.tensor([-2.0, 0.0, 3.0])
@@ -2006,11 +2017,11 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
     Args:
         input (Tensor): the input tensor.
         normalized_shape (tuple of ints): the trailing dimensions that are normalized together.
-        weight (Tensor): the weights of the layer, or one factor for each class or element.
+        weight (Tensor, optional): a factor for each normalized element.
         eps (float): a small number that is added to a denominator, so that it is not zero.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> torch.rms_norm(torch.tensor([[1.0, 7.0]]), (2,))  # divided by 5
@@ -2028,7 +2039,7 @@ def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = 0.33333333333333
         generator (Generator, optional): the source of random numbers; None means the default one of the device.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> F.rrelu(torch.tensor([-8.0, 3.0]), 0.25, 0.75)  # not in training: the mean slope, 0.5
@@ -2043,7 +2054,7 @@ def rrelu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         **kwargs: further keyword arguments.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> F.rrelu_(torch.tensor([-8.0, 3.0]), 0.25, 0.75)  # not in training: the mean slope, 0.5
@@ -2062,11 +2073,11 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
         attn_mask (Tensor, optional): booleans (True takes part) or numbers that are added to the scores.
         dropout_p (float): the probability with which an attention weight becomes zero. Default: `0.0`.
         is_causal (bool): whether a position sees only those before it and itself. Default: `False`.
-        scale (float, optional): the factor of the scores or of the quantized numbers.
+        scale (float, optional): the factor of the scores; None means 1 / sqrt(E).
         enable_gqa (bool): whether several query heads share one key and value head. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: (..., L, Ev).
 
     Example:
         >>> query = key = torch.zeros(1, 3, 4)  # equal scores: each position averages what it sees
@@ -2084,7 +2095,7 @@ def selu(input: Tensor, inplace: _bool = False) -> Tensor:
         inplace (bool): whether the input is overwritten with the result. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> F.selu(torch.tensor([-1.0, 0.0, 1.0]))
@@ -2099,7 +2110,7 @@ def selu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         **kwargs: further keyword arguments.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> F.selu_(torch.tensor([-1.0, 0.0, 1.0]))
@@ -2113,7 +2124,7 @@ def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([-2.0, 0.0, 2.0])
@@ -2128,25 +2139,25 @@ def silu(input: Tensor, inplace: _bool = False) -> Tensor:
         inplace (bool): whether the input is overwritten with the result. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> F.silu(torch.tensor([-1.0, 0.0, 1.0]))
         tensor([-0.2689,  0.0000,  0.7311])
     """
 def smooth_l1_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean', beta: _float = 1.0) -> Tensor:
-    """Absolute differences with a parabola of half-width `beta` at zero, of slope 1 outside.
+    """With d = |input - target|: `d ** 2 / (2 * beta)` where d is less than `beta`, elsewhere `d - beta / 2`.
 
     Args:
         input (Tensor): the input tensor.
         target (Tensor): what the prediction is compared with.
         size_average (bool, optional): deprecated; use `reduction`.
         reduce (bool, optional): deprecated; use `reduction`.
-        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
-        beta (float): the factor of `input`; 0 ignores its content, NaN and infinity included. Default: `1.0`.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `"mean"`.
+        beta (float): where the loss changes from a square to a line. Default: `1.0`.
 
     Returns:
-        Tensor
+        Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
     Example:
         >>> F.smooth_l1_loss(torch.tensor([0.5, 10.0]), torch.tensor([0.0, 0.0]), reduction="none")
@@ -2160,17 +2171,17 @@ def soft_margin_loss(input: Tensor, target: Tensor, size_average: _bool | None =
         target (Tensor): what the prediction is compared with.
         size_average (bool, optional): deprecated; use `reduction`.
         reduce (bool, optional): deprecated; use `reduction`.
-        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `"mean"`.
 
     Returns:
-        Tensor
+        Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
     Example:
         >>> F.soft_margin_loss(torch.tensor([0.0, 2.0]), torch.tensor([1.0, -1.0]), reduction="none")
         tensor([0.6931, 2.1269])
     """
 def softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: Any = None) -> Tensor:
-    """`softmax` along `dim`.
+    """`exp(input) / exp(input).sum(dim)`: positive numbers along `dim` whose sum is 1.
 
     Args:
         input (Tensor): the input tensor.
@@ -2178,7 +2189,7 @@ def softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype
         dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> F.softmax(torch.tensor([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0]]), dim=1)
@@ -2186,7 +2197,7 @@ def softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype
                 [0.3333, 0.3333, 0.3333]])
     """
 def softmin(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: Any = None) -> Tensor:
-    """`softmax of the negative` along `dim`.
+    """`softmax(-input)` along `dim`: the smallest elements get the largest results.
 
     Args:
         input (Tensor): the input tensor.
@@ -2194,7 +2205,7 @@ def softmin(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype
         dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> F.softmin(torch.tensor([[1.0, 2.0, 3.0]]), dim=1)
@@ -2205,12 +2216,12 @@ def softplus(input: Tensor, beta: _float = 1, threshold: _float = 20, *, out: An
 
     Args:
         input (Tensor): the input tensor.
-        beta (float): the factor of `input`; 0 ignores its content, NaN and infinity included. Default: `1`.
-        threshold (float): where the function changes its form. Default: `20`.
+        beta (float): how sharply the curve bends; larger ones come closer to relu. Default: `1`.
+        threshold (float): above it the function is the identity. Default: `20`.
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> F.softplus(torch.tensor([-1.0, 0.0, 1.0, 100.0]))
@@ -2225,7 +2236,7 @@ def softshrink(input: Tensor, lambd: _float = 0.5, *, out: Any = None) -> Tensor
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> F.softshrink(torch.tensor([-2.0, -0.2, 0.4, 1.0]), lambd=0.5)
@@ -2238,7 +2249,7 @@ def softsign(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> F.softsign(torch.tensor([-3.0, 0.0, 1.0]))
@@ -2252,7 +2263,7 @@ def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out (Tensor, optional): a tensor that receives the result; it is resized if its shape differs.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> x = torch.tensor([-1.0, 0.0, 1.0])
@@ -2266,7 +2277,7 @@ def tanhshrink(input: Tensor) -> Tensor:
         input (Tensor): the input tensor.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> F.tanhshrink(torch.tensor([-2.0, 0.0, 2.0]))
@@ -2277,12 +2288,12 @@ def threshold(input: Tensor, threshold: _float, value: _float, inplace: _bool = 
 
     Args:
         input (Tensor): the input tensor.
-        threshold (float): where the function changes its form.
-        value (float): the value to write, or the factor of the product.
+        threshold (float): elements that do not exceed it are replaced.
+        value (float): what replaces elements that do not exceed the threshold.
         inplace (bool): whether the input is overwritten with the result. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: of the shape of `input`.
 
     Example:
         >>> F.threshold(torch.tensor([0.5, 1.0, 1.5]), threshold=1.0, value=-9.0)
@@ -2297,7 +2308,7 @@ def threshold_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         **kwargs: further keyword arguments.
 
     Returns:
-        Tensor
+        Tensor: `input` itself, changed.
 
     Example:
         >>> F.threshold_(torch.tensor([0.5, 1.0, 1.5]), threshold=1.0, value=-9.0)
@@ -2311,15 +2322,15 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
         positive (Tensor): examples of the same class.
         negative (Tensor): examples of another class.
         margin (float): the distance that the loss asks for. Default: `1.0`.
-        p (float): the order of the norm; for dropout, the probability of a zero. Default: `2`.
+        p (float): the order of the norm. Default: `2`.
         eps (float): a small number that is added to a denominator, so that it is not zero. Default: `1e-06`.
         swap (bool): whether the smaller of the two distances to the negative example counts. Default: `False`.
         size_average (bool, optional): deprecated; use `reduction`.
         reduce (bool, optional): deprecated; use `reduction`.
-        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `"mean"`.
 
     Returns:
-        Tensor
+        Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
     Example:
         >>> anchor, near, far = torch.tensor([[[0.0, 0.0]], [[1.0, 0.0]], [[1.5, 0.0]]])
@@ -2336,10 +2347,10 @@ def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative
         distance_function (callable, optional): a function of two tensors that returns their distances.
         margin (float): the distance that the loss asks for. Default: `1.0`.
         swap (bool): whether the smaller of the two distances to the negative example counts. Default: `False`.
-        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `mean`.
+        reduction (str): "mean" averages the losses, "sum" adds them, "none" returns each one. Default: `"mean"`.
 
     Returns:
-        Tensor
+        Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
     Example:
         >>> anchor, near, far = torch.tensor([[[0.0, 0.0]], [[1.0, 0.0]], [[1.5, 0.0]]])
@@ -2358,7 +2369,7 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
         stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
 
     Returns:
-        Tensor
+        Tensor: (N, C * kernel elements, number of blocks).
 
     Example:
         >>> image = torch.arange(9.0).view(1, 1, 3, 3)
@@ -2373,13 +2384,13 @@ def upsample(input: Tensor, size: Any = None, scale_factor: Any = None, mode: st
 
     Args:
         input (Tensor): the input tensor.
-        size (int...): the shape of the result, as separate integers or as one tuple.
+        size (int or tuple of ints, optional): the size of the result, without batch and channels.
         scale_factor (float or tuple of floats, optional): the size of the result as a multiple of the input's.
-        mode (str): the variant of the function; see the description above. Default: `nearest`.
+        mode (str): "nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear" or "area", by dimensions. Default: `"nearest"`.
         align_corners (bool): whether the corner pixels of input and result have the same centers.
 
     Returns:
-        Tensor
+        Tensor: (N, C, ...), with the new spatial size.
 
     Example:
         >>> F.upsample(torch.tensor([[[1.0, 3.0]]]), scale_factor=2)
@@ -2390,11 +2401,11 @@ def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None)
 
     Args:
         input (Tensor): the input tensor.
-        size (int...): the shape of the result, as separate integers or as one tuple.
+        size (int or tuple of ints, optional): the size of the result, without batch and channels.
         scale_factor (float or tuple of floats, optional): the size of the result as a multiple of the input's.
 
     Returns:
-        Tensor
+        Tensor: (N, C, ...), with the new spatial size.
 
     Example:
         >>> F.upsample_bilinear(torch.tensor([[[[1.0, 3.0]]]]), size=(1, 3))
@@ -2405,11 +2416,11 @@ def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) 
 
     Args:
         input (Tensor): the input tensor.
-        size (int...): the shape of the result, as separate integers or as one tuple.
+        size (int or tuple of ints, optional): the size of the result, without batch and channels.
         scale_factor (float or tuple of floats, optional): the size of the result as a multiple of the input's.
 
     Returns:
-        Tensor
+        Tensor: (N, C, ...), with the new spatial size.
 
     Example:
         >>> F.upsample_nearest(torch.tensor([[[1.0, 3.0]]]), scale_factor=2)

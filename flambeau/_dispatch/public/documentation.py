@@ -15,9 +15,11 @@ from inspect import Parameter, cleandoc, signature
 from textwrap import indent
 from typing import Any
 
+from .differences import differences
 from .examples import example_of
 from .namespaces import written
 from .parameter_docs import EXPLANATIONS
+from .return_docs import returned
 
 _SECTION = re.compile(r"^(Args|Returns|Raises|Shape|Note):$", re.MULTILINE)
 _ORDER = ("Shape", "Args", "Returns", "Raises", "Note", "Example")
@@ -44,6 +46,8 @@ def completed(
     this is another name or the in-place form.
     """
     doc = doc or ""
+    parameters = list(parameters)
+    original = (original or name).removesuffix("_")
     sections = _sections(cleandoc(doc)) if "\n" in doc else {"": doc}
     own = sections.get("Args", "")
     described = {*_HIDDEN, *(_OWN_PARAMETER.findall(own) if own else ())}
@@ -51,15 +55,18 @@ def completed(
     if function not in _WITH_OWN_MEANINGS:
         function = ""
     lines = [
-        _line(each.name, each.annotation, str(each.default), each.kind, function)
+        _line(each.name, each.annotation, _shown_default(each.default), each.kind, function)
         for each in parameters
         if each.name not in described
     ]
     if own:
         lines.insert(0, own)
     sections["Args"] = "\n".join(lines)
-    sections.setdefault("Returns", f"    {returns}")
-    sections["Example"] = indent(example_of(name, (original or name).removesuffix("_")), "    ")
+    if "Returns" not in sections:
+        sections["Returns"] = f"    {returned(name, original, {each.name for each in parameters}, returns)}"
+    notes = [sections["Note"]] if "Note" in sections else []
+    sections["Note"] = "\n".join([*notes, *(f"    {each}" for each in differences(name, original))])
+    sections["Example"] = indent(example_of(name, original), "    ")
     parts = [sections[""], *(f"{each}:\n{sections[each]}" for each in _ORDER if sections.get(each))]
     return "\n\n".join(parts)
 
@@ -79,13 +86,21 @@ _OUT = Parameter("out", Parameter.KEYWORD_ONLY, default=None, annotation="Tensor
 
 def of_elementwise(doc: str, name: str, operands: int, takes_out: bool, original: str) -> str:
     """The docstring of an elementwise function of one or two operands."""
-    return completed(doc, name, (*_OPERANDS[:operands], *((_OUT,) if takes_out else ())), original=original)
+    parameters = (*_OPERANDS[:operands], *((_OUT,) if takes_out else ()))
+    return completed(doc, name, parameters, _ELEMENTWISE[operands], original)
+
+
+_ELEMENTWISE = ("", "Tensor: of the shape of `input`.", "Tensor: of the shape to which the operands are broadcast.")
 
 
 def _sections(doc: str) -> dict[str, str]:
     """The parts of a docstring by their titles: "" is what stands first."""
     first, *rest = _SECTION.split(doc)
     return {"": first.strip(), **{title: text.strip("\n") for title, text in zip(rest[::2], rest[1::2], strict=True)}}
+
+
+def _shown_default(default: Any) -> str:
+    return f'"{default}"' if isinstance(default, str) else str(default)
 
 
 @cache

@@ -29,8 +29,13 @@ def example_of(name: str, original: str) -> str:
         return examples[f"{original}_"].replace(f".{original}_(", f".{name}(")
     shared = examples.get(original, "")
     if name.endswith("_") and name in catalogue.METHODS:
-        return re.sub(rf"\b{re.escape(called(original))}\((\w+)(?:, )?", rf"\1.{name}(", shared)
+        return as_method(shared, original, name)
     return shared.replace(f"{called(original)}(", f"{called(name)}(")
+
+
+def as_method(example: str, function: str, method: str) -> str:
+    """An example with the calls of `function` as calls of a method, where their first argument is a name."""
+    return re.sub(rf"\b{re.escape(called(function))}\(([a-zA-Z]\w*)(?:, |(?=\)))", rf"\1.{method}(", example)
 
 
 def called(name: str) -> str:

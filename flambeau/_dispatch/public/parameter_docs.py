@@ -1,10 +1,13 @@
 """What the parameters that many public functions share mean: each is explained once, here.
 
 A key is the name of a parameter; `parameter (type)` where those of one type mean something else; `function.parameter`
-where one function does. The text before the first colon is the type that the documentation shows.
+where one function does: those that several functions share stand in `parameter_groups`. The text before the first colon
+is the type that the documentation shows.
 """
 
 from __future__ import annotations
+
+from .parameter_groups import MEANINGS
 
 EXPLANATIONS: dict[str, str] = {
     "input": "Tensor: the input tensor",
@@ -33,7 +36,7 @@ EXPLANATIONS: dict[str, str] = {
     "start_dim": "int: the first dimension that is flattened",
     "end_dim": "int: the last dimension that is flattened",
     "size": "int...: the shape of the result, as separate integers or as one tuple",
-    "sizes": "tuple of ints: the sizes that replace the dimension; one of them may be -1",
+    "sizes": "int...: the shape of the result, as separate integers or as one tuple",
     "shape": "tuple of ints: the new shape; one size may be -1, which is then computed from the others",
     "shapes": "tuples of ints: the shapes to broadcast together",
     "stride": "int or tuple of ints: the step of the window along each dimension",
@@ -73,7 +76,7 @@ EXPLANATIONS: dict[str, str] = {
     # numbers
     "alpha": "Number: the factor of the second operand or of the product",
     "beta": "Number: the factor of `input`; 0 ignores its content, NaN and infinity included",
-    "value": "Number: the value to write, or the factor of the product",
+    "value": "Number: the value to write",
     "fill_value": "Number: the value of every element",
     "nonzero_static.fill_value": "int: what fills the rows beyond the elements that were found",
     "min": "Number or Tensor, optional: the lower bound; None means none",
@@ -82,10 +85,9 @@ EXPLANATIONS: dict[str, str] = {
     "histc.max": "Number: the upper end of the range; with both ends 0 the range is that of the data",
     "eps": "float: a small number that is added to a denominator, so that it is not zero",
     "logit.eps": "float, optional: `input` is clamped to [eps, 1 - eps]; None leaves it as it is",
-    "n": "int: a count: of rows, of repetitions, or the exponent, as the description above says",
     "m": "int, optional: the number of columns; None means as many as rows",
     "x": "Tensor: the input tensor",
-    "y": "Tensor: the second tensor, or the values of the function at the points `x`",
+    "y": "Tensor: the samples",
     "dx": "Number: the distance between neighbouring points",
     "rounding_mode": 'str, optional: None divides exactly, "trunc" rounds towards zero, "floor" rounds down',
     "decimals": "int: how many decimal places to keep; negative numbers round to tens, hundreds, ...",
@@ -170,7 +172,6 @@ EXPLANATIONS: dict[str, str] = {
     "repeats": "Tensor or int: how often each element is repeated",
     "repeat_interleave.output_size": "int, optional: the size of the result along `dim`, if it is known",
     "shifts": "int or tuple of ints: by how many places to shift; what leaves at one end enters at the other",
-    "k": "int: how many elements, or which one",
     "rot90.k": "int: how many quarter turns",
     "prepend": "Tensor, optional: values in front of `input` along `dim`",
     "append": "Tensor, optional: values behind `input` along `dim`",
@@ -180,7 +181,6 @@ EXPLANATIONS: dict[str, str] = {
     "correction": "Number: the divisor is the number of elements minus this; 1 gives the unbiased estimate",
     "unbiased": "bool, optional: an older name: True is `correction=1`, False is `correction=0`",
     "p": "float: the order of the norm",
-    "p (float)": "float: the order of the norm; for dropout, the probability of a zero",
     "dropout_p": "float: the probability with which an attention weight becomes zero",
     "maxnorm": "float: the largest norm that a slice may have",
     "ord": "Number or str, optional: the order of the norm",
@@ -340,7 +340,6 @@ EXPLANATIONS: dict[str, str] = {
     "negative_slope": "float: the slope of the negative side",
     "min_val": "float: the smallest result",
     "max_val": "float: the largest result",
-    "threshold": "float: where the function changes its form",
     "lambd": "float: values from -lambd to lambd become zero",
     "lower": "float: the lower end of the random slopes",
     "rrelu.upper": "float: the upper end of the random slopes",
@@ -352,7 +351,7 @@ EXPLANATIONS: dict[str, str] = {
     "multi_head_attention_forward.value": "Tensor: values (S, N, E)",
     "attn_mask": "Tensor, optional: booleans (True takes part) or numbers that are added to the scores",
     "is_causal": "bool: whether a position sees only those before it and itself",
-    "scale": "float, optional: the factor of the scores or of the quantized numbers",
+    "scale": "float or Tensor: the number that one step of the codes stands for",
     "enable_gqa": "bool: whether several query heads share one key and value head",
     "hx": "Tensor: the hidden state",
     "w_ih": "Tensor: the weights between input and hidden state",
@@ -435,7 +434,6 @@ EXPLANATIONS: dict[str, str] = {
     "cx_": "Tensor: the first cell state",
     "reverse": "bool: whether the sequence is read from its end",
     "batch_sizes": "sequence of ints: how many sequences are still running at each step",
-    "mode": "str: the variant of the function; see the description above",
     "hidden_size": "int: the number of features of the hidden state",
     "num_layers": "int: how many layers are stacked",
     "has_biases": "bool: whether the layers have biases",
@@ -525,3 +523,4 @@ EXPLANATIONS: dict[str, str] = {
     "named": "the arguments by their names",
     "self": "Tensor: the tensor",
 }
+EXPLANATIONS |= MEANINGS

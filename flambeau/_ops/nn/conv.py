@@ -345,7 +345,7 @@ def _padded_by_name(
 # ----- public functions ---------------------------------------------------------------------------------------------
 
 
-def _convolution_in(rank: int, doc: str) -> Any:
+def _convolution_in(rank: int, inputs: str) -> Any:
     name = f"conv{rank}d"
 
     def function(
@@ -368,11 +368,11 @@ def _convolution_in(rank: int, doc: str) -> Any:
             return _run(input, weight, bias, steps, around, gaps, False, (0,) * rank, groups)
         return _unbatched(_run, rank, input, weight, bias, steps, around, gaps, False, (0,) * rank, groups)
 
-    function.__doc__ = doc
+    function.__doc__ = f"Slide filters over {inputs} and sum the products at each place."
     return public(f"nn.functional.{name}", method=False, name=name)(function)
 
 
-def _transposed_in(rank: int, doc: str) -> Any:
+def _transposed_in(rank: int, inputs: str) -> Any:
     name = f"conv_transpose{rank}d"
 
     def function(
@@ -392,16 +392,18 @@ def _transposed_in(rank: int, doc: str) -> Any:
         gaps = integers(name, "dilation", dilation, rank)
         return _unbatched(_run, rank, input, weight, bias, steps, around, gaps, True, more, operator.index(groups))
 
-    function.__doc__ = doc
+    function.__doc__ = (
+        f"Spread each element of {inputs} by the filters and add what overlaps: transposed `conv{rank}d`."
+    )
     return public(f"nn.functional.{name}", method=False, name=name)(function)
 
 
-conv1d = _convolution_in(1, "Convolution of signals (batch, channels, length) with a weight (outputs, channels, size).")
-conv2d = _convolution_in(2, "Convolution of images (batch, channels, height, width).")
-conv3d = _convolution_in(3, "Convolution of volumes (batch, channels, depth, height, width).")
-conv_transpose1d = _transposed_in(1, "The transpose of `conv1d`: the gradient of its input, as a function of its own.")
-conv_transpose2d = _transposed_in(2, "The transpose of `conv2d`: the gradient of its input, as a function of its own.")
-conv_transpose3d = _transposed_in(3, "The transpose of `conv3d`: the gradient of its input, as a function of its own.")
+conv1d = _convolution_in(1, "signals (batch, channels, length)")
+conv2d = _convolution_in(2, "images (batch, channels, height, width)")
+conv3d = _convolution_in(3, "volumes (batch, channels, depth, height, width)")
+conv_transpose1d = _transposed_in(1, "signals")
+conv_transpose2d = _transposed_in(2, "images")
+conv_transpose3d = _transposed_in(3, "volumes")
 
 
 @public(method=False)

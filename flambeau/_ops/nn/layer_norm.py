@@ -153,7 +153,7 @@ def torch_layer_norm(
     eps: float = 1e-5,
     cudnn_enable: bool = True,
 ) -> Tensor:
-    """Mean 0 and deviation 1 over the last dimensions, those of `normalized_shape`; then `* weight + bias`."""
+    """Normalize over the last dimensions: `(input - mean) / sqrt(var + eps) * weight + bias`."""
     return _normalised(input, normalized_shape, weight, bias, eps, alone=True)[0]
 
 
@@ -165,7 +165,7 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Mean 0 and deviation 1 over the last dimensions, those of `normalized_shape`; then `* weight + bias`."""
+    """Normalize over the last dimensions: `(input - mean) / sqrt(var + eps) * weight + bias`."""
     return _normalised(input, normalized_shape, weight, bias, eps, alone=True)[0]
 
 
@@ -354,7 +354,7 @@ def torch_group_norm(
     eps: float = 1e-5,
     cudnn_enabled: bool = True,
 ) -> Tensor:
-    """Mean 0 and deviation 1 over each of `num_groups` groups of channels; then `* weight + bias` by channel."""
+    """Normalize over each group of channels of a sample: `(input - mean) / sqrt(var + eps) * weight + bias`."""
     shape = list(input._array.shape)
     if len(shape) < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(shape)}: shape {shape}")
@@ -384,7 +384,7 @@ def group_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Mean 0 and deviation 1 over each of `num_groups` groups of channels; then `* weight + bias` by channel."""
+    """Normalize over each group of channels of a sample: `(input - mean) / sqrt(var + eps) * weight + bias`."""
     shape = input._array.shape
     if len(shape) >= 2 and shape[0] * shape[1] // num_groups * math.prod(shape[2:]) == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(shape)}")

@@ -363,7 +363,7 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Each channel with mean 0 and deviation 1, then times `weight` plus `bias`.
+    """Normalize each channel over the batch: `(input - mean) / sqrt(var + eps) * weight + bias`.
 
     In training the statistics are those of the batch, and `running_mean` and `running_var` move towards them by
     `momentum`; in evaluation these are what is used.

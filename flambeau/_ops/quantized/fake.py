@@ -107,7 +107,7 @@ def fake_quantize_per_tensor_affine(
 def fake_quantize_per_channel_affine(
     input: Tensor, scale: Tensor, zero_point: Tensor, axis: int, quant_min: int, quant_max: int
 ) -> Tensor:
-    """The same with a scale and a zero point for each slice along `axis`."""
+    """The numbers that remain after quantizing with a scale and a zero point for each slice along `axis`, as floats."""
     _check_range(quant_min, quant_max)
     if scale.dim() != 1 or scale.numel() != zero_point.numel():
         raise RuntimeError("scale and zero-point need to have the same dimensions: one each for every slice")

@@ -78,7 +78,7 @@ def fbgemm_linear_int8_weight(
     input: Tensor, weight: Tensor, packed: Tensor, col_offsets: Tensor, weight_scale: Any, weight_zero_point: Any,
     bias: Tensor,
 ) -> Tensor:  # fmt: skip
-    """The same under its older name."""
+    """`fbgemm_linear_int8_weight_fp32_activation` under its older name."""
     return fbgemm_linear_int8_weight_fp32_activation(
         input, weight, packed, col_offsets, weight_scale, weight_zero_point, bias
     )
@@ -105,7 +105,7 @@ def fbgemm_linear_fp16_weight_fp32_activation(
 def fbgemm_linear_fp16_weight(
     input: Tensor, packed_weight: Tensor, bias: Tensor | None, output: Tensor | None = None
 ) -> Tensor:
-    """The same under its older name."""
+    """`fbgemm_linear_fp16_weight_fp32_activation` under its older name."""
     return fbgemm_linear_fp16_weight_fp32_activation(input, packed_weight, bias, output)
 
 
@@ -152,7 +152,7 @@ def quantized_rnn_relu_cell(
     packed_hh: Tensor, col_offsets_ih: Tensor, col_offsets_hh: Tensor, scale_ih: Any, scale_hh: Any,
     zero_point_ih: Any, zero_point_hh: Any,
 ) -> Tensor:  # fmt: skip
-    """One step of a layer without gates, with weights of codes."""
+    """One step of a layer without gates that ends with relu, with weights of codes."""
     scales, zeros = (scale_ih, scale_hh), (zero_point_ih, zero_point_hh)
 
     def step(given: Any, states: list[Any], weights: Weights) -> list[Any]:
@@ -168,7 +168,7 @@ def quantized_rnn_tanh_cell(
     packed_hh: Tensor, col_offsets_ih: Tensor, col_offsets_hh: Tensor, scale_ih: Any, scale_hh: Any,
     zero_point_ih: Any, zero_point_hh: Any,
 ) -> Tensor:  # fmt: skip
-    """The same with another function in the end."""
+    """One step of a layer without gates that ends with tanh, with weights of codes."""
     scales, zeros = (scale_ih, scale_hh), (zero_point_ih, zero_point_hh)
 
     def step(given: Any, states: list[Any], weights: Weights) -> list[Any]:

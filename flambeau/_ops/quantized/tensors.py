@@ -82,7 +82,7 @@ def quantize_per_tensor(input: Tensor | Sequence[Tensor], scale: Any, zero_point
 
 @public(method=False)
 def quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axis: int, dtype: DType) -> Tensor:
-    """The same with a scale and a zero point for each slice along `axis`."""
+    """A tensor of codes, with a scale and a zero point for each slice along `axis`."""
     _expect_float(input)
     _expect_quantized(dtype)
     if not 0 <= axis < input.dim():

@@ -90,7 +90,7 @@ def _prepared(name: str, input: Tensor, dtype: Any) -> Tensor:
 
 @public("special.softmax", out=True)
 def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
-    """Exponentials divided by their sum along `dim`."""
+    """`exp(input) / exp(input).sum(dim)`: positive numbers along `dim` whose sum is 1."""
     if dtype is not None or type(input) is not Tensor or input._kind.dtype.category != FLOAT:
         input = _prepared("softmax", input, dtype)
     return _softmax(input, wrap_dim(dim, input._array.ndim))
@@ -137,6 +137,13 @@ def _implicit_dim(name: str, input: Tensor, stacklevel: int) -> int:
     return 0 if input.dim() in (0, 1, 3) else 1
 
 
+_MEANINGS = {
+    "softmax": "`exp(input) / exp(input).sum(dim)`: positive numbers along `dim` whose sum is 1.",
+    "log_softmax": "The logarithm of `softmax` along `dim`, computed in one go, which is more accurate.",
+    "softmin": "`softmax(-input)` along `dim`: the smallest elements get the largest results.",
+}
+
+
 def _functional(name: str, op: Callable[..., Tensor], of: str, negated: bool = False) -> Callable[..., Tensor]:
     def function(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
         if dim is None:
@@ -147,7 +154,7 @@ def _functional(name: str, op: Callable[..., Tensor], of: str, negated: bool = F
             input = _prepared(of, input, dtype)
         return op(input, wrap_dim(dim, input._array.ndim))
 
-    function.__doc__ = f"`{'softmax of the negative' if negated else name}` along `dim`."
+    function.__doc__ = _MEANINGS[name]
     public(f"nn.functional.{name}", function=False, method=False, name=name)(function)
     return function
 

@@ -262,7 +262,7 @@ def bartlett(
     M: int, *, sym: bool = True, dtype: Any = None, layout: Any = strided, device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """A triangle."""
+    """The Bartlett window: a triangle that is zero at both ends."""
     kind = _checked("bartlett", M, dtype, layout, device)
     if M < 2:
         return _trivial(M, kind, requires_grad)

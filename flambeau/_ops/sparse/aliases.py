@@ -32,7 +32,7 @@ def spmm(input: Tensor, mat2: Tensor) -> Tensor:
 @public(method=False)
 @about_sparse
 def hsmm(input: Tensor, mat2: Tensor) -> Tensor:
-    """The same product as a sparse tensor of rows: only those that the sparse matrix has."""
+    """The product of a sparse and a dense matrix as a sparse tensor of rows: those that the sparse matrix has."""
     if not input.is_sparse or mat2.is_sparse:
         raise NotImplementedError("Could not run 'aten::hspmm': it takes a sparse and a dense matrix")
     rows = input.coalesce().indices()[0].unique()

@@ -185,7 +185,7 @@ def _elsewhere(name: str, error: type[Exception], message: str) -> Callable[...,
         raise error(message)
 
     unavailable.__name__ = name
-    unavailable.__doc__ = message
+    unavailable.__doc__ = f"Always raises, as on a computer without such devices: {message}."
     return unavailable
 
 

@@ -26,7 +26,7 @@ _complex: TypeAlias = builtins.complex
 __all__: list[str]
 
 def bartlett(M: _int, *, sym: _bool = True, dtype: Any = None, layout: Any = ..., device: Any = None, requires_grad: _bool = False) -> Tensor:
-    """A triangle.
+    """The Bartlett window: a triangle that is zero at both ends.
 
     Args:
         M (int): the number of points of the window.
@@ -37,7 +37,7 @@ def bartlett(M: _int, *, sym: _bool = True, dtype: Any = None, layout: Any = ...
         requires_grad (bool): whether autograd records operations on the result. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: one dimension, one number for each point of the window.
 
     Example:
         >>> torch.signal.windows.bartlett(5)
@@ -55,7 +55,7 @@ def blackman(M: _int, *, sym: _bool = True, dtype: Any = None, layout: Any = ...
         requires_grad (bool): whether autograd records operations on the result. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: one dimension, one number for each point of the window.
 
     Example:
         >>> torch.signal.windows.blackman(5)[1:4]
@@ -73,7 +73,7 @@ def cosine(M: _int, *, sym: _bool = True, dtype: Any = None, layout: Any = ..., 
         requires_grad (bool): whether autograd records operations on the result. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: one dimension, one number for each point of the window.
 
     Example:
         >>> torch.signal.windows.cosine(5)
@@ -93,7 +93,7 @@ def exponential(M: _int, *, center: _float | None = None, tau: _float = 1.0, sym
         requires_grad (bool): whether autograd records operations on the result. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: one dimension, one number for each point of the window.
 
     Example:
         >>> torch.signal.windows.exponential(5, tau=1.0)
@@ -112,7 +112,7 @@ def gaussian(M: _int, *, std: _float = 1.0, sym: _bool = True, dtype: Any = None
         requires_grad (bool): whether autograd records operations on the result. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: one dimension, one number for each point of the window.
 
     Example:
         >>> torch.signal.windows.gaussian(5, std=1.0)
@@ -123,7 +123,7 @@ def general_cosine(M: _int, *, a: Any, sym: _bool = True, dtype: Any = None, lay
 
     Args:
         M (int): the number of points of the window.
-        a (Iterable[float]): the coefficients of the cosines.
+        a (Iterable[float]): the coefficients.
         sym (bool): True makes a symmetric window, False a periodic one. Default: `True`.
         dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
         layout (layout): how the result is stored; `strided` is the usual one. Default: `torch.strided`.
@@ -131,7 +131,7 @@ def general_cosine(M: _int, *, a: Any, sym: _bool = True, dtype: Any = None, lay
         requires_grad (bool): whether autograd records operations on the result. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: one dimension, one number for each point of the window.
 
     Example:
         >>> torch.signal.windows.general_cosine(5, a=[0.46, 0.23, 0.31])
@@ -142,7 +142,7 @@ def general_hamming(M: _int, *, alpha: _float = 0.54, sym: _bool = True, dtype: 
 
     Args:
         M (int): the number of points of the window.
-        alpha (float): the factor of the second operand or of the product. Default: `0.54`.
+        alpha (float): the constant part of the window. Default: `0.54`.
         sym (bool): True makes a symmetric window, False a periodic one. Default: `True`.
         dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
         layout (layout): how the result is stored; `strided` is the usual one. Default: `torch.strided`.
@@ -150,7 +150,7 @@ def general_hamming(M: _int, *, alpha: _float = 0.54, sym: _bool = True, dtype: 
         requires_grad (bool): whether autograd records operations on the result. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: one dimension, one number for each point of the window.
 
     Example:
         >>> torch.signal.windows.general_hamming(5, alpha=0.7)
@@ -168,7 +168,7 @@ def hamming(M: _int, *, sym: _bool = True, dtype: Any = None, layout: Any = ...,
         requires_grad (bool): whether autograd records operations on the result. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: one dimension, one number for each point of the window.
 
     Example:
         >>> torch.signal.windows.hamming(5)
@@ -186,7 +186,7 @@ def hann(M: _int, *, sym: _bool = True, dtype: Any = None, layout: Any = ..., de
         requires_grad (bool): whether autograd records operations on the result. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: one dimension, one number for each point of the window.
 
     Example:
         >>> torch.signal.windows.hann(5)
@@ -197,7 +197,7 @@ def kaiser(M: _int, *, beta: _float = 12.0, sym: _bool = True, dtype: Any = None
 
     Args:
         M (int): the number of points of the window.
-        beta (float): the factor of `input`; 0 ignores its content, NaN and infinity included. Default: `12.0`.
+        beta (float): the shape of the window: the larger, the narrower. Default: `12.0`.
         sym (bool): True makes a symmetric window, False a periodic one. Default: `True`.
         dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
         layout (layout): how the result is stored; `strided` is the usual one. Default: `torch.strided`.
@@ -205,7 +205,7 @@ def kaiser(M: _int, *, beta: _float = 12.0, sym: _bool = True, dtype: Any = None
         requires_grad (bool): whether autograd records operations on the result. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: one dimension, one number for each point of the window.
 
     Example:
         >>> torch.signal.windows.kaiser(5, beta=2.0)
@@ -223,7 +223,7 @@ def nuttall(M: _int, *, sym: _bool = True, dtype: Any = None, layout: Any = ...,
         requires_grad (bool): whether autograd records operations on the result. Default: `False`.
 
     Returns:
-        Tensor
+        Tensor: one dimension, one number for each point of the window.
 
     Example:
         >>> torch.signal.windows.nuttall(5)[1:4]

@@ -10,8 +10,10 @@ from typing import Any
 
 import flambeau
 from flambeau._dispatch.public import documentation
+from flambeau._dispatch.public.differences import OF_FUNCTIONS, OF_NAMES
 from flambeau._dispatch.public.parameter_docs import EXPLANATIONS
 from flambeau._dispatch.public.registry import FUNCTIONS, METHODS, load_all, resolved
+from flambeau._dispatch.public.return_docs import CHANGED, REDUCED, SENTENCES
 
 _PRIVATE_SPACES = ("ops.aten",)
 
@@ -34,13 +36,31 @@ def test_every_parameter_and_result_is_described() -> None:
     missing = []
     for name, function in public_functions():
         doc = function.__doc__ or ""
-        if "\nReturns:\n    " not in doc or " object at 0x" in doc:
+        returns = re.search(r"^Returns:\n    (.*)$", doc, re.MULTILINE)
+        if returns is None or (": " not in returns[1] and returns[1] not in ("None", "NoReturn")):
             missing.append(f"{name} -> ?")
+        if " object at 0x" in doc:
+            missing.append(f"{name}: an address")
         for parameter in inspect.signature(function).parameters:
             described = re.search(rf"^    \*{{0,2}}{parameter}\b( \(.*?\))?: \S", doc, re.MULTILINE)
             if described is None and parameter not in documentation._HIDDEN:
                 missing.append(f"{name}({parameter})")
     assert missing == []
+
+
+def test_every_sentence_about_results_has_a_user() -> None:
+    docs = "\n".join(function.__doc__ or "" for _, function in public_functions())
+    assert [each for each in (*SENTENCES, REDUCED, CHANGED) if f"{each}.\n" not in docs] == []
+
+
+def test_differences_from_pytorch_are_shown() -> None:
+    docs = {name: function.__doc__ or "" for name, function in public_functions()}
+    for sentence, names in [*OF_FUNCTIONS.items(), *OF_NAMES.items()]:
+        shown = f"\n    Differs from PyTorch: {sentence}."
+        assert [name for name in names.split() if shown not in docs[name]] == []
+    assert "Differs from PyTorch" in docs["special.erf"]
+    assert "Differs from PyTorch" in docs["erf_"]
+    assert "Differs from PyTorch" not in docs["sin"]
 
 
 def test_every_shared_explanation_has_a_user() -> None:

@@ -7,14 +7,16 @@ import importlib
 import inspect
 import re
 import warnings
-from functools import cache, reduce
+from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
 import flambeau
 from flambeau._dispatch.public import examples
+from flambeau._dispatch.public.catalogue import METHODS
 from tests._dispatch.public.test_documentation import public_functions
 from tests.support.oracle import older_than, pytorch
 
@@ -41,9 +43,10 @@ def family_of(file: Path) -> str:
 
 def has(library: ModuleType, name: str) -> bool:
     """Whether a library has a function or a method with this name."""
-    missing = object()
-    found = reduce(lambda home, part: getattr(home, part, missing), name.split("."), library)
-    return found is not missing or hasattr(library.Tensor, name)
+    found: Any = library
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found is not None or hasattr(library.Tensor, name)
 
 
 def complaints(library: ModuleType, name: str, session: str) -> list[str]:
@@ -74,6 +77,15 @@ def test_examples_print_what_they_show(file: Path) -> None:
 def test_examples_print_the_same_under_pytorch(file: Path) -> None:
     shown = {name: each for name, each in shown_examples()[family_of(file)].items() if has(pytorch, name)}
     assert not [each for name, example in shown.items() for each in complaints(pytorch, name, example)]
+
+
+def test_examples_of_methods_call_methods() -> None:
+    docs = {name: inspect.getdoc(getattr(flambeau.Tensor, name)) or "" for name in METHODS if not name.startswith("_")}
+    called = {name: examples.as_method(doc, name, name) for name, doc in docs.items()}
+    changed = {name: doc.partition("\nExample:\n")[2] for name, doc in called.items() if doc != docs[name]}
+    assert len(changed) > 150
+    assert ">>> x.sum(dim=1, keepdim=True)" in changed["sum"]
+    assert not [each for name, example in changed.items() for each in complaints(flambeau, name, example)]
 
 
 def test_every_written_example_is_shown_and_calls_its_function() -> None:

@@ -124,7 +124,7 @@ def mse_loss(
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """Squared differences."""
+    """The squared error `(input - target) ** 2`, averaged over all elements unless `reduction` says otherwise."""
     number = reduction_number(reduction, size_average, reduce)
     input, target = _matched("mse_loss", input, target, "mse")
     if weight is not None:
@@ -141,7 +141,7 @@ def l1_loss(
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """Absolute differences."""
+    """The absolute error `|input - target|`, averaged over all elements unless `reduction` says otherwise."""
     number = reduction_number(reduction, size_average, reduce)
     _matched("l1_loss", input, target)
     losses = (input - target).abs()
@@ -179,7 +179,7 @@ def smooth_l1_loss(
     reduction: str = "mean",
     beta: float = 1.0,
 ) -> Tensor:
-    """Absolute differences with a parabola of half-width `beta` at zero, of slope 1 outside."""
+    """With d = |input - target|: `d ** 2 / (2 * beta)` where d is less than `beta`, elsewhere `d - beta / 2`."""
     number = reduction_number(reduction, size_average, reduce)
     if not beta >= 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
@@ -213,7 +213,7 @@ def _huber(x: Array, y: Array, delta: float) -> Array:
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
-    """A parabola of half-width `delta` at zero, continued by straight lines."""
+    """With d = |input - target|: `d ** 2 / 2` up to `delta`, beyond it the line `delta * (d - delta / 2)`."""
     number = reduction_number(reduction, None, None)
     if not delta > 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
@@ -526,7 +526,7 @@ def nll_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The negative of the log-probabilities that `input` gives to the target classes."""
+    """The negative log-likelihood `-input[n, target[n]]`, where `input` holds log-probabilities of the classes."""
     number = reduction_number(reduction, size_average, reduce)
     if not input._array.ndim:
         raise ValueError("Expected 1 or more dimensions (got 0)")
@@ -545,7 +545,10 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """`nll_loss` of `log_softmax(input)`; targets may also be probabilities of all classes."""
+    """The cross entropy of scores and right classes: `-log(softmax(input))[n, target[n]]`, averaged over the batch.
+
+    Targets are the numbers of classes, or a probability for each class.
+    """
     number = reduction_number(reduction, size_average, reduce)
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")

@@ -62,7 +62,7 @@ def gaussian_nll_loss(
     eps: float = 1e-6,
     reduction: str = "mean",
 ) -> Tensor:
-    """Of normal distributions around `input` with the variances `var`, of which none counts as less than `eps`."""
+    """The negative log-likelihood of normal distributions: `(log(var) + (input - target) ** 2 / var) / 2`."""
     _check_text(reduction)
     if reduction not in REDUCTIONS:
         raise ValueError(f"{reduction} is not valid: reduction is one of 'none', 'mean', 'sum'")
@@ -98,7 +98,7 @@ def _poisson_losses(rate: Tensor, count: Tensor, log_input: bool, eps: float) ->
 
 @public(method=False)
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int) -> Tensor:
-    """Of Poisson distributions whose rates, or their logarithms, are `input`."""
+    """The negative log-likelihood of Poisson distributions: `exp(input) - target * input`, for rates exp(input)."""
     losses = _poisson_losses(input, target, log_input, eps)
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
@@ -117,7 +117,7 @@ def _functional_poisson_nll_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Of Poisson distributions whose rates, or their logarithms, are `input`.
+    """The negative log-likelihood of Poisson distributions: `exp(input) - target * input`, for rates exp(input).
 
     `full` adds Stirling's approximation of log(target!) where the target is above 1.
     """

@@ -112,7 +112,7 @@ def call_module(module: Any, forward: Callable[..., Any], args: tuple[Any, ...],
     try:
         return forward(*args, **kwargs)
     except Exception as error:
-        note_path(error, module)
+        note_path(error, module, args)
         raise
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import io
 import mmap as mmap_module
@@ -24,6 +25,13 @@ from .unpickler import Machine
 ZIP_START = b"PK\3\4"
 _TAR_MARK = b"ustar"
 _ALIGNED = 16
+_TEXTS = {
+    "version https://git-lfs": "a text file, a Git LFS pointer: `git lfs pull` fetches the file itself",
+    "<": "a text file, a web page or XML: perhaps a download was answered with a page",
+    "{": "a text file, perhaps JSON: read that with json.load",
+    "": "a text file",
+}
+"""What a text is, by how it begins."""
 
 
 class Options:
@@ -81,6 +89,31 @@ def safe_errors(weights_only: bool) -> Iterator[None]:
         ) from error
 
 
+@contextlib.contextmanager
+def _text_named(head: bytes, weights_only: bool) -> Iterator[None]:
+    """Say of a file that could not be read that it is a text, if it begins like one: old pickles may be texts, too."""
+    try:
+        yield
+    except (pickle.UnpicklingError, RuntimeError, EOFError):
+        text = _as_text(head)
+        if text is None:
+            raise
+        kind = next((words for start, words in _TEXTS.items() if text.startswith(start)))
+        raise pickle.UnpicklingError(
+            f"{'Weights only load failed. ' * weights_only}The file is no checkpoint but {kind}. It begins with "
+            f"{text[:40]!r}."
+        ) from None
+
+
+def _as_text(head: bytes) -> str | None:
+    """The beginning of a text; None if these bytes are none."""
+    with contextlib.suppress(UnicodeDecodeError):
+        text = codecs.getincrementaldecoder("utf-8")().decode(head)  # the last character may be cut
+        if all(each.isprintable() or each in "\n\r\t" for each in text):
+            return text.lstrip("\ufeff")
+    return None
+
+
 def load_file(file: Any, options: Options, *, mmap: bool = False, path: Any = None) -> Any:
     """The object in a file of any format, from the file's current position on."""
     start = file.tell()
@@ -98,7 +131,7 @@ def load_file(file: Any, options: Options, *, mmap: bool = False, path: Any = No
             "mmap can only be used with files saved with `torch.save(_use_new_zipfile_serialization=True)`, which is "
             f"the default; {path!r} has an older format. Load it without mmap, or save it again."
         )
-    with safe_errors(options.weights_only), _buffer(file) as data:
+    with _text_named(head, options.weights_only), safe_errors(options.weights_only), _buffer(file) as data:
         if head[257:262] == _TAR_MARK:
             from .tar import load_tar
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
+import subprocess
 import sys
 import traceback
 from collections import OrderedDict
@@ -450,3 +452,60 @@ def test_errors_name_the_path() -> None:
     assert caught_hidden.value.__notes__ == ["in module Linear"]
     if sys.version_info >= (3, 11):
         assert "in module Linear" in "".join(traceback.format_exception(caught_hidden.value))
+
+
+class _Doubling(flambeau.nn.Module):
+    """A user's module around a layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = flambeau.nn.Sequential(flambeau.nn.ReLU(), flambeau.nn.Linear(3, 2))
+
+    def forward(self, x: Any) -> Any:
+        return self.inner(x * 2)
+
+
+def test_tracebacks_in_modules_show_the_user_s_lines_and_the_cause_alone() -> None:
+    with pytest.raises(RuntimeError, match="cannot be multiplied") as caught:
+        _Doubling()(flambeau.ones(1, 4))
+    lines = traceback.extract_tb(caught.value.__traceback__)
+    assert [each.filename == __file__ for each in lines] == [True, True, False]
+    assert [each.line for each in lines][:2] == ["_Doubling()(flambeau.ones(1, 4))", "return self.inner(x * 2)"]
+    assert lines[-1].name == "check_mm"
+
+
+def test_a_variable_keeps_the_library_s_frames_in_tracebacks() -> None:
+    program = "import flambeau as torch\ntorch.nn.Linear(3, 2)(torch.ones(1, 4))"
+    variables = {**os.environ, "FLAMBEAU_FULL_TRACEBACK": "1"}
+    command = [sys.executable, "-c", program]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=variables)
+    assert "nn/modules/linear.py" in run.stderr.replace(os.sep, "/")
+    variables.pop("FLAMBEAU_FULL_TRACEBACK")
+    run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=variables)
+    assert "cannot be multiplied" in run.stderr
+    assert "nn/modules" not in run.stderr.replace(os.sep, "/")
+
+
+@pytest.mark.parametrize(
+    ("make", "shape"),
+    [
+        (lambda nn: nn.Linear(3, 2), (1, 3)),
+        (lambda nn: nn.Conv2d(3, 2, 1), (1, 3, 4, 4)),
+        (lambda nn: nn.LayerNorm(3), (2, 3)),
+        (lambda nn: nn.BatchNorm1d(3), (2, 3)),
+        (lambda nn: nn.LSTM(3, 2), (1, 1, 3)),
+        (lambda nn: nn.Sequential(nn.ReLU(), nn.Linear(3, 2)), (1, 3)),
+    ],
+)
+def test_an_input_of_another_dtype_is_told_how_to_convert(make: Any, shape: tuple[int, ...]) -> None:
+    with pytest.raises((RuntimeError, ValueError)) as caught:
+        make(flambeau.nn)(flambeau.ones(shape, dtype=flambeau.float64))
+    notes = [each for each in caught.value.__notes__ if "input.float()" in each]
+    assert len(notes) == 1
+    assert "model.double()" in notes[0]
+
+
+def test_errors_about_other_things_give_no_advice_on_dtypes() -> None:
+    with pytest.raises(RuntimeError) as caught:
+        flambeau.nn.Linear(3, 2)(flambeau.ones(1, 4, dtype=flambeau.float64))
+    assert not [each for each in caught.value.__notes__ if "input." in each]

@@ -216,3 +216,27 @@ def test_names_of_the_package() -> None:
         "check_module_version_greater_or_equal", "mkdtemp", "normalize_storage_type", "storage_to_tensor_type",
         "validate_hpu_device",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("hello, this is a text\n" * 50, "a text file"),
+        ("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", "git lfs pull"),
+        ("<!DOCTYPE html>\n<html></html>\n", "a web page"),
+        ('{"epoch": 3}\n', "json.load"),
+        ("é" * 600, "a text file"),
+    ],
+)
+@pytest.mark.parametrize("weights_only", [True, False])
+def test_a_text_is_said_to_be_one(content: str, words: str, weights_only: bool) -> None:
+    with pytest.raises(pickle.UnpicklingError, match=words) as caught:
+        flambeau.load(io.BytesIO(content.encode()), weights_only=weights_only)
+    assert str(caught.value).startswith("Weights only load failed") is weights_only
+    assert "weights_only=False" not in str(caught.value)
+
+
+def test_other_bytes_are_not_called_a_text() -> None:
+    with pytest.raises(Exception, match="pickle") as caught:
+        flambeau.load(io.BytesIO(b"\x00\x01" * 300))
+    assert "text" not in str(caught.value)

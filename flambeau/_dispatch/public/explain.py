@@ -415,6 +415,23 @@ def check_kind(name: str, parameter: str, value: Any) -> None:
         raise _overflow(name, parameter)
 
 
+def unknown_keyword(function: Callable[..., Any], keyword: str) -> TypeError:
+    """The error for a keyword that `function` does not have: it names the nearest one, and lists the valid forms."""
+    import difflib
+
+    name = function.__name__
+    parameters = inspect.signature(function).parameters
+    close = difflib.get_close_matches(keyword, parameters, 1)
+    told = f"got an unexpected keyword argument '{keyword}'" + (f" (did you mean '{close[0]}'?)" if close else "")
+    forms = [f"({', '.join(map(_described, form))})" for form in forms_of(name)]
+    if len(forms) > 1:
+        listed = "".join(f"\n * {each}" for each in forms)
+        return TypeError(
+            f"{name}() received an invalid combination of arguments - {told}, but expected one of:{listed}"
+        )
+    return TypeError(f"{name}() {told}; it takes {forms[0] if forms else '(' + ', '.join(parameters) + ')'}")
+
+
 def explain(error: Exception, name: str, values: Mapping[str, Any], function: Callable[..., Any] | None = None) -> None:
     """Raise a better error in place of `error`, which leaves the public function `name`; return if there is none."""
     if isinstance(error, (OutOfMemoryError, Warning)):

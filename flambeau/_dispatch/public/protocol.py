@@ -345,7 +345,7 @@ def renamed(
     for name, value in names.items():
         ours = synonyms.get(name)
         if ours is None:
-            raise TypeError(f"{function.__name__}() got an unexpected keyword argument '{name}'")
+            raise unknown_keyword(function, name)
         if ours not in given:
             taken, one_by_one = bool(one_by_one), (value,)
         else:
@@ -437,6 +437,13 @@ def check_call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None
     from . import explain as explaining
 
     explaining.check_call(name, args, kwargs)
+
+
+def unknown_keyword(function: Function, name: str) -> TypeError:
+    """What a call with a keyword that `function` does not have is told: the nearest one, and every form."""
+    from . import explain as explaining
+
+    return explaining.unknown_keyword(function, name)
 
 
 def check_kind(name: str, parameter: str, value: Any) -> None:

@@ -135,7 +135,7 @@ def _check_addmm(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:
     if mat1._kind.dtype is not mat2._kind.dtype:
         raise RuntimeError(
             f"mat1 and mat2 must have the same dtype, but got {LEGACY_NAMES[mat1.dtype]} and "
-            f"{LEGACY_NAMES[mat2.dtype]}. {advice(mat1, mat2)}"
+            f"{LEGACY_NAMES[mat2.dtype]}. {advice(mat2)}"
         )
     shape = (mat1._array.shape[0], mat2._array.shape[1])
     if input._array.shape not in (shape, shape[1:]):

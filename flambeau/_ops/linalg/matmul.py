@@ -11,7 +11,7 @@ import numpy as np
 from ..._backends import arrays
 from ..._core.arrays.quick import joint_shape
 from ..._core.backend import as_array
-from ..._core.dtype import BOOL, C_NAMES, INTEGER, LEGACY_NAMES, promote_types
+from ..._core.dtype import BOOL, C_NAMES, INTEGER, LEGACY_NAMES
 from ..._core.modes import THREAD, Ruled
 from ..._core.tensor import DIRECT_TYPES, Tensor
 from ..._dispatch.call.elementwise import shape_error
@@ -103,12 +103,12 @@ def check_mm(left: Tensor, right: Tensor) -> None:
         )
     if left._kind.dtype is not right._kind.dtype:
         found = f"{element_name(left)} != {element_name(right)}"
-        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {found}. {advice(left, right)}")
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {found}. {advice(right)}")
 
 
-def advice(left: Tensor, right: Tensor) -> str:
-    """How two tensors come to have one dtype: that which holds the numbers of both."""
-    return f"Convert one of them, as in .to({promote_types(left.dtype, right.dtype)})"
+def advice(right: Tensor) -> str:
+    """How two tensors come to have one dtype: that of the second, which in a layer is the weight."""
+    return f"Convert one of them, as in .to({right.dtype})"
 
 
 def checked_mm(left: Tensor, right: Tensor) -> Tensor:

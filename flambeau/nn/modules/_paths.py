@@ -1,10 +1,19 @@
-"""Where in a model an error was raised: `encoder.3.fc1`, the path that the user would write."""
+"""What an error that leaves a module says of it: the path that the user would write, and the lines that are the "
+"user's."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
+from types import TracebackType
 from typing import Any
 
+from ..._core.process.caller import GENERATED, PACKAGE
+from ..._core.tensor import Tensor
+
 _TRAIL = "_module_trail"
+_WHOLE = os.environ.get("FLAMBEAU_FULL_TRACEBACK", "0") == "1"
+_CONVERSIONS = {"float16": "half", "bfloat16": "bfloat16", "float32": "float", "float64": "double"}
 
 
 class _Trail:
@@ -27,18 +36,52 @@ class _Trail:
                 return
 
 
-def note_path(error: Exception, module: Any) -> None:
+def note_path(error: Exception, module: Any, args: Sequence[Any] = ()) -> None:
     """Say in the notes of an error, which a traceback shows, where in `module` it comes from.
 
-    Each module around the first one lengthens the path: the note that stays is the one of the whole model.
+    Each module around the first one lengthens the path: the note that stays is the one of the whole model. `args` are
+    what the module was called with.
     """
+    if not _WHOLE:
+        error.__traceback__ = _without_library(error.__traceback__)
     state: dict[str, Any] = error.__dict__
     notes = state.setdefault("__notes__", [])
     trail = state.get(_TRAIL)
     if trail is None:
         trail = state[_TRAIL] = _Trail(module)
+        notes.extend(_dtype_advice(error, module, args))
     else:
         if trail.note in notes:
             notes.remove(trail.note)
         trail.lengthen(module)
     notes.append(trail.note)
+
+
+def _dtype_advice(error: Exception, module: Any, args: Sequence[Any]) -> list[str]:
+    """How to convert an input whose dtype is not the one of the module's parameters, if the error may be about that."""
+    if "type" not in str(error):
+        return []
+    own = next((each.dtype for each in module.parameters() if each.dtype.is_floating_point), None)
+    given = next((each.dtype for each in args if isinstance(each, Tensor) and each.dtype.is_floating_point), None)
+    if own is None or given is None or own is given or not {str(own)[6:], str(given)[6:]} <= _CONVERSIONS.keys():
+        return []
+    to_own, to_given = _CONVERSIONS[str(own)[6:]], _CONVERSIONS[str(given)[6:]]
+    return [
+        (
+            f"The input is {given}, the parameters are {own}: pass input.{to_own}(), or convert the model, "
+            f"model.{to_given}()"
+        )
+    ]
+
+
+def _without_library(trace: TracebackType | None) -> TracebackType | None:
+    """A traceback without the library's own frames between the user's lines and the one that raised."""
+    kept: list[TracebackType] = []
+    while trace is not None:
+        if trace.tb_next is None or not trace.tb_frame.f_code.co_filename.startswith((PACKAGE, GENERATED)):
+            kept.append(trace)
+        trace = trace.tb_next
+    result: TracebackType | None = None
+    for each in reversed(kept):
+        result = TracebackType(result, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    return result

@@ -166,7 +166,7 @@ class Module(Hooks, StateDict, Conversions):
                     return call_with_hooks(self, args, kwargs)
                 return self.forward(*args, **kwargs)
             except Exception as error:
-                note_path(error, self)
+                note_path(error, self, args)
                 raise
 
     def compile(self, *args: Any, **kwargs: Any) -> None:

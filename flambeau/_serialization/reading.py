@@ -90,7 +90,7 @@ def safe_errors(weights_only: bool) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _text_named(head: bytes, weights_only: bool) -> Iterator[None]:
+def _text_named(head: bytes | bytearray, weights_only: bool) -> Iterator[None]:
     """Say of a file that could not be read that it is a text, if it begins like one: old pickles may be texts, too."""
     try:
         yield
@@ -105,7 +105,7 @@ def _text_named(head: bytes, weights_only: bool) -> Iterator[None]:
         ) from None
 
 
-def _as_text(head: bytes) -> str | None:
+def _as_text(head: bytes | bytearray) -> str | None:
     """The beginning of a text; None if these bytes are none."""
     with contextlib.suppress(UnicodeDecodeError):
         text = codecs.getincrementaldecoder("utf-8")().decode(head)  # the last character may be cut

@@ -8,13 +8,24 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol, TypeVar, overload
 
 from .._core.slots import SLOTS
 from ._errors import InvalidBackend
 from ._stance import set_stance
 
 __all__ = ["compile", "disable", "is_compiling", "mark_dynamic", "reset", "set_stance"]
+
+
+class HasForward(Protocol):
+    """A module, of which the compiler knows no more: type checkers do not take its `__call__` for that of a callable."""
+
+    @property
+    def forward(self) -> Callable[..., Any]: ...
+
+
+Model = TypeVar("Model", bound=Callable[..., Any] | HasForward)
+"""A function or a module: what `compile` returns is called as it is, and has its attributes."""
 
 COMPILED: weakref.WeakSet[Any] = weakref.WeakSet()
 """Every compiled function that there is."""
@@ -34,6 +45,40 @@ def trust(function: Any) -> None:
     code = getattr(inspect.unwrap(function), "__code__", None)
     if code is not None:
         TRUSTED.add(code)
+
+
+@overload
+def compile(
+    model: Model,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: str | Callable[..., Any] | None = None,
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    name: str | None = None,
+    disable: bool = False,
+    recompile_limit: int | None = None,
+    isolate_recompiles: bool = False,
+    shapes_spec: Any = None,
+) -> Model: ...
+
+
+@overload
+def compile(
+    model: None = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: str | Callable[..., Any] | None = None,
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    name: str | None = None,
+    disable: bool = False,
+    recompile_limit: int | None = None,
+    isolate_recompiles: bool = False,
+    shapes_spec: Any = None,
+) -> Callable[[Model], Model]: ...
 
 
 def compile(
@@ -185,6 +230,14 @@ def is_compiling() -> bool:
             return False
         frame = frame.f_back
     return True
+
+
+@overload
+def disable(fn: Model, recursive: bool = True, *, reason: str | None = None) -> Model: ...
+
+
+@overload
+def disable(fn: None = None, recursive: bool = True, *, reason: str | None = None) -> Callable[[Model], Model]: ...
 
 
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:

@@ -8,7 +8,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from itertools import chain
-from typing import Any, ClassVar, TypeAlias, TypeVar, cast
+from typing import Any, ClassVar, TypeAlias, TypeVar, cast, overload
 
 from .._core.dtype import dtype, float32, float64, get_default_dtype
 from .._core.hooks import RemovableHandle
@@ -22,6 +22,7 @@ Group = dict[str, Any]
 StateDict = dict[str, Any]
 ParamsT = Iterable[Tensor] | Iterable[Group] | Iterable[tuple[str, Tensor]]
 Closure = Callable[[], Any]
+Loss = TypeVar("Loss")
 Hooks = OrderedDict[int, Callable[..., Any]]
 Step = TypeVar("Step", bound=Callable[..., Any])
 
@@ -318,6 +319,12 @@ class Optimizer:
                 else:
                     grad.requires_grad_(False).zero_()
 
+    @overload
+    def step(self, closure: None = None) -> None: ...
+
+    @overload
+    def step(self, closure: Callable[[], Loss]) -> Loss: ...
+
     def step(self, closure: Closure | None = None) -> Any:
         """Update the parameters. `closure` computes the loss anew and returns it."""
         raise NotImplementedError
@@ -369,6 +376,12 @@ class GroupOptimizer(Optimizer):
                 for name in self._NUMBERS:
                     if known and name in known and not isinstance(known[name], Tensor):
                         known[name] = scalar(float(known[name]), param, group)
+
+    @overload
+    def step(self, closure: None = None) -> None: ...
+
+    @overload
+    def step(self, closure: Callable[[], Loss]) -> Loss: ...
 
     def step(self, closure: Closure | None = None) -> Any:
         """Update the parameters that have gradients. `closure` computes the loss anew and returns it."""

@@ -414,6 +414,9 @@ reveal_type(net(flambeau.ones(2), flag=True))
 reveal_type(net.fc(flambeau.ones(2)))
 net("text")
 net.fc()
+reveal_type(flambeau.compile(net))
+reveal_type(flambeau.compile(dynamic=True)(Net.forward))
+reveal_type(flambeau.optim.SGD(net.parameters()).step(lambda: 1.0))
 """
 
 
@@ -428,6 +431,10 @@ def test_a_type_checker_knows_modules_by_their_forward(tmp_path: Path, monkeypat
         'note: Revealed type is "flambeau._core.tensor.Tensor"',
         'error: Argument 1 has incompatible type "str"; expected "Tensor"  [arg-type]',
         "error: Too few arguments  [call-arg]",
+        'note: Revealed type is "typed.Net"',
+        'note: Revealed type is "def (self: typed.Net, x: flambeau._core.tensor.Tensor, flag: bool =) -> '
+        'tuple[flambeau._core.tensor.Tensor, int]"',
+        'note: Revealed type is "float"',
     ]
 
 

@@ -58,9 +58,12 @@ $(DOCS_VENV)/.installed: pyproject.toml
 	$(DOCS_VENV)/bin/python $(PIP_INSTALL) --editable '.[docs]'
 	@touch $@
 
-# A warning is an error: a broken link, a page that is in no table of contents, code of a tutorial that raises.
+# A warning is an error: a broken link, a page that is in no table of contents, code of a tutorial that raises. Then the site
+# is opened in a browser, where there is one, hover and completion are tried with a language server, and README.md is
+# rendered as on PyPI.
 docs: $(DOCS_VENV)/.installed
 	$(DOCS_VENV)/bin/python -m sphinx -b html -j $(WORKERS) --fail-on-warning --keep-going -q docs docs/_build/html
+	PATH="$(CURDIR)/$(DOCS_VENV)/bin:$$PATH" $(DOCS_VENV)/bin/python -m pytest -q tests/site
 	@echo "docs/_build/html/index.html; to search, serve it: python -m http.server -d docs/_build/html"
 
 # The test environment stays: its packages take long to download. Remove it by hand with rm -r .venv.

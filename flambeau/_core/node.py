@@ -59,6 +59,12 @@ class Node:
         """The name of the operation's derivative, as PyTorch calls it."""
         return self.prefix + type(self).__name__
 
+    def _repr_svg_(self) -> str:
+        """What notebooks show: the graph behind this node as a picture."""
+        from .text.graph_svg import graph_svg
+
+        return graph_svg(self)
+
     def spell_out(self, even_now: bool = False) -> None:
         """Become the nodes that PyTorch has, where this one stands for several: somebody looks."""
 

@@ -18,7 +18,8 @@ __all__ = ["compile", "disable", "is_compiling", "mark_dynamic", "reset", "set_s
 
 
 class HasForward(Protocol):
-    """A module, of which the compiler knows no more: type checkers do not take its `__call__` for that of a callable."""
+    """A module, of which the compiler knows no more: type checkers do not take its `__call__` for that of a "
+    "callable."""
 
     @property
     def forward(self) -> Callable[..., Any]: ...

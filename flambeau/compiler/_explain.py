@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._core.tensor import Tensor
+from .._core.text.html import framed
 from ._entry import COMPILED
 from ._layout import Layout
 from ._stages import Stage, Step, joined
@@ -38,6 +39,13 @@ class Explanation(str):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the page: graphs, checks, breaks, kernels with their source, time and memory."""
+        Path(path).write_text(self._page(), encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the page."""
+        return framed(self._page())
+
+    def _page(self) -> str:
         document = {
             "title": self.subject,
             "summary": self.splitlines()[0],
@@ -47,7 +55,7 @@ class Explanation(str):
         data = json.dumps(document, separators=(",", ":")).replace("<", "\\u003c")  # no text may end the element
         template = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
         template = template.replace("<title>Compiled</title>", f"<title>{html.escape(self.subject)}</title>")
-        Path(path).write_text(template.replace("__DATA__", data), encoding="utf-8")
+        return template.replace("__DATA__", data)
 
     def table(self) -> str:
         """The stages of each program, line by line: time, memory, what it is, and the user's line."""

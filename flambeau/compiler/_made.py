@@ -37,8 +37,9 @@ class Made:
 
     def __init__(self) -> None:
         # Held: nothing new may get the address of what was there. Tensors are known by their values, and not held: a
-        # call that forgets gradients before it computes new ones must not have both in memory.
-        self._before = [each for each in gc.get_objects(generation=0) if not isinstance(each, Tensor)]
+        # call that forgets gradients before it computes new ones must not have both in memory. Their types are asked:
+        # `isinstance` asks a proxy for its owner's class, which may be gone.
+        self._before = [each for each in gc.get_objects(generation=0) if not issubclass(type(each), Tensor)]
         self._new: set[int] = set()
         self.parts: set[int] = set()
         """The identities of the objects and containers of the result that the call has made."""

@@ -222,6 +222,15 @@ class profile:
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
 
+    def _repr_html_(self) -> str | None:
+        """What notebooks show: the page of `export_page`; None before the profile is complete."""
+        if self.profiler is None:
+            return None
+        from .._core.text.html import framed
+        from ._page import page
+
+        return framed(page(self._complete(), "Profile"))
+
     def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
         """Write the stacks with their times, for flame graphs."""
         self._complete().export_stacks(path, metric)

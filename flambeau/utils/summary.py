@@ -6,6 +6,7 @@ import contextlib
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 from .. import nn
@@ -101,6 +102,29 @@ class Summary:
         return "\n".join([rule, lines[0], rule, *lines[1:], rule, *totals, thin, *memory, rule])
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the same table, and the totals below."""
+        head = ("Layer (type)", "Output shape", "Param #", "Mult-adds")
+        lines = [_html_row("th", head), *[_html_row("td", row.cells()) for row in self.rows]]
+        totals = (
+            f"{self.total_params:,} parameters, {self.trainable_params:,} of them trained · {self.mult_adds:,} "
+            "mult-adds · "
+            f"about {self.total_bytes / 1e6:.2f} MB for a training step"
+        )
+        return f"<table>{''.join(lines)}</table><small>{totals}</small>"
+
+
+def _html_row(tag: str, cells: Sequence[str]) -> str:
+    """A row of the table; the first two columns are texts, the others numbers."""
+    styles = ("text-align:left;white-space:pre", "text-align:left", "text-align:right", "text-align:right")
+    return "".join(
+        [
+            "<tr>",
+            *[f'<{tag} style="{style}">{escape(cell)}</{tag}>' for style, cell in zip(styles, cells, strict=True)],
+            "</tr>",
+        ]
+    )
 
 
 @dataclass

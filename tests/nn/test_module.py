@@ -432,8 +432,10 @@ def test_a_type_checker_knows_modules_by_their_forward(tmp_path: Path, monkeypat
         'error: Argument 1 has incompatible type "str"; expected "Tensor"  [arg-type]',
         "error: Too few arguments  [call-arg]",
         'note: Revealed type is "typed.Net"',
-        'note: Revealed type is "def (self: typed.Net, x: flambeau._core.tensor.Tensor, flag: bool =) -> '
-        'tuple[flambeau._core.tensor.Tensor, int]"',
+        (
+            'note: Revealed type is "def (self: typed.Net, x: flambeau._core.tensor.Tensor, flag: bool =) -> '
+            'tuple[flambeau._core.tensor.Tensor, int]"'
+        ),
         'note: Revealed type is "float"',
     ]
 

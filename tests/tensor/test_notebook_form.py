@@ -1,13 +1,21 @@
-"""What notebooks show of tensors and modules."""
+"""What notebooks show of tensors, modules, graphs and reports."""
 
 from __future__ import annotations
 
+import io
 import re
+import sys
+from collections.abc import Iterable
+from html import unescape
+from types import SimpleNamespace
+from xml.etree import ElementTree
 
 import pytest
 
 import flambeau as torch
 from flambeau import nn
+from flambeau._core.text.html import framed
+from flambeau.utils.dashboard import Dashboard
 
 
 def cells(html: str | None) -> list[str]:
@@ -81,3 +89,74 @@ def test_names_are_escaped() -> None:
             return "<script>"
 
     assert "<script>" not in Odd()._repr_html_()
+
+
+def test_summaries_are_tables() -> None:
+    html = torch.summary(nn.Sequential(nn.Linear(4, 3), nn.ReLU()), input_size=(2, 4))._repr_html_()
+    assert "Linear" in html
+    assert "[2, 3]" in html
+    assert "15 parameters, 15 of them trained" in html
+    assert html.count("<tr>") == 4
+
+
+def test_profiles_and_explanations_show_their_pages() -> None:
+    profile = torch.profiler.profile()
+    assert profile._repr_html_() is None
+    with profile:
+        torch.ones(3).exp()
+    html = profile._repr_html_()
+    assert html is not None
+    assert html.startswith("<iframe srcdoc=")
+    assert "exp" in html
+    double = torch.compile(lambda x: x * 2)
+    for _ in range(4):
+        double(torch.ones(3))
+    assert torch.compiler.explain(double)._repr_html_().startswith("<iframe srcdoc=")
+
+
+def test_pages_in_frames_end_where_the_frame_does() -> None:
+    inner = re.fullmatch(r'<iframe srcdoc="([^"]*)" style="[^"]*"></iframe>', framed('<p title="a">&</p>'))
+    assert inner is not None
+    assert unescape(inner[1]) == '<p title="a">&</p>'
+
+
+def test_graphs_are_pictures() -> None:
+    x = torch.ones(2, 3, requires_grad=True)
+    y = x.exp()
+    loss = (y * y.sin()).sum()
+    assert loss.grad_fn is not None
+    svg = loss.grad_fn._repr_svg_()
+    labels = re.findall(r"<text[^>]*>([^<]*)</text>", svg)
+    assert sorted(labels) == ["Exp", "Mul", "Sin", "Sum", "leaf (2, 3)"]
+    assert svg.count("<path") == 5
+    heights = {label: float(y) for y, label in re.findall(r'<text x="\d+" y="([\d.]+)"[^>]*>([^<]*)', svg)}
+    assert heights["Sum"] < heights["Mul"] < heights["Sin"] < heights["Exp"] < heights["leaf (2, 3)"]
+    ElementTree.fromstring(svg)
+
+
+def test_large_graphs_show_what_is_nearest() -> None:
+    x = torch.ones(1, requires_grad=True)
+    for _ in range(400):
+        x = x + 1
+    assert x.grad_fn is not None
+    svg = x.grad_fn._repr_svg_()
+    assert svg.count("<rect") == 150
+    assert "nearest to the result" in svg
+
+
+def test_epochs_have_a_bar_in_notebooks(monkeypatch: pytest.MonkeyPatch) -> None:
+    bars: list[tuple[int | None, str]] = []
+
+    def bar(batches: Iterable[int], total: int | None, desc: str, leave: bool) -> Iterable[int]:
+        bars.append((total, desc))
+        return batches
+
+    monkeypatch.setitem(sys.modules, "tqdm.auto", SimpleNamespace(tqdm=bar))
+    with Dashboard(epochs=1, stream=io.StringIO()) as board:
+        for _ in board.epochs():
+            assert list(board.steps(range(3))) == [0, 1, 2]
+            monkeypatch.setitem(sys.modules, "ipykernel", SimpleNamespace())
+            assert list(board.steps(range(3))) == [0, 1, 2]
+            monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+            assert list(board.steps(range(3))) == [0, 1, 2]
+    assert bars == [(3, "epoch 1/1")]

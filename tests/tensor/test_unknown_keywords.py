@@ -22,9 +22,7 @@ def test_every_form_is_listed() -> None:
 
 def test_the_only_form_is_shown() -> None:
     torch: Any = flambeau
-    with pytest.raises(
-        TypeError, match=r"'axiss'; it takes \(tuple of Tensors tensors, int"
-    ):
+    with pytest.raises(TypeError, match=r"'axiss'; it takes \(tuple of Tensors tensors, int"):
         torch.cat([torch.ones(1)], axiss=0)
     with pytest.raises(TypeError, match=r"'power'; it takes \(input, p, dim, keepdim, dtype\)"):
         torch.ones(1).norm(power=1)

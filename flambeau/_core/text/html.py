@@ -1,7 +1,8 @@
-"""Tensors as notebooks show them: a heat map of the values, and a line about the tensor."""
+"""Tensors as notebooks show them: a heat map of the values, and a line about the tensor; and whole pages in a frame."""
 
 from __future__ import annotations
 
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,11 @@ _ROWS, _COLUMNS = 12, 16
 """How many rows and columns are shown; of more, those at both ends."""
 _CELL = "padding:1px 6px;text-align:right;font-family:monospace;border:1px solid #8883;"
 _GAP = f'<td style="{_CELL}text-align:center">⋯</td>'
+
+
+def framed(page: str, height: int = 560) -> str:
+    """A whole page inside of a notebook's: neither sees the other's styles and scripts."""
+    return f'<iframe srcdoc="{escape(page)}" style="width:100%;height:{height}px;border:0"></iframe>'
 
 
 def tensor_html(tensor: Any) -> str | None:

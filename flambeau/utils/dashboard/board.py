@@ -11,7 +11,7 @@ from typing import Any, TextIO, TypeVar
 
 from ..._core.tensor import Tensor
 from .chart import chart
-from .screen import Screen
+from .screen import Screen, in_notebook
 from .series import Series
 
 T = TypeVar("T")
@@ -24,7 +24,8 @@ _NARROWEST_CHART, _LOWEST_CHART, _HIGHEST_CHART = 32, 4, 10
 class Dashboard:
     """Shows epoch, step, speed, time left, and the table and curves of whatever `log` is given.
 
-    On a terminal the picture is drawn in place, ten times a second at most; a file or a pipe gets one line an epoch.
+    On a terminal the picture is drawn in place, ten times a second at most; a file or a pipe gets one line an epoch, a
+    notebook also a bar of tqdm's for the epoch that runs, where tqdm is installed.
     `formats` says how a number is written, by its name: `{"accuracy": ".1%"}`.
 
     >>> import io
@@ -75,7 +76,7 @@ class Dashboard:
         if total is None:
             total = len(batches) if isinstance(batches, Sized) else 0
         self._step, self._total = 0, total
-        for batch in batches:
+        for batch in in_notebook(batches, total, self._epoch_text):
             yield batch
             self._step += 1
             self._steps += 1

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
-from collections.abc import Sequence
-from typing import TextIO
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TextIO, TypeVar
+
+T = TypeVar("T")
 
 _HIDE_CURSOR, _SHOW_CURSOR = "\033[?25l", "\033[?25h"
 _ERASE_TO_END_OF_LINE, _ERASE_BELOW = "\033[K", "\033[J"
@@ -54,6 +58,18 @@ class Screen:
 
     def _back(self) -> str:
         return f"\033[{self._drawn}F" if self._drawn else "\r"
+
+
+def in_notebook(batches: Iterable[T], total: int, label: str) -> Iterable[T]:
+    """`batches`, in a notebook with tqdm's bar while they are taken; elsewhere as they are."""
+    if "ipykernel" not in sys.modules:
+        return batches
+    try:
+        bar = importlib.import_module("tqdm.auto").tqdm
+    except ImportError:
+        return batches
+    shown: Iterable[T] = bar(batches, total=total or None, desc=label, leave=False)
+    return shown
 
 
 def _can_write(stream: TextIO, text: str) -> bool:

@@ -74,7 +74,10 @@ def test_the_distribution_stands_in() -> None:
 
 def test_every_namespace_of_operators_is_there() -> None:
     """torchvision asks for its own before it knows whether its operators are loaded."""
-    program = "import flambeau.as_torch, torch; print(hasattr(torch.ops.a_library, 'an_op')); torch.ops.aten.add; torch.ops.quantized"
+    program = (
+        "import flambeau.as_torch, torch; print(hasattr(torch.ops.a_library, 'an_op'));"
+        "torch.ops.aten.add; torch.ops.quantized"
+    )
     assert run(program) == "False\n"
 
 

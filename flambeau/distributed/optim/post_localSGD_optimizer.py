@@ -31,8 +31,8 @@ class PostLocalSGDOptimizer(Optimizer):
         self.param_groups, self.state = self.optim.param_groups, self.optim.state
         self.averager.step = state_dict.get("step", 0)
 
-    def step(self, closure: Any = None) -> None:
-        """Train, and average if it is time."""
+    def step(self, closure: Any = None) -> Any:
+        """Train, and average if it is time. Nothing is returned, as in PyTorch: the loss of `closure` is lost."""
         self.optim.step(closure)
         self.averager.average_parameters(params=self.param_groups)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import math
+from os import path as _path
 from typing import Any
 
 from ._core.process.collector import collector_paused as _collector_paused
@@ -42,6 +43,8 @@ _fill_slots()
 _backend_of("cpu").in_one_pass = _fused
 
 __version__ = _RELEASE
+
+__path__.append(_path.join(__path__[0], "_torch"))  # PyTorch's private modules: see `_torch/__init__.py`
 
 inf = math.inf
 nan = math.nan
@@ -107,16 +110,20 @@ _LATER = {
     "summary": "utils.summary",
     "vmap": "func",
 }
-_SUBPACKAGES = frozenset({
+_OF_PYTORCH = frozenset({
     "_C", "_VF", "__config__", "__future__", "_custom_ops", "_dynamo", "_higher_order_ops", "_inductor",
     "_jit_internal", "_linalg_utils", "_lowrank", "_prims_common", "_refs", "_sources", "_subclasses", "_tensor",
-    "_tensor_str", "_utils", "_utils_internal", "_vmap_internals", "accelerator", "amp", "ao", "backends", "classes",
-    "compiler", "cpu", "cuda",
+    "_tensor_str", "_utils", "_utils_internal", "_vmap_internals", "classes",
+})  # fmt: skip
+"""Modules that only programs written for PyTorch import; their files are in `_torch`."""
+_SUBPACKAGES = frozenset({
+    "accelerator", "amp", "ao", "backends", "compiler", "cpu", "cuda",
     "distributed", "distributions", "export", "fft", "func", "functional", "futures", "fx", "hub", "jit", "library",
     "linalg", "masked", "models", "monitor", "mps", "mtia", "multiprocessing", "nested", "nn", "numa", "onnx", "ops",
     "optim", "overrides", "package", "profiler", "quantization", "quasirandom", "random", "return_types", "safetensors",
     "serialization", "signal", "sparse", "special", "storage", "testing", "torch_version", "types", "utils", "version",
     "xpu",
+    *_OF_PYTORCH,
 })  # fmt: skip
 
 
@@ -133,7 +140,7 @@ def __getattr__(name: str) -> Any:
         found = public_function("", name)  # made on first use too, then kept
     except KeyError:
         try:
-            found = importlib.import_module("flambeau._further").find(name)
+            found = importlib.import_module("flambeau._rare_names").find(name)
         except KeyError:
             raise AttributeError(f"module 'flambeau' has no attribute {name!r}") from None
     globals()[name] = found
@@ -141,5 +148,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    further = importlib.import_module("flambeau._further").names()
+    further = importlib.import_module("flambeau._rare_names").names()
     return sorted({*globals(), *_LATER, *_SUBPACKAGES, *further, *catalogue.FUNCTIONS[""]})

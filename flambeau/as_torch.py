@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ._stand_in import stand_in_for_torch
+from ._torch._stand_in import stand_in_for_torch
 
 stand_in_for_torch()

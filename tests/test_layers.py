@@ -17,7 +17,8 @@ def _rank(folder: str) -> int:
 
 
 def _is_part(name: str) -> bool:
-    return (PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").is_file()
+    folders = (PACKAGE, PACKAGE / "_torch")
+    return any((folder / name).is_dir() or (folder / f"{name}.py").is_file() for folder in folders)
 
 
 def _last_name(function: ast.expr) -> str | None:

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import flambeau
-from flambeau import _further
 from flambeau._core.device import LAYOUTS, MEMORY_FORMATS
 from flambeau._core.dtype import NAMES
 from flambeau._dispatch.public import registry
 from flambeau._dispatch.public.examples import as_method
 from flambeau._dispatch.public.registry import FUNCTIONS, METHODS, resolved
+from flambeau._torch import _rare_names
 
 PACKAGE = Path(flambeau.__file__).parent
 
@@ -122,7 +122,7 @@ _REEXPORTS = {
         "is_deterministic_algorithms_warn_only_enabled", "set_deterministic_debug_mode", "set_num_threads",
         "use_deterministic_algorithms",
     ],
-    "._stand_in": ["stand_in_for_torch"],
+    "._torch._stand_in": ["stand_in_for_torch"],
     ".amp._deprecated": sorted(flambeau._OLDER_AUTOCAST),
     ".amp.autocast_mode": ["autocast"],
     ".autograd.anomaly_mode": ["is_anomaly_check_nan_enabled", "is_anomaly_enabled"],
@@ -265,9 +265,9 @@ def stub_package() -> str:
     """The text of `__init__.pyi`: the package's functions and constants."""
     lines = [GENERATED.rstrip("\n"), "", "import builtins", "from collections.abc import Sequence"]
     lines += ["from typing import Any, TypeAlias", ""]
-    lines += [f"from . import {name} as {name}" for name in _MODULES]
+    lines += [f"from {'._torch' if name in flambeau._OF_PYTORCH else '.'} import {name} as {name}" for name in _MODULES]
     lines += [f"from {module} import {name} as {name}" for module, names in _REEXPORTS.items() for name in names]
-    lines += [TYPES, CONSTANTS, *(f"{name}: Any" for name in _further.names() if name not in _REEXPORTED)]
+    lines += [TYPES, CONSTANTS, *(f"{name}: Any" for name in _rare_names.names() if name not in _REEXPORTED)]
     lines += [f"{name}: _dtype" for name in sorted(NAMES)]
     lines += [f"{name}: _layout" for name in sorted(LAYOUTS)]
     lines += [f"{name}: memory_format" for name in sorted(MEMORY_FORMATS)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flambeau import _further
+from flambeau._torch import _rare_names
 
 GROUPS: dict[str, list[str]] = {
     "Tensors": ["", "Tensor", "linalg", "fft", "special", "signal.windows", "sparse", "masked", "nested", "random"],
@@ -78,5 +78,6 @@ _INTERNAL = (
     "_dispatch.public.keys",
     "storage",
 )
-HIDDEN = frozenset(name for name, home in _further.HOMES.items() if home.startswith(_INTERNAL) or name.startswith("_"))
+_HOMES = _rare_names.HOMES
+HIDDEN = frozenset(name for name, home in _HOMES.items() if home.startswith(_INTERNAL) or name.startswith("_"))
 """Names that the package has for old programs and libraries alone."""

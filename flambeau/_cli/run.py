@@ -16,7 +16,7 @@ from types import ModuleType, TracebackType
 from .. import _RELEASE
 from .._core.names.absent import PAGE
 from .._core.tensor import Tensor
-from .._stand_in import FOLDER, PACKAGE, stand_in_for_torch
+from .._torch._stand_in import FOLDER, PACKAGE, stand_in_for_torch
 from .terminal import CommandError, coloured, say
 
 SUMMARY = "run a PyTorch script on Flambeau"

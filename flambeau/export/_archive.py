@@ -18,7 +18,7 @@ from .._core.device import memory_format as MemoryFormat
 from .._core.dtype import dtype as DType
 from .._core.tensor import Tensor
 from .._dispatch.public.overloads import OpOverload, overload_named
-from .._subclasses.fake_tensor import FakeTensorMode
+from .._torch._subclasses.fake_tensor import FakeTensorMode
 from ..fx.graph import Graph
 from ..fx.graph_module import GraphModule
 from ..fx.node import Node

@@ -18,7 +18,7 @@ from .._dispatch.factory import constant
 from .._dispatch.public.catalogue import METHODS
 from .._dispatch.public.overloads import OpOverload, overload_named
 from .._ops.create.constants import from_numpy
-from .._subclasses.fake_tensor import FakeTensorMode, UnsupportedFakeTensorException
+from .._torch._subclasses.fake_tensor import FakeTensorMode, UnsupportedFakeTensorException
 from ..onnx._sizes import Arithmetic, Axis, Extent, Fitting, Size
 from ..onnx._tracing import Call, Ref, Trace
 from ._aten_calls import as_operator

@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from .._C._onnx import OperatorExportTypes, TrainingMode
 from .._core.process.caller import line_of
 from .._core.tensor import Tensor
+from .._torch._C._onnx import OperatorExportTypes, TrainingMode
 from ..utils._pytree import tree_leaves
 from ._converters import CONVERTERS
 from ._custom import converters_of

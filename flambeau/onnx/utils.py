@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from .._C._onnx import OperatorExportTypes, TrainingMode
 from .._core.names.absent import Table
+from .._torch._C._onnx import OperatorExportTypes, TrainingMode
 
 __getattr__, __dir__ = (
     Table(__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._higher_order_ops import cond, while_loop
+from .._torch._higher_order_ops import cond, while_loop
 
 __all__ = ["cond", "while_loop"]
 

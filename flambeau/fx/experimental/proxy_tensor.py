@@ -10,7 +10,7 @@ from typing import Any
 from ..._core.modes import THREAD
 from ..._core.tensor import Tensor
 from ..._dispatch.op import Op
-from ..._subclasses.fake_tensor import FakeTensorMode
+from ..._torch._subclasses.fake_tensor import FakeTensorMode
 from ...nn.modules.module import Module
 from ...onnx._tracing import Trace
 from ...utils._pytree import tree_flatten, tree_map, tree_unflatten

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._core.tensor import Tensor
-from ..._subclasses.fake_tensor import FakeTensorMode
+from ..._torch._subclasses.fake_tensor import FakeTensorMode
 from ..interpreter import Interpreter
 from ..node import Node, map_aggregate
 

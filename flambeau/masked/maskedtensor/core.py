@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..._core.device import LAYOUTS
 from ..._core.dtype import NAMES
 from ..._core.tensor import Tensor
-from ..._subclasses.carrier import Carrier
+from ..._torch._subclasses.carrier import Carrier
 
 __all__ = ["MaskedTensor", "is_masked_tensor"]
 

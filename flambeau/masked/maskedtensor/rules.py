@@ -7,7 +7,7 @@ from typing import Any
 
 from ..._core.tensor import Tensor
 from ..._dispatch.public.overrides import original_of
-from ..._subclasses.functions import changes_its_first, is_elementwise
+from ..._torch._subclasses.functions import changes_its_first, is_elementwise
 from .core import MaskedTensor, _masked
 
 _ALIKE = frozenset(

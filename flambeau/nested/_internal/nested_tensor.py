@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..._core.device import LAYOUTS
 from ..._core.size import Size
 from ..._core.tensor import Tensor
-from ..._subclasses.carrier import Carrier
+from ..._torch._subclasses.carrier import Carrier
 from .ragged_size import RaggedSize, ragged_size
 
 

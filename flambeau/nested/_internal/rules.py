@@ -7,7 +7,7 @@ from typing import Any
 
 from ..._core.tensor import Tensor
 from ..._dispatch.public.overrides import original_of
-from ..._subclasses.functions import changes_its_first, is_elementwise
+from ..._torch._subclasses.functions import changes_its_first, is_elementwise
 from .nested_tensor import NestedTensor
 from .padding import for_each_element, padded, unpadded
 

@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Callable
 from typing import Any, cast
 
-from ... import __future__ as choices
 from ..._core.device import device, memory_format
 from ..._core.device import device as Device
 from ..._core.dtype import dtype
@@ -16,6 +15,7 @@ from ..._core.storage import share_together
 from ..._core.tensor import Tensor
 from ..._ops.create.like import empty_like
 from ..._ops.tensor.convert import _targets
+from ..._torch import __future__ as choices
 from ...autograd.grad_mode import no_grad
 from ..parameter import Parameter, is_lazy
 from . import module as whole

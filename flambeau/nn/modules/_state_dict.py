@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from typing import Any, NamedTuple, NoReturn
 
-from ... import __future__ as choices
 from ..._core.hooks import RemovableHandle
 from ..._core.tensor import Tensor
+from ..._torch import __future__ as choices
 from ...autograd.grad_mode import no_grad
 from ..parameter import Parameter, is_lazy
 from ._members import Members

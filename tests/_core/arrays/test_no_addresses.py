@@ -7,10 +7,10 @@ import sys
 
 import numpy as np
 import pytest
+from flambeau._subclasses.fake_tensor import FakeTensorMode
 
 import flambeau
 from flambeau._core.arrays.abstract import AbstractArray, NeedsData
-from flambeau._subclasses.fake_tensor import FakeTensorMode
 
 
 def test_arrays_without_data_have_no_address() -> None:
@@ -29,7 +29,7 @@ def test_arrays_without_data_have_no_address() -> None:
 
 def test_no_array_is_made_beyond_its_memory() -> None:
     """A part of the tests, with every array checked; all of them: the same option for `pytest tests`."""
-    tests = ["tests/_subclasses/test_fake_tensor.py", "tests/compiler/test_shadows.py", "-k", "not database"]
+    tests = ["tests/_torch/_subclasses/test_fake_tensor.py", "tests/compiler/test_shadows.py", "-k", "not database"]
     options = ["-q", "-p", "no:xdist", "-p", "no:benchmark", "-p", "tests.support.bounded_arrays_plugin"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *options, *tests], check=False, capture_output=True, text=True

@@ -1,0 +1,7 @@
+"""`torch._dynamo.external_utils`."""
+
+from __future__ import annotations
+
+from flambeau.compiler._entry import is_compiling
+
+__all__ = ["is_compiling"]

@@ -32,7 +32,9 @@ from .._core.process.caller import GENERATED, PACKAGE
 from .._core.slots import SLOTS
 from .._core.tensor import DEFAULT, INFERENCE, MULTI_OUTPUT, NO_GRAD, Tensor, View, new
 from .abstract.meta import run_without_data
+from .axes import ELEMENTS_OF_FIRST, Axes
 from .call.primitive import CALLS, short_call
+from .compiled_body import BODIES
 from .gradients.derivative_code import first_apply
 from .gradients.recorder import PROPERTIES, Recorder, nothing, primitive_recorder
 from .interpreter import at_level, interpret, watched
@@ -353,6 +355,7 @@ def primitive(
     fuses: bool = True,
     reads_narrow: bool = False,
     shape: Kernel | None = None,
+    axes: Axes | None = None,
     **formulas: Formula,
 ) -> Callable[[Callable[P, Any]], Primitive[P, Tensor]]:
     """Make the decorated kernel a `Primitive` that records nodes called `node`; None: it has no derivative.
@@ -363,7 +366,8 @@ def primitive(
     `joint` is one formula for all inputs, or for those named `differentiable`. `draws`: it uses a generator. `fuses`:
     False where the formulas are never elementwise, and nobody need try to make one kernel of them. `reads_narrow`: the
     kernel takes bfloat16, complex32 and the 8-bit floats as they are. `shape` takes the kernel's arguments, arrays
-    without data, and returns such results: for a kernel that has to read its own.
+    without data, and returns such results: for a kernel that has to read its own. `axes`: which dimensions are
+    independent (`axes.py`); a kernel that is marked `@pointwise` need not say that its elements are.
     """
 
     def decorate(kernel: Callable[P, Any]) -> Primitive[P, Tensor]:
@@ -371,6 +375,7 @@ def primitive(
         op.draws, op.fuses, op.reads_narrow = draws, fuses, reads_narrow
         if shape is not None:
             op.shape = shape
+        op.axes = axes or (ELEMENTS_OF_FIRST if kernel in BODIES else None)
         return op
 
     return decorate

@@ -44,6 +44,7 @@ from .abstract.meta import arranged_dataless
 from .arguments.autocast_rules import ELEMENTWISE_NAMES
 from .arguments.casting_calls import operands
 from .arguments.promotion import is_number, result_type_of
+from .axes import ELEMENTS
 from .call.elementwise import grows, is_small, shape_error, short_binary, short_unary
 from .changes.history import end_change
 from .changes.inplace import (
@@ -85,6 +86,7 @@ _ON_SHORT_PATH = frozenset({Tensor, float, int})
 class Elementwise(Op):
     """One elementwise op: its body, its promotion rule and what it records."""
 
+    axes = ELEMENTS
     complaints: Mapping[int, tuple[type[Exception], str]] = MappingProxyType({})
     """The errors for refused categories of dtypes, where PyTorch has some of its own for this op."""
     first_is_tensor = False

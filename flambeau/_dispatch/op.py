@@ -2,15 +2,19 @@
 
 An op has a name of its own, stable and public: profilers, captures, lowerings and errors say it. Its `kernel` is the
 reference body, on arrays. Beside it stand what a caller without data or without that kernel needs to know: which
-arguments it `writes`, whether it `draws` random numbers, whether its result is a `view`, which `shape` results.
+arguments it `writes`, whether it `draws` random numbers, whether its result is a `view`, which `shape` results, which
+`axes` are independent.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._core.tensor import Tensor
+
+if TYPE_CHECKING:
+    from .axes import Axes
 
 Array = Any
 """Annotates the kernel parameters that are arrays."""
@@ -58,6 +62,8 @@ class Op:
     """Where the op does what several do in PyTorch: makes of its node, in place, the nodes of these."""
     shape: Callable[..., Any] | None = None
     """The results for arrays without data, where the kernel itself cannot be asked."""
+    axes: Axes | None = None
+    """How dimensions of the tensors go into those of the results; None: transforms have a rule for this op, or none."""
 
     name: str
     kernel: Kernel

@@ -25,6 +25,7 @@ from .._core.process.locks import new_reentrant_lock
 from .._core.slots import SLOTS
 from .._core.tensor import Tensor, View, new_counter
 from .._dispatch.arguments.broadcast import expandable, sum_to_shape
+from .._dispatch.axes import ELEMENTS_OF_FIRST
 from .._dispatch.dispatch import Array, primitive
 from .._dispatch.op import OPS
 from .._dispatch.writer import writer
@@ -381,7 +382,7 @@ def _accumulate(self: Array, gradient: Array) -> None:
     np.add(self, gradient, out=self, casting="unsafe")
 
 
-@primitive(None)
+@primitive(None, axes=ELEMENTS_OF_FIRST)
 def _copied_like(self: Array, like: Array) -> Array:
     """A copy with the strides of another array."""
     copied = np.empty_like(like, dtype=self.dtype)

@@ -60,6 +60,30 @@ OPS: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
     "attention": (F.scaled_dot_product_attention, ((2, 4, 3, 2), (2, 4, 3, 2), (2, 4, 3, 2))),
     "convolution": (lambda x, w, b: F.max_pool2d(F.conv2d(x, w, b), 2), ((4, 2, 5, 5), (3, 2, 2, 2), (3,))),
     "mse": (lambda x, y: F.mse_loss(x, y) + F.mse_loss(x, y, reduction="sum"), ((6, 4), (6, 4))),
+    "matrices of a batch": (lambda x: torch.linalg.qr(x).R.tril() + torch.linalg.svdvals(x).sum(), ((4, 3, 3),)),
+    "triangles": (
+        lambda x, y: torch.linalg.solve_triangular(x.triu() + 3 * torch.ones_like(x).triu(), y, upper=True),
+        ((4, 3, 3), (4, 3, 2)),
+    ),
+    "solutions of a batch": (
+        lambda x, y: torch.linalg.lu_solve(*torch.linalg.lu_factor(x @ x.mT + x.abs().sum()), y),
+        ((4, 3, 3), (4, 3, 2)),
+    ),
+    "distances": (lambda x, y: torch.cdist(x, y, p=1.5), ((4, 3, 2), (4, 5, 2))),
+    "a part exchanged": (lambda x, y: x.select_scatter(y, 1, 2) * 2, ((6, 4, 2), (6, 2))),
+    "extremes": (lambda x: x.aminmax(dim=1).max + x.argmax(1) + x.argmin(0).sum(), ((6, 4),)),
+    "images": (
+        lambda x: F.interpolate(F.adaptive_avg_pool2d(F.pad(x, (1, 1, 1, 1), mode="reflect"), 3), scale_factor=2.0),
+        ((4, 2, 5, 5),),
+    ),
+    "one image": (lambda x: F.avg_pool2d(F.pad(x, (1, 1, 1, 1), mode="replicate"), 2) * 2, ((4, 5, 5),)),
+    "patches": (lambda x: F.fold(F.unfold(x, 2), (5, 5), 2), ((4, 2, 5, 5),)),
+    "places in an image": (lambda x, y: F.grid_sample(x, y.tanh(), align_corners=False), ((4, 2, 5, 5), (4, 3, 3, 2))),
+    "pairs as complex numbers": (lambda x: torch.view_as_real(torch.view_as_complex(x) * 2j), ((4, 6, 2),)),
+    "other losses": (
+        lambda x, y: F.huber_loss(x, y) + F.soft_margin_loss(x, y.sign().detach(), reduction="sum"),
+        ((6, 4), (6, 4)),
+    ),
     "without a rule": (lambda x: torch.linalg.inv(x @ x.t() + 1e-1 * torch.trace(x @ x.t())), ((4, 4),)),
 }
 
@@ -311,3 +335,28 @@ def test_functions_of_parts_and_plain_tensors_beside_spread_ones() -> None:
             summed(distribute_tensor(whole, mesh, [Shard(1)]), 2)
 
     run_in_threads(work, 2)
+
+
+def test_records_say_where_tensors_are_cut() -> None:
+    """Ops have no entry by name in the rules: what their records say of dimensions keeps batches in parts."""
+
+    def work(rank: int) -> list[Any]:
+        mesh = init_device_mesh("cpu", (2,))
+        matrices, images = (
+            distribute_tensor(torch.randn(shape, generator=torch.Generator().manual_seed(0)), mesh, [Shard(0)])
+            for shape in ((4, 3, 3), (4, 2, 6, 6))
+        )
+        results = [
+            torch.linalg.qr(matrices).R,
+            torch.cdist(matrices, matrices),
+            torch.linalg.lu_factor(matrices).pivots,
+            F.avg_pool2d(images, 2),
+            F.interpolate(images, scale_factor=2.0),
+            F.huber_loss(images, images, reduction="none"),
+            images.cumsum(1),
+            images.argmax(2),
+        ]
+        return [each.placements for each in results]
+
+    for found in run_in_threads(work, 2):
+        assert found == [(Shard(0),)] * 8

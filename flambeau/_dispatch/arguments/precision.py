@@ -13,6 +13,7 @@ from ..._core.backend import is_array, undispatched
 from ..._core.dtype import DEFAULTS, FLOAT, LEGACY_NAMES
 from ..._core.slots import SLOTS
 from ..._core.tensor import Tensor
+from ..axes import ELEMENTS_OF_FIRST
 from ..dispatch import Array, primitive
 
 P = ParamSpec("P")
@@ -75,7 +76,7 @@ def refuse(name: str, input: Tensor, *categories: int) -> None:
         raise NotImplementedError(f'"{name}_cpu" not implemented for {LEGACY_NAMES[input._kind.dtype]!r}')
 
 
-@primitive("WhereBackward0", self=lambda grad, condition: only_where(grad, condition))
+@primitive("WhereBackward0", axes=ELEMENTS_OF_FIRST, self=lambda grad, condition: only_where(grad, condition))
 def _only_where(self: Array, condition: Array) -> Array:
     if type(self) is np.ndarray is type(condition) and self.dtype in ZEROS:
         return _where(condition, self, ZEROS[self.dtype])

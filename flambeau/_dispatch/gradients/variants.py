@@ -31,6 +31,8 @@ def variant(
     entries = zip(names, recorded.formulas, strict=True)
     formulas: dict[str, Any] = {each: entry[0] for each, entry in entries if entry is not None}
     joint = recorded.joint[0] if recorded.joint is not None else None
-    made: Primitive[..., Any] = primitive(node, view=view and not copies, joint=joint, **formulas)(run)
+    made: Primitive[..., Any] = primitive(node, view=view and not copies, joint=joint, axes=original.axes, **formulas)(
+        run
+    )
     made.makes_windows = not copies  # on the memory of their input, even where they are not tracked as views
     return made

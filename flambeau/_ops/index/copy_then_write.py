@@ -13,6 +13,7 @@ from ..._core.backend import is_array
 from ..._core.modes import THREAD
 from ..._core.process.caller import warn_user
 from ..._core.tensor import Tensor
+from ..._dispatch.axes import Axes
 from ..._dispatch.changes.history import end_change
 from ..._dispatch.changes.inplace import (
     check_apart,
@@ -30,7 +31,9 @@ from ..tensor.copy import copied
 Write = Callable[..., None]
 
 
-def writing(node: str | None, **formulas: Formula) -> Callable[[Write], Primitive[..., Tensor]]:
+def writing(
+    node: str | None, axes: Axes | None = None, **formulas: Formula
+) -> Callable[[Write], Primitive[..., Tensor]]:
     """Make a primitive of the decorated function, which changes the array `self` that it is given.
 
     The primitive works on a copy. `change` runs it on a tensor's own memory.
@@ -44,7 +47,7 @@ def writing(node: str | None, **formulas: Formula) -> Callable[[Write], Primitiv
             return result
 
         make: Any = primitive  # its keywords are the names of tensors, beside a few of its own
-        op: Primitive[..., Tensor] = make(node, **formulas)(kernel)
+        op: Primitive[..., Tensor] = make(node, axes=axes, **formulas)(kernel)
         op.write = write
         return op
 

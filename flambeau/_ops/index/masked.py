@@ -19,6 +19,7 @@ from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._dispatch.abstract.meta import shape_in_elements
 from ..._dispatch.arguments.promotion import Operand, is_number, result_type_of
 from ..._dispatch.arguments.scalar import fitting
+from ..._dispatch.axes import ELEMENTS_OF_FIRST
 from ..._dispatch.call.elementwise import shape_error
 from ..._dispatch.changes.exact_out import store_exactly
 from ..._dispatch.dispatch import Array, primitive, several
@@ -44,7 +45,7 @@ def _where_other(grad: Tensor, condition: Tensor) -> Tensor:
     return where(condition, 0, grad)
 
 
-@primitive("WhereBackward0", self=_where_self, other=_where_other)
+@primitive("WhereBackward0", axes=ELEMENTS_OF_FIRST, self=_where_self, other=_where_other)
 def _where(condition: Array, self: Array, other: Array, dtype: Any) -> Array:
     target = dtype.numpy
     return np.where(condition, self.astype(target, copy=False), other.astype(target, copy=False))
@@ -146,13 +147,14 @@ def _fill(array: Array, mask: Array, value: Array) -> None:
     np.copyto(array, value, where=mask)
 
 
-@writing("MaskedFillBackward0", self=lambda grad, mask: grad.masked_fill(mask, 0))
+@writing("MaskedFillBackward0", axes=ELEMENTS_OF_FIRST, self=lambda grad, mask: grad.masked_fill(mask, 0))
 def _masked_fill_number(self: Array, mask: Array, value: Any) -> None:
     _fill(self, mask, as_array(value).astype(self.dtype))
 
 
 @writing(
     "MaskedFillBackward1",
+    axes=ELEMENTS_OF_FIRST,
     self=lambda grad, mask: grad.masked_fill(mask, 0),
     value=lambda grad, mask: where(mask, grad, 0).sum(),
 )

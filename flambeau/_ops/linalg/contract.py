@@ -14,6 +14,7 @@ from ..._core.arrays.quick import dim_moved, joint_shape
 from ..._core.modes import Ruled
 from ..._core.process.caller import warn_user_once
 from ..._core.tensor import Tensor
+from ..._dispatch.axes import Along
 from ..._dispatch.call.elementwise import shape_error
 from ..._dispatch.changes.exact_out import store_exactly
 from ..._dispatch.dispatch import Array, primitive
@@ -237,6 +238,7 @@ def _dense(tensor: Any) -> Any:
 
 @primitive(
     "LinalgCrossBackward0",
+    axes=Along("dim"),
     self=lambda grad, other, dim: conj(other).cross(grad, dim),
     other=lambda grad, self, dim: grad.cross(conj(self), dim),
 )

@@ -14,6 +14,7 @@ from ..._core.dtype import LEGACY_NAMES, int64
 from ..._core.modes import THREAD
 from ..._core.process.caller import warn_of_old_name
 from ..._core.tensor import Tensor
+from ..._dispatch.axes import MATRICES
 from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.gradients.needed import needs_gradient
 from ..._dispatch.public.protocol import write_out
@@ -106,7 +107,7 @@ def _on_diagonal(values: Any, like: Any) -> Any:
     return values.diag_embed().to(like.dtype)
 
 
-@several("LinalgQrBackward0", joint=_qr_gradient, results=("Q", "R"))
+@several("LinalgQrBackward0", axes=MATRICES, joint=_qr_gradient, results=("Q", "R"))
 def _qr(A: Array, mode: Any) -> Any:
     if mode == "r":
         return np.empty(0, A.dtype, like=A), by_columns(lapack.qr(A, "r"))
@@ -212,7 +213,7 @@ def _raise_diverged(name: str, A: Array) -> None:
     )
 
 
-@several("LinalgSvdBackward0", joint=_svd_gradient, results=("U", "S", "Vh"))
+@several("LinalgSvdBackward0", axes=MATRICES, joint=_svd_gradient, results=("U", "S", "Vh"))
 def _svd(A: Array, full_matrices: bool) -> Any:
     try:
         U, S, Vh = lapack.svd(A, full_matrices)
@@ -221,7 +222,7 @@ def _svd(A: Array, full_matrices: bool) -> Any:
     return column_major(U), S, column_major(Vh)
 
 
-@primitive(None)
+@primitive(None, axes=MATRICES)
 def _svdvals(A: Array) -> Array:
     try:
         return lapack.svdvals(A)
@@ -290,13 +291,13 @@ def _eigh_gradient(grads: Any, needs: Any, eigenvalues: Any, eigenvectors: Any) 
     return [eigenvectors @ (middle @ hermitian(eigenvectors))]
 
 
-@several("LinalgEighBackward0", joint=_eigh_gradient, results=("eigenvalues", "eigenvectors"))
+@several("LinalgEighBackward0", axes=MATRICES, joint=_eigh_gradient, results=("eigenvalues", "eigenvectors"))
 def _eigh(A: Array, UPLO: Any) -> Any:
     values, vectors = lapack.eigh(A, UPLO)
     return values, column_major(vectors)
 
 
-@primitive(None)
+@primitive(None, axes=MATRICES)
 def _eigvalsh(A: Array, UPLO: Any) -> Array:
     return lapack.eigvalsh(A, UPLO)
 
@@ -340,14 +341,14 @@ def _eig_gradient(grads: Any, needs: Any, eigenvalues: Any, eigenvectors: Any) -
     return [_solve_matrix(adjoint, middle @ adjoint)]
 
 
-@several("LinalgEigBackward0", joint=_eig_gradient, results=("eigenvalues", "eigenvectors"))
+@several("LinalgEigBackward0", axes=MATRICES, joint=_eig_gradient, results=("eigenvalues", "eigenvectors"))
 def _eig(self: Array) -> Any:
     values, vectors = lapack.eig(self)
     wide = np.result_type(self.dtype, np.complex64)
     return values.astype(wide, copy=False), column_major(vectors.astype(wide, copy=False))
 
 
-@primitive(None)
+@primitive(None, axes=MATRICES)
 def _eigvals(self: Array) -> Array:
     return lapack.eigvals(self).astype(np.result_type(self.dtype, np.complex64), copy=False)
 

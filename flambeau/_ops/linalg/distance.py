@@ -15,6 +15,7 @@ from ..._core.geometry.layout import contiguous_array
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.precision import as_floating
 from ..._dispatch.arguments.promotion import result_type_of
+from ..._dispatch.axes import ELEMENTS, MATRICES, Along
 from ..._dispatch.call.elementwise import shape_error
 from ..._dispatch.composite import composite
 from ..._dispatch.dispatch import Array, primitive
@@ -57,7 +58,7 @@ def _cdist_gradients(grads: Any, needs: Any, x1: Any, x2: Any, result: Tensor, p
     return [pairs.sum(-2) if needs[0] else None, -pairs.sum(-3) if needs[1] else None]
 
 
-@primitive("CdistBackward0", joint=_cdist_gradients)
+@primitive("CdistBackward0", axes=MATRICES, joint=_cdist_gradients)
 def _cdist(x1: Array, x2: Array, p: float) -> Array:
     found = arrays.all_distances(x1, x2, p)
     if found is not None:
@@ -74,6 +75,7 @@ def _euclidean_gradient(grad: Tensor, x: Any, other: Tensor, result: Tensor) -> 
 
 @primitive(
     "EuclideanDistBackward0",
+    axes=MATRICES,
     x1=lambda grad, x1, x2, result: _euclidean_gradient(grad, x1, x2, result),
     x2=lambda grad, x1, x2, result: _euclidean_gradient(grad.mT, x2, x1, result.mT),
 )
@@ -177,12 +179,12 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
 # ----- pairs of vectors ---------------------------------------------------------------------------------------------
 
 
-@primitive("NormBackward1", self=_norm_gradient)
+@primitive("NormBackward1", axes=Along("dim"), self=_norm_gradient)
 def _norm_along(self: Array, ord: float, dim: tuple[int, ...], keepdim: bool) -> Array:
     return _norm_of(self, ord, dim, keepdim)
 
 
-@primitive("AddBackward1", self=lambda grad: grad)
+@primitive("AddBackward1", axes=ELEMENTS, self=lambda grad: grad)
 def _shifted(self: Array, other: float) -> Array:
     return as_array(self + self.dtype.type(other))
 
@@ -233,7 +235,7 @@ def _unit(x: Tensor, dim: int, eps: float) -> Tensor:
     return unit
 
 
-@primitive("CloneBackward0", self=lambda grad: grad)
+@primitive("CloneBackward0", axes=ELEMENTS, self=lambda grad: grad)
 def _at_least(self: Array, least: float) -> Array:
     """The bound does not stop the gradient."""
     return as_array(np.maximum(self, self.dtype.type(least)))

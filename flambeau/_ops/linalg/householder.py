@@ -15,6 +15,7 @@ from ..._backends import lapack
 from ..._core.dtype import LEGACY_NAMES
 from ..._core.geometry.layout import contiguous_array
 from ..._core.tensor import Tensor
+from ..._dispatch.axes import MATRICES, Last
 from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.public.protocol import write_out
 from ..._dispatch.public.registry import public
@@ -48,7 +49,7 @@ def _no_derivative(grads: Any, needs: Any) -> list[Any]:
     raise NotImplementedError("the derivative for 'geqrf' is not implemented: linalg.qr has one.")
 
 
-@several("GeqrfBackward0", joint=_no_derivative, results=("a", "tau"))
+@several("GeqrfBackward0", axes=MATRICES, joint=_no_derivative, results=("a", "tau"))
 def _geqrf(self: Array) -> Any:
     if self.size == 0:
         return column_major(self), np.zeros((*self.shape[:-2], min(self.shape[-2:])), self.dtype, like=self)
@@ -140,7 +141,7 @@ def _product_gradients(grads: Any, needs: Any, input: Any, tau: Any) -> list[Any
     return [of_raw, of_tau]
 
 
-@primitive("LinalgHouseholderProductBackward0", joint=_product_gradients)
+@primitive("LinalgHouseholderProductBackward0", axes=Last(2, vectors=("tau",)), joint=_product_gradients)
 def _householder_product(input: Array, tau: Array) -> Array:
     found = lapack.orthonormal(input, tau) if type(input) is np.ndarray is type(tau) else None
     if found is None:
@@ -203,7 +204,7 @@ def _ormqr_gradients(grads: Any, needs: Any, self: Any, tau: Any, other: Any, le
     return [*of_reflectors, hermitian(of_other)]
 
 
-@primitive("OrmqrBackward0", joint=_ormqr_gradients)
+@primitive("OrmqrBackward0", axes=Last(2, vectors=("tau",)), joint=_ormqr_gradients)
 def _ormqr(self: Array, tau: Array, other: Array, left: bool, transpose: bool) -> Array:
     if left:
         return column_major(_reflected(self, tau, other, transpose))

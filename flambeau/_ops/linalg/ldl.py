@@ -11,6 +11,7 @@ from ..._backends import lapack
 from ..._core.backend import read
 from ..._core.dtype import INTEGER, LEGACY_NAMES
 from ..._core.tensor import Tensor
+from ..._dispatch.axes import MATRICES, Last
 from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.gradients.undifferentiable import no_derivative
 from ..._dispatch.on_host import on_host
@@ -104,6 +105,7 @@ def _factor_shapes(self: Array, hermitian: bool) -> Any:
 
 @several(
     "NotImplemented",
+    axes=MATRICES,
     self=no_derivative("linalg_ldl_factor_ex"),
     results=("LD", "pivots", "info"),
     shape=_factor_shapes,
@@ -192,6 +194,7 @@ def _divided(right: Array, packed: Array, begins: Array, hermitian: bool) -> Arr
 
 @primitive(
     "NotImplemented",
+    axes=Last(2, vectors=("pivots",)),
     LD=no_derivative("linalg_ldl_solve"),
     B=no_derivative("linalg_ldl_solve"),
     shape=lambda LD, pivots, B, hermitian: column_major(np.matmul(LD, B)),

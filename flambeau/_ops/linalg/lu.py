@@ -13,6 +13,7 @@ from ..._core.backend import as_array, read
 from ..._core.dtype import FLOAT, LEGACY_NAMES, int32
 from ..._core.process.caller import warn_of_old_name
 from ..._core.tensor import Tensor
+from ..._dispatch.axes import MATRICES, Last
 from ..._dispatch.changes.exact_out import write_packed
 from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.public.protocol import write_out
@@ -153,7 +154,13 @@ def _factored(A: Array, pivot: bool) -> tuple[Array, Array, Array]:
     return column_major(A.copy()), pivots, np.empty(tuple(batch), np.int32, like=A)
 
 
-@several("LinalgLuBackward0", joint=_lu_gradients, results=("P", "L", "U"), shape=lambda A, p: _factors(A, p, True))
+@several(
+    "LinalgLuBackward0",
+    axes=MATRICES,
+    joint=_lu_gradients,
+    results=("P", "L", "U"),
+    shape=lambda A, p: _factors(A, p, True),
+)
 def _lu(A: Array, pivot: bool) -> Any:
     packed, _, order = factored(A, pivot)
     lower, upper = _unpacked(packed)
@@ -183,7 +190,13 @@ def _lu_factor_gradients(grads: Any, needs: Any, LU: Any, pivots: Any, pivot: bo
     ]
 
 
-@several("LinalgLuFactorExBackward0", joint=_lu_factor_gradients, results=("LU", "pivots", "info"), shape=_factored)
+@several(
+    "LinalgLuFactorExBackward0",
+    axes=MATRICES,
+    joint=_lu_factor_gradients,
+    results=("LU", "pivots", "info"),
+    shape=_factored,
+)
 def _lu_factor_ex(A: Array, pivot: bool) -> Any:
     packed, pivots, _ = factored(A, pivot)
     zero = np.diagonal(packed, 0, -2, -1) == 0
@@ -229,7 +242,10 @@ def _lu_unpack_gradients(grads: Any, needs: Any, LU_data_sym_sizes: Any) -> list
 
 
 @primitive(
-    "LuUnpackBackward0", joint=_lu_unpack_gradients, shape=lambda LU, pivots, data, swaps: _factors(LU, swaps, data)
+    "LuUnpackBackward0",
+    axes=Last(2, vectors=("pivots",)),
+    joint=_lu_unpack_gradients,
+    shape=lambda LU, pivots, data, swaps: _factors(LU, swaps, data),
 )
 def _lu_unpack(LU_data: Array, pivots: Array, unpack_data: bool, unpack_pivots: bool) -> Any:
     nothing = np.empty(0, LU_data.dtype, like=LU_data)
@@ -314,6 +330,7 @@ def _solution(LU: Array, pivots: Array, B: Array, left: bool, adjoint: bool) -> 
 
 @primitive(
     "LinalgLuSolveBackward0",
+    axes=Last(2, vectors=("pivots",)),
     shape=_solution,
     LU=_lu_solve_of_factors,
     B=_lu_solve_of_right_side,
@@ -389,7 +406,12 @@ def _matrix_exp_gradient(grad: Tensor, self: Tensor) -> Tensor:
     return _matrix_exp(block)[..., :size, size:]
 
 
-@primitive("LinalgMatrixExpBackward0", self=_matrix_exp_gradient, shape=lambda self: np.empty_like(self, order="C"))
+@primitive(
+    "LinalgMatrixExpBackward0",
+    axes=MATRICES,
+    self=_matrix_exp_gradient,
+    shape=lambda self: np.empty_like(self, order="C"),
+)
 def _matrix_exp(self: Array) -> Array:
     # Squaring doubles the rounding errors, so that narrower types need the precision of float64.
     wide = np.complex128 if self.dtype.kind == "c" else np.float64

@@ -14,6 +14,7 @@ from ..._core.backend import as_array
 from ..._core.dtype import BOOL, C_NAMES, INTEGER, LEGACY_NAMES
 from ..._core.modes import THREAD, Ruled
 from ..._core.tensor import DIRECT_TYPES, Tensor
+from ..._dispatch.axes import Along
 from ..._dispatch.call.elementwise import shape_error
 from ..._dispatch.changes.exact_out import store_exactly
 from ..._dispatch.composite import composite
@@ -297,7 +298,7 @@ def vdot(input: Tensor, other: Tensor) -> Tensor:
 # ----- matmul -------------------------------------------------------------------------------------------------------
 
 
-@primitive("SqueezeBackward4", self=lambda grad, self_sym_sizes, dim: grad.reshape(self_sym_sizes))
+@primitive("SqueezeBackward4", axes=Along("dim"), self=lambda grad, self_sym_sizes, dim: grad.reshape(self_sym_sizes))
 def _without_dim(self: Array, dim: int) -> Array:
     return self.reshape(self.shape[:dim] + self.shape[dim + 1 :])
 

@@ -14,6 +14,7 @@ from ..._core.backend import as_array, read
 from ..._core.modes import THREAD
 from ..._core.process.caller import warn_of_old_name
 from ..._core.tensor import Tensor
+from ..._dispatch.axes import MATRICES
 from ..._dispatch.changes.exact_out import write_packed
 from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.public.protocol import write_out
@@ -86,7 +87,7 @@ def _diagonal_matrix(values: Any, A: Any) -> Any:
     return values[..., None, None] * _identity(A)
 
 
-@primitive("LinalgDetBackward0", A=_det_gradient)
+@primitive("LinalgDetBackward0", axes=MATRICES, A=_det_gradient)
 def _det(A: Array) -> Array:
     found = lapack.factored(A) if type(A) is np.ndarray else None
     if found is None:
@@ -123,7 +124,7 @@ def _slogdet_gradients(grads: Any, needs: Any, A: Any, sign: Any) -> list[Any]:
     return [scale[..., None, None] * inverse]
 
 
-@several("LinalgSlogdetBackward0", joint=_slogdet_gradients, results=("sign", "logabsdet"))
+@several("LinalgSlogdetBackward0", axes=MATRICES, joint=_slogdet_gradients, results=("sign", "logabsdet"))
 def _slogdet(A: Array) -> Any:
     sign, logabsdet = lapack.slogdet(A)
     return as_array(sign), as_array(logabsdet)
@@ -176,6 +177,7 @@ def zero_pivot(matrix: Array) -> int:
 
 @several(
     "LinalgInvExBackward0",
+    axes=MATRICES,
     self=lambda grad, inverse: -(hermitian(inverse) @ (grad @ hermitian(inverse))),
     results=("inverse", "info"),
 )
@@ -412,7 +414,7 @@ def _triangular_gradients(
     return [of_matrix, of_right]
 
 
-@primitive("LinalgSolveTriangularBackward0", joint=_triangular_gradients)
+@primitive("LinalgSolveTriangularBackward0", axes=MATRICES, joint=_triangular_gradients)
 def _solve_triangular(self: Array, B: Array, upper: bool, left: bool, unitriangular: bool) -> Array:
     if left:
         return column_major(solve_triangle(self, B, upper, unitriangular))
@@ -449,7 +451,12 @@ def _old_triangular_gradients(
     return [of_right, of_matrix]
 
 
-@several("TriangularSolveBackward0", joint=_old_triangular_gradients, results=("solution", "cloned_coefficient"))
+@several(
+    "TriangularSolveBackward0",
+    axes=MATRICES,
+    joint=_old_triangular_gradients,
+    results=("solution", "cloned_coefficient"),
+)
 def _triangular_solve(self: Array, A: Array, upper: bool, transpose: bool, unitriangular: bool) -> Any:
     batch = joint_shape(self.shape[:-2], A.shape[:-2])
     matrix = A.swapaxes(-1, -2) if transpose else A
@@ -511,12 +518,12 @@ def _factors(A: Array, upper: bool) -> tuple[Array, Array]:
     return column_major(lower.swapaxes(-1, -2).conj() if upper else lower), info
 
 
-@several("LinalgCholeskyExBackward0", self=_cholesky_gradient, results=("L", "info"))
+@several("LinalgCholeskyExBackward0", axes=MATRICES, self=_cholesky_gradient, results=("L", "info"))
 def _cholesky_ex(self: Array, upper: bool) -> Any:
     return _factors(self, upper)
 
 
-@primitive("CholeskyBackward0", self=lambda grad, result, upper: _cholesky_gradient(grad, result, upper))
+@primitive("CholeskyBackward0", axes=MATRICES, self=lambda grad, result, upper: _cholesky_gradient(grad, result, upper))
 def _cholesky(self: Array, upper: bool) -> Array:
     return _factors(self, upper)[0] if self.size else row_major(self)
 
@@ -568,7 +575,7 @@ def _cholesky_solve_gradients(grads: Any, needs: Any, result: Any, input2: Any, 
     return [of_right, of_factor]
 
 
-@primitive("CholeskySolveBackward0", joint=_cholesky_solve_gradients)
+@primitive("CholeskySolveBackward0", axes=MATRICES, joint=_cholesky_solve_gradients)
 def _cholesky_solve(self: Array, input2: Array, upper: bool) -> Array:
     adjoint = input2.swapaxes(-1, -2).conj()
     first, second = (adjoint, input2) if upper else (input2, adjoint)
@@ -595,7 +602,7 @@ def _cholesky_inverse_gradient(grad: Tensor, self: Tensor, result: Tensor, upper
     return -(self @ common) if upper else -(common @ self)
 
 
-@primitive("CholeskyInverseBackward0", self=_cholesky_inverse_gradient)
+@primitive("CholeskyInverseBackward0", axes=MATRICES, self=_cholesky_inverse_gradient)
 def _cholesky_inverse(self: Array, upper: bool) -> Array:
     identity = np.eye(self.shape[-1], dtype=self.dtype, like=self)
     inverse = solve_triangle(self, identity, upper, False)

@@ -17,6 +17,7 @@ from ..._core.kind import kind_of
 from ..._core.modes import THREAD
 from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._dispatch.arguments.precision import in_single
+from ..._dispatch.axes import Along
 from ..._dispatch.composite import derivative
 from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.gradients.needed import needs_gradient
@@ -33,7 +34,9 @@ ENABLED = {"MATH", "FLASH_ATTENTION", "EFFICIENT_ATTENTION", "CUDNN_ATTENTION"}
 """The ways of computing attention that `nn.attention.sdpa_kernel` leaves."""
 
 
-@primitive("SafeSoftmaxBackward0", self=lambda grad, result, dim: _softmax_backward(grad, result, dim))
+@primitive(
+    "SafeSoftmaxBackward0", axes=Along("dim"), self=lambda grad, result, dim: _softmax_backward(grad, result, dim)
+)
 @in_single
 def _safe_softmax_kernel(self: Array, dim: int) -> Array:
     result = _softmax.kernel(self, dim)

@@ -13,6 +13,7 @@ from ..._core.backend import LARGE, all_within, read, to_host
 from ..._core.dtype import FLOAT, LEGACY_NAMES, float64, int32, int64
 from ..._core.modes import recording
 from ..._core.tensor import Tensor
+from ..._dispatch.axes import Last
 from ..._dispatch.changes.inplace import check_writable
 from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.host_read import check
@@ -538,7 +539,7 @@ def embedding_bag(
 # ----- one of many -------------------------------------------------------------------------------------------------
 
 
-@primitive(None)
+@primitive(None, axes=Last(0))
 def _one_hot(self: Array, num_classes: int) -> Array:
     result = np.zeros((*self.shape, num_classes), np.int64, like=self)
     if self.size:

@@ -13,6 +13,7 @@ from ..._core.dtype import BOOL, COMPLEX, INTEGER, LEGACY_NAMES, bool_
 from ..._core.process.processor import ON_X86_64
 from ..._core.tensor import DIRECT_TYPES, Tensor
 from ..._dispatch.arguments.precision import in_single, no_gradient, only_where, refuse
+from ..._dispatch.axes import ELEMENTS, Along
 from ..._dispatch.changes.exact_out import store_resized
 from ..._dispatch.changes.inplace import run_inplace
 from ..._dispatch.compiled_body import pointwise, pointwise_at_any_size
@@ -78,7 +79,9 @@ def _relu(input: Tensor, inplace: bool = False) -> Tensor:
     return change(relu.op, relu, input) if inplace else relu(input)
 
 
-@primitive("ThresholdBackward0", self=lambda grad, self, threshold: _threshold_backward(grad, self, threshold))
+@primitive(
+    "ThresholdBackward0", axes=ELEMENTS, self=lambda grad, self, threshold: _threshold_backward(grad, self, threshold)
+)
 def _threshold(self: Array, threshold: Any, value: Any) -> Array:
     # NaN is passed on.
     return np.where(self <= self.dtype.type(threshold), self.dtype.type(value), self)
@@ -522,7 +525,7 @@ def _glu_backward(grad: Tensor, self: Tensor, dim: int) -> Tensor:
     return cat([grad * open_, grad * value * open_ * (1 - open_)], dim)
 
 
-@primitive("GluBackward0", self=lambda grad, self, dim: _glu_backward(grad, self, dim))
+@primitive("GluBackward0", axes=Along("dim"), self=lambda grad, self, dim: _glu_backward(grad, self, dim))
 @in_single
 def _glu(self: Array, dim: int) -> Array:
     return _gated(*_halves(self, dim))
@@ -607,7 +610,7 @@ def _shrink_gradient(grad: Tensor, self: Tensor, lambd: float) -> Tensor:
     return only_where(grad, ~((self >= -lambd) & (self <= lambd)))
 
 
-@primitive("HardshrinkBackward0", self=_shrink_gradient)
+@primitive("HardshrinkBackward0", axes=ELEMENTS, self=_shrink_gradient)
 def _hardshrink(self: Array, lambd: float) -> Array:
     return np.where((self >= -lambd) & (self <= lambd), self.dtype.type(0), self)
 

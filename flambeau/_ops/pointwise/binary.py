@@ -25,6 +25,7 @@ from ..._core.modes import THREAD
 from ..._core.tensor import DIRECT_TYPES, Tensor
 from ..._dispatch.arguments.precision import in_single, no_gradient, only_where
 from ..._dispatch.arguments.promotion import Operand, is_number, result_type_of, scalar_category
+from ..._dispatch.axes import ELEMENTS
 from ..._dispatch.call.elementwise import shape_error
 from ..._dispatch.changes.direct_updates import add_scaled, can_write, write
 from ..._dispatch.changes.inplace import run_inplace
@@ -97,17 +98,17 @@ def _fitted(number: Any, array: Array) -> Any:
 # Half precision stays half precision in these three: PyTorch too rounds the product before it adds.
 
 
-@primitive("AddBackward0", self=lambda grad: grad, other=lambda grad, alpha: grad * conj(alpha))
+@primitive("AddBackward0", axes=ELEMENTS, self=lambda grad: grad, other=lambda grad, alpha: grad * conj(alpha))
 def _add_scaled(self: Array, other: Array, alpha: Any) -> Array:
     return self + other * _fitted(alpha, other)
 
 
-@primitive("SubBackward0", self=lambda grad: grad, other=lambda grad, alpha: -grad * conj(alpha))
+@primitive("SubBackward0", axes=ELEMENTS, self=lambda grad: grad, other=lambda grad, alpha: -grad * conj(alpha))
 def _sub_scaled(self: Array, other: Array, alpha: Any) -> Array:
     return self - other * _fitted(alpha, other)
 
 
-@primitive("RsubBackward0", self=lambda grad, alpha: -grad * conj(alpha), other=lambda grad: grad)
+@primitive("RsubBackward0", axes=ELEMENTS, self=lambda grad, alpha: -grad * conj(alpha), other=lambda grad: grad)
 def _rsub_scaled(self: Array, other: Array, alpha: Any) -> Array:
     return other - self * _fitted(alpha, self)
 
@@ -316,7 +317,7 @@ for _product in (mul, _true_divide, mul_number, div_number, floor_divide, _div_f
     _product.op.exact_numbers = True
 
 
-@primitive("DivBackward2", self=no_gradient, other=no_gradient)
+@primitive("DivBackward2", axes=ELEMENTS, self=no_gradient, other=no_gradient)
 def _div_trunc_half(self: Array, other: Array) -> Array:
     # PyTorch rounds the quotient of half-precision numbers before it truncates it, unless all have one divisor.
     return np.trunc((self.astype(np.float32) / other.astype(np.float32)).astype(self.dtype)).astype(self.dtype)
@@ -484,7 +485,7 @@ def _log_of_number(base: Any, is_complex: bool) -> Any:
     return math.log(base) if base > 0 else (-math.inf if base == 0 else math.nan)
 
 
-@primitive("PowBackward0", self=_pow_self_gradient)
+@primitive("PowBackward0", axes=ELEMENTS, self=_pow_self_gradient)
 def _pow_number(self: Array, exponent: Any) -> Array:
     if self.dtype.itemsize == 2 and self.dtype.kind not in "iu":  # half precision, which the exponent takes on
         if self.dtype == np.float16 and abs(exponent) == 0.5:

@@ -9,6 +9,7 @@ import numpy as np
 from ..._core.dtype import COMPLEX, FLOAT, LEGACY_NAMES, promote_types
 from ..._core.tensor import Tensor
 from ..._dispatch.abstract.meta import shape_in_elements
+from ..._dispatch.axes import ELEMENTS
 from ..._dispatch.call.elementwise import shape_error
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import TO_BOOL, binary
@@ -28,7 +29,7 @@ for _op in (eq, ne, lt, le, gt, ge):
     _op.op.first_is_tensor = True
 
 
-@primitive(None)
+@primitive(None, axes=ELEMENTS)
 def _isclose(self: Array, other: Array, rtol: float, atol: float, equal_nan: bool) -> Array:
     close = self == other
     if self.dtype.kind in "biu":

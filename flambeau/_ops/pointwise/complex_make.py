@@ -10,6 +10,7 @@ from ..._core.arrays.quick import joint_shape
 from ..._core.backend import as_array
 from ..._core.dtype import LEGACY_NAMES, float16, float32, float64, from_numpy_dtype
 from ..._core.tensor import Tensor
+from ..._dispatch.axes import ELEMENTS
 from ..._dispatch.changes.out import store
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.public.registry import public
@@ -38,7 +39,7 @@ def _joined(real: Any, imag: Any) -> Any:
     return pairs.view(from_numpy_dtype(real.dtype).to_complex().numpy)[..., 0]
 
 
-@primitive("ComplexBackward0", real=lambda grad: grad.real, imag=lambda grad: grad.imag)
+@primitive("ComplexBackward0", axes=ELEMENTS, real=lambda grad: grad.real, imag=lambda grad: grad.imag)
 def _complex(real: Array, imag: Array) -> Array:
     return _joined(real, imag)
 
@@ -63,6 +64,7 @@ def complex_(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor
 
 @primitive(
     "PolarBackward0",
+    axes=ELEMENTS,
     abs=lambda grad, result: (grad.conj() * result.sgn()).real,
     angle=lambda grad, result: (grad.conj() * (result * 1j)).real,
 )

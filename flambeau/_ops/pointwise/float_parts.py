@@ -10,6 +10,7 @@ from ..._core.backend import as_array
 from ..._core.dtype import FLOAT, int32
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.precision import in_single
+from ..._dispatch.axes import ELEMENTS
 from ..._dispatch.dispatch import Array, several
 from ..._dispatch.public.protocol import write_out
 from ..._dispatch.public.registry import public
@@ -18,7 +19,12 @@ from ..._dispatch.public.return_types import named, return_type
 FREXP = return_type("frexp", ("mantissa", "exponent"))
 
 
-@several("FrexpBackward0", self=lambda grad, exponent: grad / exponent.exp2(), results=("mantissa", "exponent"))
+@several(
+    "FrexpBackward0",
+    axes=ELEMENTS,
+    self=lambda grad, exponent: grad / exponent.exp2(),
+    results=("mantissa", "exponent"),
+)
 @in_single
 def _frexp(self: Array) -> tuple[Array, Array]:
     mantissa, exponent = np.frexp(self)

@@ -12,6 +12,7 @@ from ..._core.dtype import COMPLEX, finfo
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.precision import as_floating, in_single, only_where, refuse
 from ..._dispatch.arguments.promotion import Operand
+from ..._dispatch.axes import ELEMENTS
 from ..._dispatch.compiled_body import compiled_at_any_size
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import FLOATING, binary, unary
@@ -66,7 +67,7 @@ digamma = unary(
 )
 
 
-@primitive("PolygammaBackward0", self=lambda grad, self, n: grad * self.polygamma(n + 1))
+@primitive("PolygammaBackward0", axes=ELEMENTS, self=lambda grad, self, n: grad * self.polygamma(n + 1))
 @in_single
 def _polygamma(self: Array, n: int) -> Array:
     return kernels.polygamma(n, self)
@@ -249,7 +250,7 @@ def _mvlgamma_gradient(grad: Tensor, self: Tensor, p: int) -> Tensor:
     return grad * total
 
 
-@primitive("MvlgammaBackward0", self=_mvlgamma_gradient)
+@primitive("MvlgammaBackward0", axes=ELEMENTS, self=_mvlgamma_gradient)
 @in_single
 def _mvlgamma(self: Array, p: int) -> Array:
     total = kernels.lgamma(self) + self.dtype.type(math.log(math.pi) * p * (p - 1) / 4)

@@ -12,6 +12,7 @@ from ..._dispatch.abstract.combinations import interpolated, scaled_product, sca
 from ..._dispatch.arguments.precision import in_single, only_where
 from ..._dispatch.arguments.promotion import Operand, is_number, result_type_of
 from ..._dispatch.arguments.scalar import fitting
+from ..._dispatch.axes import ELEMENTS
 from ..._dispatch.changes.direct_updates import add_product, add_quotient, approach, can_write, limit, write
 from ..._dispatch.changes.exact_out import store_exactly
 from ..._dispatch.changes.inplace import run_inplace
@@ -34,7 +35,10 @@ def _joined_shape_error(name: str, *operands: Any) -> RuntimeError:
 
 
 @primitive(
-    "LerpBackward0", self=lambda grad, weight: grad * (1 - conj(weight)), end=lambda grad, weight: grad * conj(weight)
+    "LerpBackward0",
+    axes=ELEMENTS,
+    self=lambda grad, weight: grad * (1 - conj(weight)),
+    end=lambda grad, weight: grad * conj(weight),
 )
 @pointwise
 @in_single
@@ -45,6 +49,7 @@ def _lerp_number(self: Array, end: Array, weight: Any) -> Array:
 
 @primitive(
     "LerpBackward1",
+    axes=ELEMENTS,
     self=lambda grad, weight: grad * (1 - conj(weight)),
     end=lambda grad, weight: grad * conj(weight),
     weight=lambda grad, self, end: grad * conj(end - self),
@@ -98,6 +103,7 @@ def lerp_(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
 
 @primitive(
     "AddcmulBackward0",
+    axes=ELEMENTS,
     self=lambda grad: grad,
     tensor1=lambda grad, tensor2, value: grad * conj(tensor2 * value),
     tensor2=lambda grad, tensor1, value: grad * conj(tensor1 * value),
@@ -110,6 +116,7 @@ def _addcmul(self: Array, tensor1: Array, tensor2: Array, value: Any) -> Array:
 
 @primitive(
     "AddcdivBackward0",
+    axes=ELEMENTS,
     self=lambda grad: grad,
     tensor1=lambda grad, tensor2, value: grad * conj(value / tensor2),
     tensor2=lambda grad, tensor1, tensor2, value: -grad * conj(value * tensor1 / (tensor2 * tensor2)),

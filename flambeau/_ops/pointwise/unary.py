@@ -13,6 +13,7 @@ from ..._core.backend import as_array
 from ..._core.dtype import BOOL, COMPLEX, FLOAT, INTEGER, bool_
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.precision import as_floating, in_single, no_gradient, only_where, refuse
+from ..._dispatch.axes import ELEMENTS
 from ..._dispatch.changes.exact_out import store_exactly
 from ..._dispatch.changes.inplace import run_inplace
 from ..._dispatch.compiled_body import compiled_at_any_size, pointwise, pointwise_at_any_size
@@ -128,7 +129,7 @@ _round = unary(
 )
 
 
-@primitive("RoundBackward1", self=no_gradient)
+@primitive("RoundBackward1", axes=ELEMENTS, self=no_gradient)
 @in_single
 def _round_decimals(self: Array, decimals: int) -> Array:
     size = max(decimals, -decimals)
@@ -309,7 +310,7 @@ def _logit_gradient(grad: Tensor, self: Tensor, eps: float | None) -> Tensor:
     return gradient.where(inside, math.nan)
 
 
-@primitive("LogitBackward0", self=_logit_gradient)
+@primitive("LogitBackward0", axes=ELEMENTS, self=_logit_gradient)
 @in_single
 def _logit(self: Array, eps: float | None) -> Array:
     x = self if eps is None else np.clip(self, self.dtype.type(eps), self.dtype.type(1 - eps))
@@ -436,7 +437,7 @@ def _angle_gradient(grad: Tensor, self: Tensor) -> Tensor:
     return only_where(grad * self / (size * size) * 1j, size != 0)
 
 
-@primitive("AngleBackward0", self=_angle_gradient)
+@primitive("AngleBackward0", axes=ELEMENTS, self=_angle_gradient)
 @in_single
 def _angle(self: Array) -> Array:
     if self.dtype.kind == "c":
@@ -505,7 +506,7 @@ def _replaced(self: Array, nan: float, high: float, low: float) -> Array:
     return np.where(self != self, nan, finite)
 
 
-@primitive("NanToNumBackward0", self=lambda grad, self: grad * self.isfinite())
+@primitive("NanToNumBackward0", axes=ELEMENTS, self=lambda grad, self: grad * self.isfinite())
 def _nan_to_num(self: Array, nan: float | None, posinf: float | None, neginf: float | None) -> Array:
     largest = _largest_number(self.dtype)
     numbers = nan or 0.0, largest if posinf is None else posinf, -largest if neginf is None else neginf

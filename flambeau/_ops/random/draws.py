@@ -28,6 +28,7 @@ from ..._core.size import fits_int64
 from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._core.version import note_change
 from ..._dispatch.arguments.scalar import whole
+from ..._dispatch.axes import ELEMENTS
 from ..._dispatch.call.elementwise import shape_error
 from ..._dispatch.changes.history import end_change
 from ..._dispatch.changes.inplace import before_change, check_no_overlap, check_writable
@@ -446,7 +447,7 @@ def _history(node: str) -> Primitive[..., Tensor]:
         return self
 
     overwritten.__name__ = f"overwritten_{node}"
-    return primitive(node, self=_zeros)(overwritten)
+    return primitive(node, axes=ELEMENTS, self=_zeros)(overwritten)
 
 
 _HISTORIES = {

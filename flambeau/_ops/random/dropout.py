@@ -14,6 +14,7 @@ from ..._core.modes import THREAD
 from ..._core.random import sampling
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.precision import in_single
+from ..._dispatch.axes import ELEMENTS_OF_FIRST
 from ..._dispatch.backend_op import BackendOp
 from ..._dispatch.changes.inplace import run_inplace
 from ..._dispatch.dispatch import Array, primitive, several
@@ -97,7 +98,7 @@ def _scaled_by_mask(grad: Tensor, mask: Tensor, scale: float) -> Tensor:
     return _native_dropout_backward(grad, mask, scale)
 
 
-@primitive("NativeDropoutBackwardBackward0", grad_output=_scaled_by_mask)
+@primitive("NativeDropoutBackwardBackward0", axes=ELEMENTS_OF_FIRST, grad_output=_scaled_by_mask)
 @in_single
 def _native_dropout_backward(grad_output: Array, mask: Array, scale: float) -> Array:
     return grad_output * mask * scale
@@ -119,6 +120,7 @@ def _scale(p: float, train: bool) -> float:
 
 @several(
     "NativeDropoutBackward0",
+    axes=ELEMENTS_OF_FIRST,
     input=lambda grad, p, train, result1: _native_dropout_backward(grad, result1, _scale(p, train)),
 )
 @in_single

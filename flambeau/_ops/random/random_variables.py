@@ -16,6 +16,7 @@ from ..._core.generator import Generator, default_generator
 from ..._core.random import rejection_sampling
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.precision import no_gradient
+from ..._dispatch.axes import ELEMENTS
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.gradients.undifferentiable import no_derivative
 from ..._dispatch.public.registry import public
@@ -80,7 +81,7 @@ def _refuse_second_derivative(grad: Tensor) -> Tensor:
     raise NotImplementedError("the derivative for '_standard_gamma_grad' is not implemented.")
 
 
-@primitive("StandardGammaGradBackward0", self=_refuse_second_derivative)
+@primitive("StandardGammaGradBackward0", axes=ELEMENTS, self=_refuse_second_derivative)
 def _gamma_slope(self: Array, output: Array) -> Array:
     return reparameterized.gamma_slope(self, output)
 
@@ -127,7 +128,7 @@ def _sample_dirichlet(input: Tensor, generator: Generator | None = None) -> Tens
 _NO_SECOND = no_derivative("_dirichlet_grad")
 
 
-@primitive("NotImplemented", x=_NO_SECOND, alpha=_NO_SECOND, total=_NO_SECOND)
+@primitive("NotImplemented", axes=ELEMENTS, x=_NO_SECOND, alpha=_NO_SECOND, total=_NO_SECOND)
 def _beta_slope(x: Array, alpha: Array, total: Array) -> Array:
     return reparameterized.beta_slope(x, alpha, total)
 

@@ -11,6 +11,7 @@ from ..._backends import arrays
 from ..._core.backend import LARGE
 from ..._core.dtype import BOOL, COMPLEX, LEGACY_NAMES
 from ..._core.tensor import Tensor
+from ..._dispatch.axes import Along, Whole
 from ..._dispatch.changes.exact_out import store_exactly
 from ..._dispatch.changes.inplace import check_castable
 from ..._dispatch.dispatch import Array, primitive, several
@@ -89,22 +90,22 @@ def _whole_extreme_gradient(grad: Tensor, self: Tensor, result: Tensor) -> Tenso
     return (grad / attained.sum()).masked_fill(attained.logical_not(), 0)
 
 
-@several("MaxBackward0", results=("values", "indices"), self=_picked)
+@several("MaxBackward0", axes=Along("dim"), results=("values", "indices"), self=_picked)
 def _max_dim(self: Array, dim: int, keepdim: bool) -> Any:
     return _extreme_along(np.maximum, self, dim, keepdim)
 
 
-@several("MinBackward0", results=("values", "indices"), self=_picked)
+@several("MinBackward0", axes=Along("dim"), results=("values", "indices"), self=_picked)
 def _min_dim(self: Array, dim: int, keepdim: bool) -> Any:
     return _extreme_along(np.minimum, self, dim, keepdim)
 
 
-@primitive("MaxBackward1", self=_whole_extreme_gradient)
+@primitive("MaxBackward1", axes=Whole("amax"), self=_whole_extreme_gradient)
 def _max_all(self: Array) -> Array:
     return _largest(self, None, None, np.empty((), self.dtype) if type(self) is np.ndarray else None)
 
 
-@primitive("MinBackward1", self=_whole_extreme_gradient)
+@primitive("MinBackward1", axes=Whole("amin"), self=_whole_extreme_gradient)
 def _min_all(self: Array) -> Array:
     return _least(self, None, None, np.empty((), self.dtype) if type(self) is np.ndarray else None)
 
@@ -182,17 +183,17 @@ def _aminmax_gradients(
     return [parts[0] + parts[1] if len(parts) == 2 else parts[0] if parts else None]
 
 
-@primitive("AmaxBackward0", self=_amax_gradient)
+@primitive("AmaxBackward0", axes=Along("dim"), self=_amax_gradient)
 def _amax(self: Array, dim: tuple[int, ...], keepdim: bool) -> Array:
     return reduced(np.maximum, self, dim, keepdim)
 
 
-@primitive("AminBackward0", self=_amax_gradient)
+@primitive("AminBackward0", axes=Along("dim"), self=_amax_gradient)
 def _amin(self: Array, dim: tuple[int, ...], keepdim: bool) -> Array:
     return reduced(np.minimum, self, dim, keepdim)
 
 
-@several("AminmaxBackward0", joint=_aminmax_gradients, results=("min", "max"))
+@several("AminmaxBackward0", axes=Along("dim"), joint=_aminmax_gradients, results=("min", "max"))
 def _aminmax(self: Array, dim: int | None, keepdim: bool) -> Any:
     dims = None if dim is None else reduced_dims(dim, self.ndim)
     return reduced(np.minimum, self, dims, keepdim), reduced(np.maximum, self, dims, keepdim)
@@ -248,14 +249,14 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False, out
     return result if out is None else store_exactly(result, out)
 
 
-@primitive(None)
+@primitive(None, axes=Along("dim"))
 def _argmax(self: Array, dim: int | None, keepdim: bool) -> Array:
     if self.ndim == 0:
         return np.zeros((), np.int64, like=self)
     return _laid_out(self.argmax(dim), self, dim, keepdim)
 
 
-@primitive(None)
+@primitive(None, axes=Along("dim"))
 def _argmin(self: Array, dim: int | None, keepdim: bool) -> Array:
     if self.ndim == 0:
         return np.zeros((), np.int64, like=self)

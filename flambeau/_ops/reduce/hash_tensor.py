@@ -9,13 +9,14 @@ import numpy as np
 from ..._core.backend import as_array
 from ..._core.dtype import COMPLEX, FLOAT, LEGACY_NAMES, uint64
 from ..._core.tensor import Tensor
+from ..._dispatch.axes import Along
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.public.protocol import write_out
 from ..._dispatch.public.registry import public
 from .reductions import Dims, no_kernel, reduced, reduced_dims
 
 
-@primitive(None)
+@primitive(None, axes=Along("dim"))
 def _xor_sum(self: Array, dim: tuple[int, ...], keepdim: bool, floating: bool) -> Array:
     bits = self.astype(np.float64).view(np.uint64) if floating else self.astype(np.int64).view(np.uint64)
     return as_array(reduced(np.bitwise_xor, bits, dim, keepdim)).astype(np.uint64, copy=False)

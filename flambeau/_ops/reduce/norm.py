@@ -13,6 +13,7 @@ from ..._core.arrays.quick import ZEROS, joint_shape
 from ..._core.backend import LARGE, as_array
 from ..._core.dtype import BOOL, FLOAT, LEGACY_NAMES, promote_types
 from ..._core.tensor import Tensor
+from ..._dispatch.axes import Along
 from ..._dispatch.call.elementwise import shape_error
 from ..._dispatch.changes.exact_out import store_exactly
 from ..._dispatch.composite import composite
@@ -104,7 +105,9 @@ def _exponent(ord: float, dtype: np.dtype[Any]) -> Any:
     return np.array(ord, dtype)
 
 
-_vector_norm = primitive("LinalgVectorNormBackward0", op_name="vector_norm", self=_norm_gradient)(_norm_of)
+_vector_norm = primitive("LinalgVectorNormBackward0", op_name="vector_norm", axes=Along("dim"), self=_norm_gradient)(
+    _norm_of
+)
 _vector_norm.tangent = _norm_tangent
 
 

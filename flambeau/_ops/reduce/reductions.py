@@ -16,6 +16,7 @@ from ..._core.dtype import FLOAT, INTEGER, LEGACY_NAMES, float32, int64, uint8
 from ..._core.dtype import dtype as DType
 from ..._core.geometry.layout import contiguous_array
 from ..._core.tensor import Tensor
+from ..._dispatch.axes import Along, Whole
 from ..._dispatch.changes.exact_out import refuse_out, store_exactly, store_truth
 from ..._dispatch.compiled_body import pointwise_at_any_size
 from ..._dispatch.dispatch import Array, Primitive, Results, fresh, primitive, several
@@ -166,13 +167,14 @@ def sum_dtype(name: str, tensor: Tensor, dtype: Any, out: Any) -> DType:
     return int64 if own.category <= INTEGER else own
 
 
-@primitive("SumBackward0", self=lambda grad, self_sym_sizes: _expand(grad, self_sym_sizes))
+@primitive("SumBackward0", axes=Whole("sum_dim"), self=lambda grad, self_sym_sizes: _expand(grad, self_sym_sizes))
 def _sum_all(self: Array, dtype: Any) -> Array:
     return sum_of_array(self, None, False, dtype)
 
 
 @primitive(
     "SumBackward1",
+    axes=Along("dim"),
     self=lambda grad, self_sym_sizes, dim, keepdim: expand_reduced(grad, self_sym_sizes, dim, keepdim),
 )
 def _sum_dim(self: Array, dim: tuple[int, ...], keepdim: bool, dtype: Any) -> Array:
@@ -203,7 +205,7 @@ def _nansum_gradient(grad: Tensor, self: Tensor, dim: tuple[int, ...], keepdim: 
     return expand_reduced(grad, self._array.shape, dim, keepdim) * self.isnan().logical_not()
 
 
-@primitive("NansumBackward0", self=_nansum_gradient)
+@primitive("NansumBackward0", axes=Along("dim"), self=_nansum_gradient)
 def _nansum(self: Array, dim: tuple[int, ...], keepdim: bool, dtype: Any) -> Array:
     if self.size >= LARGE and self.dtype is dtype.numpy:
         done = arrays.reduced("present", self, dim, self.dtype)
@@ -248,7 +250,9 @@ def _mean_of(array: Any, dim: tuple[int, ...] | None, keepdim: bool, dtype: DTyp
 
 
 @primitive(
-    "MeanBackward0", self=lambda grad, self_sym_sizes, self_sym_numel: grad.expand(self_sym_sizes) / self_sym_numel
+    "MeanBackward0",
+    axes=Whole("mean_dim"),
+    self=lambda grad, self_sym_sizes, self_sym_numel: grad.expand(self_sym_sizes) / self_sym_numel,
 )
 def _mean_all(self: Array, dtype: Any) -> Array:
     return _mean_of(self, None, False, dtype)
@@ -259,7 +263,7 @@ def _mean_gradient(grad: Tensor, self_sym_sizes: tuple[int, ...], dim: tuple[int
     return expand_reduced(grad, self_sym_sizes, dim, keepdim) / count
 
 
-@primitive("MeanBackward1", self=_mean_gradient)
+@primitive("MeanBackward1", axes=Along("dim"), self=_mean_gradient)
 def _mean_dim(self: Array, dim: tuple[int, ...], keepdim: bool, dtype: Any) -> Array:
     return _mean_of(self, dim, keepdim, dtype)
 
@@ -330,7 +334,7 @@ def _prod_gradient(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
     return grad * conj(_product_of_others(self.reshape(-1), 0)).reshape(self.shape)
 
 
-@primitive("ProdBackward0", self=_prod_gradient)
+@primitive("ProdBackward0", axes=Whole("prod_dim", flat=True), self=_prod_gradient)
 def _prod_all(self: Array, dtype: Any) -> Array:
     return _prod_of(self, None, False, dtype)
 
@@ -344,7 +348,7 @@ def _prod_dim_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: int, kee
     return spread * conj(_product_of_others(self, dim))
 
 
-@primitive("ProdBackward1", self=_prod_dim_gradient)
+@primitive("ProdBackward1", axes=Along("dim"), self=_prod_dim_gradient)
 def _prod_dim(self: Array, dim: int, keepdim: bool, dtype: Any) -> Array:
     return _prod_of(self, (dim,) if self.ndim else None, keepdim, dtype)
 
@@ -433,12 +437,12 @@ def _with_mean(spread: Any, grad: Any, self: Tensor, dim: tuple[int, ...], keepd
     return of_mean if spread is None else spread + of_mean
 
 
-@primitive("VarBackward0", self=_var_gradient)
+@primitive("VarBackward0", axes=Along("dim"), self=_var_gradient)
 def _var(self: Array, dim: tuple[int, ...], correction: float, keepdim: bool) -> Array:
     return _rounded(_moments(self, dim, correction, keepdim, False)[0], self)
 
 
-@primitive("StdBackward0", self=_std_gradient)
+@primitive("StdBackward0", axes=Along("dim"), self=_std_gradient)
 def _std(self: Array, dim: tuple[int, ...], correction: float, keepdim: bool) -> Array:
     return _rounded(_moments(self, dim, correction, keepdim, True)[0], self)
 
@@ -456,12 +460,12 @@ def _both(array: Any, dim: tuple[int, ...], correction: float, keepdim: bool, ro
     )
 
 
-@several("VarMeanBackward0", joint=_var_mean_gradients)
+@several("VarMeanBackward0", axes=Along("dim"), joint=_var_mean_gradients)
 def _var_mean(self: Array, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
     return _both(self, dim, correction, keepdim, False)
 
 
-@several("StdMeanBackward0", joint=_std_mean_gradients)
+@several("StdMeanBackward0", axes=Along("dim"), joint=_std_mean_gradients)
 def _std_mean(self: Array, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
     return _both(self, dim, correction, keepdim, True)
 
@@ -554,12 +558,12 @@ def std_mean(
 # ----- truth and counts -------------------------------------------------------------------------------------------
 
 
-@primitive(None)
+@primitive(None, axes=Along("dim"))
 def _all(self: Array, dim: tuple[int, ...] | None, keepdim: bool) -> Array:
     return reduced(np.logical_and, self if self.dtype == bool else self.astype(bool), dim, keepdim)
 
 
-@primitive(None)
+@primitive(None, axes=Along("dim"))
 def _any(self: Array, dim: tuple[int, ...] | None, keepdim: bool) -> Array:
     return reduced(np.logical_or, self if self.dtype == bool else self.astype(bool), dim, keepdim)
 
@@ -585,7 +589,7 @@ def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
 _count = undispatched(np.count_nonzero)
 
 
-@primitive(None)
+@primitive(None, axes=Along("dim"))
 def _count_nonzero(self: Array, dim: tuple[int, ...]) -> Array:
     if len(dim) == self.ndim:
         if type(self) is np.ndarray and self.dtype.kind in "fiub":

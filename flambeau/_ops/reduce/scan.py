@@ -14,6 +14,7 @@ from ..._core.backend import LARGE, read
 from ..._core.dtype import BOOL, COMPLEX, FLOAT
 from ..._core.geometry.layout import contiguous_array
 from ..._core.tensor import Tensor
+from ..._dispatch.axes import Along
 from ..._dispatch.changes.exact_out import store_exactly
 from ..._dispatch.dispatch import Array, Primitive, primitive, several
 from ..._dispatch.public.protocol import write_out
@@ -73,7 +74,7 @@ def reverse_cumsum(tensor: Tensor, dim: int) -> Tensor:
     return tensor.flip(dim).cumsum(dim).flip(dim) if tensor.ndim else tensor
 
 
-@primitive("CumsumBackward0", self=lambda grad, dim: reverse_cumsum(grad, dim))
+@primitive("CumsumBackward0", axes=Along("dim"), self=lambda grad, dim: reverse_cumsum(grad, dim))
 def _cumsum(self: Array, dim: int, dtype: Any) -> Array:
     return _running(np.add, self, dim, dtype)
 
@@ -102,7 +103,7 @@ def _cat(tensors: list[Tensor], dim: int) -> Tensor:
     return cat(tensors, dim)
 
 
-@primitive("CumprodBackward0", self=_cumprod_gradient)
+@primitive("CumprodBackward0", axes=Along("dim"), self=_cumprod_gradient)
 def _cumprod(self: Array, dim: int, dtype: Any) -> Array:
     return _running(np.multiply, self, dim, dtype)
 
@@ -139,12 +140,12 @@ def _running_gradient(grad: Tensor, indices: Tensor, self_sym_sizes: Any, dim: i
     return value_selecting_reduction_backward(grad, indices, self_sym_sizes, dim, True)
 
 
-@several("CummaxBackward0", results=("values", "indices"), self=_running_gradient)
+@several("CummaxBackward0", axes=Along("dim"), results=("values", "indices"), self=_running_gradient)
 def _cummax(self: Array, dim: int) -> Any:
     return _running_extreme(self, dim, True)
 
 
-@several("CumminBackward0", results=("values", "indices"), self=_running_gradient)
+@several("CumminBackward0", axes=Along("dim"), results=("values", "indices"), self=_running_gradient)
 def _cummin(self: Array, dim: int) -> Any:
     return _running_extreme(self, dim, False)
 
@@ -177,7 +178,7 @@ def _fade_gradient(grad: Tensor, fade: Tensor, result: Tensor, dim: int) -> Tens
     return _fading_gradient(grad, fade, dim) * conj(_shifted(result, dim))
 
 
-@primitive("FadingSumBackward0", self=_fading_gradient, fade=_fade_gradient)
+@primitive("FadingSumBackward0", axes=Along("dim"), self=_fading_gradient, fade=_fade_gradient)
 def _fading_sum(self: Array, fade: Array, dim: int) -> Array:
     """Running sums in which what was summed so far is multiplied by `fade` at each step."""
     if self.size >= LARGE:
@@ -209,7 +210,7 @@ def _logcumsumexp_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: int)
     return _fading_sum(grad.flip(dim), fade, dim).flip(dim) * weight
 
 
-@primitive("LogcumsumexpBackward0", self=_logcumsumexp_gradient)
+@primitive("LogcumsumexpBackward0", axes=Along("dim"), self=_logcumsumexp_gradient)
 def _logcumsumexp(self: Array, dim: int) -> Array:
     if self.ndim == 0:
         return self.copy()

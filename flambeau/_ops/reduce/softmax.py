@@ -12,6 +12,7 @@ from ..._core.dtype import FLOAT, LEGACY_NAMES, float32
 from ..._core.geometry.layout import contiguous_array
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.precision import as_floating, in_single
+from ..._dispatch.axes import Along
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.public.protocol import write_out
 from ..._dispatch.public.registry import public
@@ -27,6 +28,7 @@ def _softmax_gradient(grad: Tensor, output: Tensor, dim: int) -> Tensor:
 
 @primitive(
     "SoftmaxBackwardDataBackward0",
+    axes=Along("dim"),
     self=_softmax_gradient,
     output=lambda grad, self, output, dim: (
         grad * (self - (self * output).sum(dim, keepdim=True)) - self * (grad * output).sum(dim, keepdim=True)
@@ -42,6 +44,7 @@ def _softmax_backward(self: Array, output: Array, dim: int) -> Array:
 
 @primitive(
     "LogSoftmaxBackwardDataBackward0",
+    axes=Along("dim"),
     self=lambda grad, output, dim: grad - (grad * output.exp()).sum(dim, keepdim=True),
     output=lambda grad, self, output, dim: -grad * output.exp() * self.sum(dim, keepdim=True),
 )
@@ -52,7 +55,12 @@ def _log_softmax_backward(self: Array, output: Array, dim: int) -> Array:
     return self - np.exp(output) * reduced(np.add, self, (dim,), True)
 
 
-@primitive("SoftmaxBackward0", self=lambda grad, result, dim: _softmax_backward(grad, result, dim), fuses=False)
+@primitive(
+    "SoftmaxBackward0",
+    axes=Along("dim"),
+    self=lambda grad, result, dim: _softmax_backward(grad, result, dim),
+    fuses=False,
+)
 @in_single
 def _softmax(self: Array, dim: int) -> Array:
     if not self.size:
@@ -65,7 +73,12 @@ def _softmax(self: Array, dim: int) -> Array:
     return powers
 
 
-@primitive("LogSoftmaxBackward0", self=lambda grad, result, dim: _log_softmax_backward(grad, result, dim), fuses=False)
+@primitive(
+    "LogSoftmaxBackward0",
+    axes=Along("dim"),
+    self=lambda grad, result, dim: _log_softmax_backward(grad, result, dim),
+    fuses=False,
+)
 @in_single
 def _log_softmax(self: Array, dim: int) -> Array:
     if not self.size:
@@ -169,7 +182,7 @@ def _logsumexp_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: tuple[i
     return spread * conj((self - whole).exp())
 
 
-@primitive("LogsumexpBackward0", self=_logsumexp_gradient)
+@primitive("LogsumexpBackward0", axes=Along("dim"), self=_logsumexp_gradient)
 @in_single
 def _logsumexp(self: Array, dim: tuple[int, ...], keepdim: bool) -> Array:
     if not self.size:

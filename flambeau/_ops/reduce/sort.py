@@ -15,6 +15,7 @@ from ..._core.modes import THREAD
 from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._dispatch.abstract.meta import shape_in_elements
 from ..._dispatch.arguments.promotion import is_number
+from ..._dispatch.axes import Along, Whole
 from ..._dispatch.changes.exact_out import refuse_out, store_apart, store_exactly
 from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.public.registry import public
@@ -96,12 +97,12 @@ def as_laid_out(result: Any, source: Any) -> Any:
     return placed
 
 
-@several("SortBackward0", results=("values", "indices"), self=_scattered_back)
+@several("SortBackward0", axes=Along("dim"), results=("values", "indices"), self=_scattered_back)
 def _sort(self: Array, dim: int, descending: bool) -> Any:
     return _sorted(self, dim, descending)
 
 
-@several("SortBackward1", results=("values", "indices"), self=_scattered_back)
+@several("SortBackward1", axes=Along("dim"), results=("values", "indices"), self=_scattered_back)
 def _stable_sort(self: Array, dim: int, descending: bool) -> Any:
     return _sorted(self, dim, descending)
 
@@ -129,7 +130,7 @@ def msort(input: Tensor, *, out: Any = None) -> Tensor:
     return store_exactly(ordered, out)
 
 
-@several("TopkBackward0", results=("values", "indices"), self=_scattered_back)
+@several("TopkBackward0", axes=Along("dim"), results=("values", "indices"), self=_scattered_back)
 def _topk(self: Array, k: int, dim: int, largest: bool) -> Any:
     if self.ndim == 0:
         return (
@@ -190,6 +191,7 @@ def _chosen_shapes(self: Array, dim: int, keepdim: bool) -> Any:
 
 @several(
     "KthvalueBackward0",
+    axes=Along("dim"),
     results=("values", "indices"),
     self=_chosen_gradient,
     shape=lambda self, k, dim, keepdim: _chosen_shapes(self, dim, keepdim),
@@ -246,14 +248,18 @@ def _positions_of_ranks(lines: Any, ranks: Any) -> Any:
     return (are_equal.cumsum(-1) > among_equal).argmax(-1)[..., None]
 
 
-@several("MedianBackward1", results=("values", "indices"), self=_chosen_gradient, shape=_chosen_shapes)
+@several(
+    "MedianBackward1", axes=Along("dim"), results=("values", "indices"), self=_chosen_gradient, shape=_chosen_shapes
+)
 def _median_dim(self: Array, dim: int, keepdim: bool) -> Any:
     if self.ndim == 0:
         return self.copy(), np.zeros((), np.int64, like=self)
     return _selected(self, dim, keepdim, "median")
 
 
-@several("NanmedianBackward1", results=("values", "indices"), self=_chosen_gradient, shape=_chosen_shapes)
+@several(
+    "NanmedianBackward1", axes=Along("dim"), results=("values", "indices"), self=_chosen_gradient, shape=_chosen_shapes
+)
 def _nanmedian_dim(self: Array, dim: int, keepdim: bool) -> Any:
     if self.ndim == 0:
         return self.copy(), np.zeros((), np.int64, like=self)
@@ -272,12 +278,22 @@ def _whole_median(array: Any, kind: str) -> Any:
     return _selected(flat, 0, False, kind)[0]
 
 
-@primitive("MedianBackward0", self=_whole_median_gradient, shape=lambda self: np.empty_like(self, shape=()))
+@primitive(
+    "MedianBackward0",
+    axes=Whole("median_dim", flat=True),
+    self=_whole_median_gradient,
+    shape=lambda self: np.empty_like(self, shape=()),
+)
 def _median_all(self: Array) -> Array:
     return _whole_median(self, "median")
 
 
-@primitive("NanmedianBackward0", self=_whole_median_gradient, shape=lambda self: np.empty_like(self, shape=()))
+@primitive(
+    "NanmedianBackward0",
+    axes=Whole("nanmedian_dim", flat=True),
+    self=_whole_median_gradient,
+    shape=lambda self: np.empty_like(self, shape=()),
+)
 def _nanmedian_all(self: Array) -> Array:
     return _whole_median(self, "nanmedian")
 
@@ -308,7 +324,7 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False, *, o
     return _median("nanmedian", _nanmedian_all, _nanmedian_dim, NANMEDIAN, input, dim, keepdim, out)
 
 
-@several("ModeBackward0", results=("values", "indices"), self=_chosen_gradient, shape=_chosen_shapes)
+@several("ModeBackward0", axes=Along("dim"), results=("values", "indices"), self=_chosen_gradient, shape=_chosen_shapes)
 def _mode(self: Array, dim: int, keepdim: bool) -> Any:
     if self.ndim == 0:
         return self.copy(), np.zeros((), np.int64, like=self)

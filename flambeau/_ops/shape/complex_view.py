@@ -10,6 +10,7 @@ from ..._core.dtype import dtype as DType
 from ..._core.geometry.strided_windows import Geometry, restrided, span
 from ..._core.kind import Kind
 from ..._core.tensor import Tensor
+from ..._dispatch.axes import Last
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.public.registry import export_method, public
 from .conjugate import as_kind, view_conjugated, view_negated
@@ -78,7 +79,7 @@ def as_pairs(grad: Tensor) -> Tensor:
     return view_as_complex(grad.contiguous())
 
 
-@primitive("ViewAsRealBackward0", view=True, self=as_pairs)
+@primitive("ViewAsRealBackward0", axes=Last(0), view=True, self=as_pairs)
 def _view_as_real(self: Array) -> Array:
     real = from_numpy_dtype(self.dtype).to_real().numpy
     return restrided(self, (*self.shape, 2), (*self.strides, real.itemsize), real)
@@ -98,7 +99,9 @@ def view_as_real(input: Tensor) -> Tensor:
     return _view_as_real(input)
 
 
-@primitive("ViewAsComplexBackward0", view=True, self=lambda grad: view_as_real(grad.contiguous().resolve_conj()))
+@primitive(
+    "ViewAsComplexBackward0", axes=Last(1), view=True, self=lambda grad: view_as_real(grad.contiguous().resolve_conj())
+)
 def _view_as_complex(self: Array) -> Array:
     return restrided(self, self.shape[:-1], self.strides[:-1], from_numpy_dtype(self.dtype).to_complex().numpy)
 

@@ -12,6 +12,7 @@ from ..._core.backend import backend_of_array
 from ..._core.geometry.layout import empty_array, is_plain, strides_like
 from ..._core.kind import Kind
 from ..._core.tensor import Tensor
+from ..._dispatch.axes import ELEMENTS
 from ..._dispatch.changes.inplace import run_inplace
 from ..._dispatch.dispatch import Array, Formula, Primitive, primitive, view_of
 from ..._dispatch.public.registry import public
@@ -20,6 +21,8 @@ from ..tensor.copy import clone
 
 class _SignView(Primitive[..., Tensor]):
     """A view of the same memory in which one more sign, or one less, is still to be taken."""
+
+    axes = ELEMENTS
 
     def __init__(self, name: str, node: str, conj: bool, derivative: Formula) -> None:
         def kernel(self: Array) -> Array:
@@ -71,12 +74,12 @@ def _conjugated(array: Any) -> Any:
     )
 
 
-@primitive("ConjPhysicalBackward0", self=lambda grad: grad.conj_physical())
+@primitive("ConjPhysicalBackward0", axes=ELEMENTS, self=lambda grad: grad.conj_physical())
 def _conjugate(self: Array) -> Array:
     return _conjugated(self)
 
 
-@primitive("ConjPhysicalBackward1", self=lambda grad: grad.conj_physical())
+@primitive("ConjPhysicalBackward1", axes=ELEMENTS, self=lambda grad: grad.conj_physical())
 def _conjugate_in_place(self: Array) -> Array:
     return _conjugated(self)
 

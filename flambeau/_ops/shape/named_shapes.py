@@ -11,6 +11,7 @@ from ..._core.modes import THREAD
 from ..._core.size import Size
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.broadcast import expandable, sum_to_shape
+from ..._dispatch.axes import ELEMENTS
 from ..._dispatch.changes.history import end_change
 from ..._dispatch.changes.inplace import check_writable
 from ..._dispatch.dispatch import Array, Primitive, primitive
@@ -141,12 +142,12 @@ def _moved_dims(dims: Sequence[int], ndim: int, word: str) -> list[int]:
     return wrapped
 
 
-@primitive("AliasBackward0", view=True, self=lambda grad: grad)
+@primitive("AliasBackward0", axes=ELEMENTS, view=True, self=lambda grad: grad)
 def _alias(self: Array) -> Array:
     return self.view()
 
 
-@primitive(None, view=True)
+@primitive(None, axes=ELEMENTS, view=True)
 def _detach(self: Array) -> Array:
     return self
 

@@ -9,12 +9,17 @@ import numpy as np
 from ..._core.dtype import INTEGER
 from ..._core.geometry.strided_windows import restrided
 from ..._core.tensor import Tensor
+from ..._dispatch.axes import Along
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.public.registry import public
 from .view import _ALL, _as_int, wrap_dim
 
 
-@primitive("SelectBackwardBackward0", grad_output=lambda grad, dim, index: grad.select(dim, index))
+@primitive(
+    "SelectBackwardBackward0",
+    axes=Along("dim", sizes="input_sizes"),
+    grad_output=lambda grad, dim, index: grad.select(dim, index),
+)
 def _select_backward(grad_output: Array, input_sizes: tuple[int, ...], dim: int, index: int) -> Array:
     result = np.zeros(input_sizes, grad_output.dtype, like=grad_output)
     result[_ALL[dim] + (index, ...)] = grad_output
@@ -23,6 +28,7 @@ def _select_backward(grad_output: Array, input_sizes: tuple[int, ...], dim: int,
 
 @primitive(
     "SelectBackward0",
+    axes=Along("dim"),
     view=True,
     self=lambda grad, self_sym_sizes, dim, index: _select_backward(grad, self_sym_sizes, dim, index),
 )
@@ -52,7 +58,7 @@ def _slice_again(grad: Tensor, dim: int, start: int, end: int, step: int) -> Ten
     return _slice(grad, dim, start, end, step)
 
 
-@primitive("SliceBackwardBackward0", grad_output=_slice_again)
+@primitive("SliceBackwardBackward0", axes=Along("dim", sizes="input_sizes"), grad_output=_slice_again)
 def _slice_backward(
     grad_output: Array, input_sizes: tuple[int, ...], dim: int, start: int, end: int, step: int
 ) -> Array:
@@ -63,6 +69,7 @@ def _slice_backward(
 
 @primitive(
     "SliceBackward0",
+    axes=Along("dim"),
     view=True,
     self=lambda grad, self_sym_sizes, dim, start, end, step: _slice_backward(
         grad, self_sym_sizes, dim, start, end, step
@@ -130,6 +137,7 @@ def _diagonal_of(array: Any, offset: int, dim1: int, dim2: int) -> Any:
 
 @primitive(
     "DiagonalBackwardBackward0",
+    axes=Along("dim1", "dim2", sizes="input_sizes"),
     grad_output=lambda grad, offset, dim1, dim2: grad.diagonal(offset, dim1, dim2),
 )
 def _diagonal_backward(grad_output: Array, input_sizes: tuple[int, ...], offset: int, dim1: int, dim2: int) -> Array:
@@ -140,6 +148,7 @@ def _diagonal_backward(grad_output: Array, input_sizes: tuple[int, ...], offset:
 
 @primitive(
     "DiagonalBackward0",
+    axes=Along("dim1", "dim2"),
     view=True,
     self=lambda grad, self_sym_sizes, offset, dim1, dim2: _diagonal_backward(grad, self_sym_sizes, offset, dim1, dim2),
 )

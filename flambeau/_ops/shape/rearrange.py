@@ -15,6 +15,7 @@ from ..._core.geometry.strided_windows import overlaps, positions, window
 from ..._core.size import fits_int64
 from ..._core.storage import address_of, owner_of
 from ..._core.tensor import Tensor
+from ..._dispatch.axes import MATRICES, Along
 from ..._dispatch.composite import composite
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.factory import constant_beside
@@ -202,7 +203,7 @@ def roll(input: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
     return _roll(input, steps, tuple([wrap_dim(each, input._array.ndim) for each in axes]))
 
 
-@primitive("FlipBackward0", self=lambda grad, dims: grad.flip(dims))
+@primitive("FlipBackward0", axes=Along("dims"), self=lambda grad, dims: grad.flip(dims))
 def _flip(self: Array, dims: tuple[int, ...]) -> Array:
     return _flipped(self, dims)
 
@@ -248,7 +249,7 @@ def flipud(input: Tensor) -> Tensor:
     return flip(input, 0)
 
 
-@primitive("Rot90Backward0", self=lambda grad, k, dims: grad.rot90(-k, dims))
+@primitive("Rot90Backward0", axes=Along("dims"), self=lambda grad, k, dims: grad.rot90(-k, dims))
 def _rot90(self: Array, k: int, dims: tuple[int, ...]) -> Array:
     turns = k % 4
     if turns == 0:
@@ -299,12 +300,12 @@ def _kept(self: Any, keep: Any) -> Any:
     return result
 
 
-@primitive("TrilBackward0", self=lambda grad, diagonal: grad.tril(diagonal))
+@primitive("TrilBackward0", axes=MATRICES, self=lambda grad, diagonal: grad.tril(diagonal))
 def _tril(self: Array, diagonal: int) -> Array:
     return _kept(self, _lower(self, diagonal))
 
 
-@primitive("TriuBackward0", self=lambda grad, diagonal: grad.triu(diagonal))
+@primitive("TriuBackward0", axes=MATRICES, self=lambda grad, diagonal: grad.triu(diagonal))
 def _triu(self: Array, diagonal: int) -> Array:
     return _kept(self, ~_lower(self, diagonal - 1))
 
@@ -330,7 +331,11 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     return _triu(input, diagonal)
 
 
-@primitive("DiagEmbedBackward0", self=lambda grad, offset, dim1, dim2: grad.diagonal(offset, dim1, dim2))
+@primitive(
+    "DiagEmbedBackward0",
+    axes=Along("dim1", "dim2", extra=1),
+    self=lambda grad, offset, dim1, dim2: grad.diagonal(offset, dim1, dim2),
+)
 def _diag_embed(self: Array, offset: int, dim1: int, dim2: int) -> Array:
     size = self.shape[-1] + abs(offset)
     shape = list(self.shape[:-1])
@@ -424,6 +429,7 @@ def _select_scatter_gradient(grad: Tensor, dim: int, index: int) -> Tensor:
 
 @primitive(
     "SelectScatterBackward0",
+    axes=Along("dim"),
     self=_select_scatter_gradient,
     src=lambda grad, dim, index: grad.select(dim, index),
 )
@@ -451,7 +457,7 @@ def _slice_scatter_gradient(grad: Tensor, dim: int, start: int, end: int, step: 
     return _slice_scatter(grad, zeros, dim, start, end, step)
 
 
-@primitive("SliceScatterBackward0", self=_slice_scatter_gradient, src=_slice_of)
+@primitive("SliceScatterBackward0", axes=Along("dim"), self=_slice_scatter_gradient, src=_slice_of)
 def _slice_scatter(self: Array, src: Array, dim: int, start: int, end: int, step: int) -> Array:
     return _replaced(self, (*_ALL[dim], slice(start, end, step)), src)
 
@@ -475,6 +481,7 @@ def _diagonal_scatter_gradient(grad: Tensor, offset: int, dim1: int, dim2: int) 
 
 @primitive(
     "DiagonalScatterBackward0",
+    axes=Along("dim1", "dim2"),
     self=_diagonal_scatter_gradient,
     src=lambda grad, offset, dim1, dim2: grad.diagonal(offset, dim1, dim2),
 )

@@ -11,6 +11,7 @@ import numpy as np
 from ..._core.arrays.quick import dim_moved
 from ..._core.size import fits_int64
 from ..._core.tensor import Tensor
+from ..._dispatch.axes import Along
 from ..._dispatch.dispatch import Array, several
 from ..._dispatch.gradients.variants import variant
 from ..._dispatch.public.overrides import has_override, run_override
@@ -76,7 +77,7 @@ def _split_gradient(grads: Any, needs: Any, self_sym_sizes: Any, split_size: int
     return _joined(grads, _equal_sizes(self_sym_sizes[dim], split_size), self_sym_sizes, dim)
 
 
-@several("SplitBackward0", view=True, joint=_split_gradient)
+@several("SplitBackward0", axes=Along("dim"), view=True, joint=_split_gradient)
 def _split(self: Array, split_size: int, dim: int) -> Array:
     return _equal_parts(self, split_size, dim)
 
@@ -85,7 +86,7 @@ def _split_with_sizes_gradient(grads: Any, needs: Any, self_sym_sizes: Any, spli
     return _joined(grads, split_sizes, self_sym_sizes, dim)
 
 
-@several("SplitWithSizesBackward0", view=True, joint=_split_with_sizes_gradient)
+@several("SplitWithSizesBackward0", axes=Along("dim"), view=True, joint=_split_with_sizes_gradient)
 def _split_with_sizes(self: Array, split_sizes: tuple[int, ...], dim: int) -> Array:
     return _parts(self, split_sizes, dim)
 
@@ -214,7 +215,7 @@ def _unbind_gradient(grads: Any, needs: Any, dim: int) -> list[Any]:
     return [stack([present.new_zeros(present.shape) if grad is None else grad for grad in grads], dim)]
 
 
-@several("UnbindBackward0", view=True, joint=_unbind_gradient)
+@several("UnbindBackward0", axes=Along("dim"), view=True, joint=_unbind_gradient)
 def _unbind(self: Array, dim: int) -> Array:
     if self.ndim > 1 and type(self) is np.ndarray:
         return tuple(dim_moved(self, dim, 0))

@@ -16,6 +16,7 @@ from ..._core.geometry.strided_windows import restrided
 from ..._core.size import contiguous_byte_strides
 from ..._core.tensor import DIRECT_TYPES, Tensor
 from ..._dispatch.arguments.broadcast import sum_to_shape
+from ..._dispatch.axes import ELEMENTS, Along
 from ..._dispatch.dispatch import Array, fresh, primitive
 from ..._dispatch.gradients.array_derivatives import unrecorded
 from ..._dispatch.public.overrides import has_override, run_override
@@ -227,7 +228,7 @@ def _reshape_alias(self: Array, size: tuple[int, ...]) -> Array:
     return viewed(self, size)
 
 
-@primitive("CloneBackward0", self=lambda grad: grad)
+@primitive("CloneBackward0", axes=ELEMENTS, self=lambda grad: grad)
 def _contiguous_clone(self: Array) -> Array:
     return self.copy("C") if self.flags.c_contiguous else arrays.contiguous(self)
 
@@ -246,7 +247,7 @@ def _transposed_back(grad: Tensor, dim0: int, dim1: int) -> Tensor:
     return _transpose(grad, dim0, dim1)
 
 
-@primitive("TransposeBackward0", view=True, self=_transposed_back)
+@primitive("TransposeBackward0", axes=Along("dim0", "dim1"), view=True, self=_transposed_back)
 def _transpose(self: Array, dim0: int, dim1: int) -> Array:
     return self.swapaxes(dim0, dim1) if self.ndim else self.view()
 
@@ -406,7 +407,7 @@ def _method_squeeze(input: Tensor, dim: Any = None, *more: int) -> Tensor:
     return squeeze(input, (dim, *more) if more else dim)
 
 
-@primitive("UnsqueezeBackward0", view=True, self=lambda grad, dim: grad.squeeze(dim))
+@primitive("UnsqueezeBackward0", axes=Along("dim", extra=1), view=True, self=lambda grad, dim: grad.squeeze(dim))
 def _unsqueeze(self: Array, dim: int) -> Array:
     if dim == 0 and self.ndim == 0:
         return self.reshape(1)

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..._core.arrays.views import row_strides_of
 from ..._core.tensor import Tensor
+from ..._dispatch.axes import Along
 from ..._dispatch.changes.exact_out import store_exactly, store_resized
 from ..._dispatch.dispatch import Array, Primitive, Results, primitive
 from ..._dispatch.gradients.variants import variant
@@ -97,6 +98,7 @@ def slice_copy(input: Tensor, dim: int = 0, start: int | None = None, end: int |
 
 @primitive(
     "NarrowCopyBackward0",
+    axes=Along("dim"),
     self=lambda grad, self_sym_sizes, dim, start, length: parts._slice_backward(
         grad, self_sym_sizes, dim, start, start + length, 1
     ),

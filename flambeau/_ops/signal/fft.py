@@ -17,6 +17,7 @@ from ..._core.geometry.layout import contiguous_array
 from ..._core.process.processor import ON_X86_64
 from ..._core.tensor import Tensor, wrap
 from ..._dispatch.arguments.precision import as_floating
+from ..._dispatch.axes import Along
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.public.protocol import write_out
 from ..._dispatch.public.registry import export, guard, public
@@ -68,7 +69,7 @@ def _c2c_gradient(grad: Tensor, dim: Dim, normalization: int, forward: bool) -> 
     return _fft_c2c(grad, dim, normalization, not forward)
 
 
-@primitive("FftC2CBackward0", self=_c2c_gradient)
+@primitive("FftC2CBackward0", axes=Along("dim"), self=_c2c_gradient)
 def _fft_c2c(self: Array, dim: Dim, normalization: int, forward: bool) -> Array:
     if not dim:
         return self.copy(order="K")
@@ -112,7 +113,7 @@ def _both_sides(array: Any, points: None, axis: int, norm: Any) -> Any:
     return result
 
 
-@primitive("FftR2CBackward0", self=_r2c_gradient)
+@primitive("FftR2CBackward0", axes=Along("dim"), self=_r2c_gradient)
 def _fft_r2c(self: Array, dim: Dim, normalization: int, onesided: bool) -> Array:
     norm = _numpy_norm(normalization, True)
     if len(dim) == 1:
@@ -127,7 +128,7 @@ def _c2r_gradient(grad: Tensor, dim: Dim, normalization: int, last_dim_size: int
     return _middle_weighed(_fft_r2c(grad, dim, normalization, True), dim[-1], last_dim_size, 2.0)
 
 
-@primitive("FftC2RBackward0", self=_c2r_gradient)
+@primitive("FftC2RBackward0", axes=Along("dim"), self=_c2r_gradient)
 def _fft_c2r(self: Array, dim: Dim, normalization: int, last_dim_size: int) -> Array:
     norm = _numpy_norm(normalization, False)
     if len(dim) > 1:

@@ -21,6 +21,7 @@ from ..._core.process.defaults import device_for, fake_place
 from ..._core.storage import fix_size, owner_of
 from ..._core.tensor import DIRECT_TYPES, Tensor
 from ..._core.version import hand_out
+from ..._dispatch.axes import ELEMENTS
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.public.overrides import run_override
 from ..._dispatch.public.protocol import explain, is_overriding
@@ -30,12 +31,12 @@ from .copy import copied, recorded
 
 
 # The engine converts the gradient to the input's dtype.
-@primitive("ToCopyBackward0", self=lambda grad: grad, fuses=False, reads_narrow=True)
+@primitive("ToCopyBackward0", axes=ELEMENTS, self=lambda grad: grad, fuses=False, reads_narrow=True)
 def _to_copy(self: Array, dtype: DType, memory_format: Any) -> Array:
     return copied(self, memory_format, dtype.numpy)
 
 
-@primitive("ToCopyBackward0", self=lambda grad, source: grad.to(source))
+@primitive("ToCopyBackward0", axes=ELEMENTS, self=lambda grad, source: grad.to(source))
 def _to_device(self: Array, dtype: DType, memory_format: Any, source: device) -> Array:
     return copied(self, memory_format, dtype.numpy)
 

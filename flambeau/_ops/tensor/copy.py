@@ -21,6 +21,7 @@ from ..._core.tensor import DIRECT_TYPES, PLAIN_TYPES, Tensor, new_counter
 from ..._core.version import note_change
 from ..._dispatch.arguments.promotion import is_number
 from ..._dispatch.arguments.scalar import fitting
+from ..._dispatch.axes import ELEMENTS, ELEMENTS_OF_FIRST
 from ..._dispatch.changes.history import end_change
 from ..._dispatch.changes.inplace import check_apart, check_no_overlap, check_writable
 from ..._dispatch.changes.storing import converts_by_itself, store_elements, store_number, write
@@ -56,7 +57,7 @@ def copied(array: Any, memory_format: Any = None, array_type: Any = None) -> Any
     return result
 
 
-@primitive("CloneBackward0", self=lambda grad: grad)
+@primitive("CloneBackward0", axes=ELEMENTS, self=lambda grad: grad)
 def _clone(self: Array, memory_format: Any) -> Array:
     return copied(self, memory_format)
 
@@ -128,14 +129,14 @@ def zeros_for(grad: Tensor) -> Tensor:
     return result
 
 
-@primitive("CopyBackwards", self=zeros_for, src=lambda grad: grad)
+@primitive("CopyBackwards", axes=ELEMENTS_OF_FIRST, self=zeros_for, src=lambda grad: grad)
 def _copy(self: Array, src: Array) -> Array:
     result = np.empty_like(self)
     write(result, src)
     return result
 
 
-@primitive("CopyBackwards", self=zeros_for, src=lambda grad, source: grad.to(source))
+@primitive("CopyBackwards", axes=ELEMENTS_OF_FIRST, self=zeros_for, src=lambda grad, source: grad.to(source))
 def _copy_across(self: Array, src: Array, source: Any) -> Array:
     result = np.empty_like(self)
     write(result, src)
@@ -146,27 +147,27 @@ for _op in (_copy, _copy_across):
     setattr(_op.node_class, "name", lambda self: "torch::autograd::CopyBackwards")  # noqa: B010
 
 
-@primitive("FillBackward0", self=zeros_for)
+@primitive("FillBackward0", axes=ELEMENTS, self=zeros_for)
 def _filled_with_number(self: Array, value: Any) -> Array:
     return np.full_like(self, value)
 
 
-@primitive("FillBackward1", self=zeros_for, value=lambda grad: grad.sum())
+@primitive("FillBackward1", axes=ELEMENTS_OF_FIRST, self=zeros_for, value=lambda grad: grad.sum())
 def _filled_with_tensor(self: Array, value: Array) -> Array:
     return np.full_like(self, value)
 
 
-@primitive("FillBackward2", self=zeros_for)
+@primitive("FillBackward2", axes=ELEMENTS, self=zeros_for)
 def _fill_number(self: Array, value: Any) -> Array:
     return np.full_like(self, value)
 
 
-@primitive("FillBackward3", self=zeros_for, value=lambda grad: grad.sum())
+@primitive("FillBackward3", axes=ELEMENTS_OF_FIRST, self=zeros_for, value=lambda grad: grad.sum())
 def _fill_tensor(self: Array, value: Array) -> Array:
     return np.full_like(self, value)
 
 
-@primitive("ZeroBackward0", self=zeros_for)
+@primitive("ZeroBackward0", axes=ELEMENTS, self=zeros_for)
 def _zero(self: Array) -> Array:
     return np.zeros_like(self)
 

@@ -13,8 +13,9 @@ from ..._core.kind import kind_of_array
 from ..._core.tensor import Tensor
 from ..._dispatch.factory import constant, constant_beside
 from ..._dispatch.op import Op
+from .by_axes import rank, shift
 from .level import Vmap
-from .rules import decomposition, rank, rule, shift
+from .rules import decomposition, rule
 
 
 def examples(level: Vmap, like: Tensor, ndim: int) -> Tensor:

@@ -8,41 +8,9 @@ from typing import Any
 from ..._core.arrays.lazy_signs import content
 from ..._core.tensor import Tensor
 from ..._dispatch.op import Op
+from .by_axes import matrices, rank, with_ranks
 from .level import Shared, Vmap
-from .rules import along, as_it_is, decomposition, give, rank, rule, with_ranks
-
-give(
-    as_it_is,
-    "det slogdet inv_ex cholesky_ex cholesky cholesky_inverse qr svd svdvals eigh eigvalsh eig eigvals",
-    "geqrf ldl_factor_ex lu lu_factor_ex matrix_exp shifted",
-)
-give(along("dim"), "cross")
-
-
-_VECTORS = ("pivots", "tau")
-"""The parameters of which the last dimension is a vector."""
-
-
-def matrices(level: Vmap, op: Op, args: Sequence[Any]) -> Any:
-    """An op of several tensors whose last dimensions are matrices, or vectors, and the others are broadcast."""
-    lead = {
-        position: rank(each) - (1 if op.parameters[position] in _VECTORS else 2)
-        for position, each in enumerate(args)
-        if isinstance(each, Tensor)
-    }
-    most = max(lead.values())
-    given = list(args)
-    for position, own in lead.items():
-        each = args[position]
-        given[position] = level.front(each).reshape(level.size, *[1] * (most - own), *each._array.shape)
-    return op(*given)
-
-
-give(
-    matrices,
-    "solve_triangular triangular_solve cholesky_solve householder_product ormqr ldl_solve lu_solve",
-    "cdist euclidean_dist lu_unpack",
-)
+from .rules import decomposition, rule
 
 
 @rule("pinv", "rank")

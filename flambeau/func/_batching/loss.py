@@ -1,4 +1,4 @@
-"""Losses: computed without a reduction, which is then each example's own."""
+"""Losses of classes and of sequences."""
 
 from __future__ import annotations
 
@@ -7,33 +7,11 @@ from typing import Any
 
 from ..._core.tensor import Tensor
 from ..._dispatch.op import Op
-from .image import folded
+from .by_axes import folded, rank, reduced
 from .level import Vmap
-from .rules import decomposition, rank, rule
+from .rules import decomposition, rule
 
-_NONE, _MEAN, _SUM = 0, 1, 2
-
-
-@rule("mse_loss smooth_l1_loss huber_loss binary_cross_entropy with_logits soft_margin_loss")
-def _elementwise(level: Vmap, op: Op, args: Sequence[Any]) -> Tensor:
-    at = op.parameters.index("reduction")
-    tensors = [each for each in args if isinstance(each, Tensor)]
-    ndim = max(rank(each) for each in tensors)
-    given = [
-        level.front(each).reshape(level.size, *[1] * (ndim - rank(each)), *each._array.shape)
-        if isinstance(each, Tensor)
-        else each
-        for each in args
-    ]
-    reduction, given[at] = args[at], _NONE
-    return _reduced(op(*given), reduction)
-
-
-def _reduced(losses: Tensor, reduction: int) -> Tensor:
-    dims = tuple(range(1, losses._array.ndim))
-    if reduction == _NONE or not dims:
-        return losses
-    return losses.mean(dims) if reduction == _MEAN else losses.sum(dims)
+_NONE, _MEAN = 0, 1
 
 
 def _weights(input: Any, target: Tensor, weight: Any, ignored: Any, safe: Any) -> Any:
@@ -80,10 +58,10 @@ def _margin(level: Vmap, op: Op, args: Sequence[Any]) -> Any:
     given[at] = _NONE
     results = op(*given)
     losses, *others = results if type(results) is tuple else (results,)
-    reduced = _reduced(losses.reshape(lead), args[at])
+    total = reduced(losses.reshape(lead), args[at])
     if not others:
-        return reduced
-    return (reduced, *[each.reshape(*lead, *each._array.shape[1:]) for each in others])
+        return total
+    return (total, *[each.reshape(*lead, *each._array.shape[1:]) for each in others])
 
 
 # ----- sequences ----------------------------------------------------------------------------------------------------

@@ -8,10 +8,10 @@ from typing import Any
 
 from ..._core.tensor import Tensor
 from ..._dispatch.op import Op
-from .image import folded, unfolded
+from .by_axes import folded, rank, unfolded, with_ranks
 from .level import Shared, Vmap
 from .loop import loop
-from .rules import decomposition, rank, rule, with_ranks
+from .rules import decomposition, rule
 
 # ----- convolutions -------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Elementwise functions that are ops of their own, and copies."""
+"""Copies and conversions, whose memory formats are those of one example; complex numbers as pairs."""
 
 from __future__ import annotations
 
@@ -8,33 +8,7 @@ from typing import Any
 from ..._core.device import channels_last, channels_last_3d, contiguous_format
 from ..._dispatch.op import Op
 from .level import Vmap
-from .rules import aligned, along, as_it_is, broadcast, give, rule
-
-give(
-    as_it_is,
-    "contiguous_clone conjugate conjugate_in_place alias detach alias_copy conj neg_view zero",
-    "filled_with_number fill_number pow_number threshold hardtanh leaky_relu rrelu_mean elu celu gelu silu",
-    "mish softplus log_sigmoid hardsigmoid hardswish hardshrink softshrink frexp polygamma mvlgamma",
-    "clamp_numbers clamp_min_number clamp_max_number round_decimals logit angle nan_to_num",
-    "view_as_real view_as_real_copy one_hot at_least",
-    "overwritten_UniformBackward0 overwritten_NormalBackward0 overwritten_LogNormalBackward0",
-    "overwritten_ExponentialBackward0 overwritten_CauchyBackward0 overwritten_GeometricBackward0",
-    "overwritten_BernoulliBackward1 overwritten_BernoulliBackward2 overwritten_RandomBackward0",
-    "overwritten_RandomBackward1 overwritten_RandomBackward2",
-)
-give(
-    aligned,
-    "add_scaled sub_scaled rsub_scaled div_trunc_half isclose complex polar lerp_number lerp_tensor",
-    "addcmul addcdiv gamma_slope beta_slope",
-)
-give(
-    broadcast,
-    "only_where masked_fill_number masked_fill_tensor clamp_tensors clamp_min_tensor clamp_max_tensor",
-    "sigmoid_backward tanh_backward threshold_backward leaky_relu_backward rrelu_noise prelu elu_backward",
-    "gelu_backward hardswish_backward native_dropout native_dropout_backward copy filled_with_tensor",
-    "fill_tensor copy_across copied_like where",
-)
-give(along("dim"), "glu")
+from .rules import rule
 
 _OF_IMAGES = (channels_last, channels_last_3d)
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from ..._core.tensor import Tensor
 from ..._dispatch.op import Op
+from .by_axes import all_with_ranks
 from .level import Vmap
-from .rules import give, rank, rule
+from .rules import rule
 
 _ADVICE = (
     "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
@@ -48,7 +49,8 @@ def unwritten(level: Vmap, op: Op, args: Sequence[Any]) -> Tensor:
     return level.wrapped(op((level.size, *shape), value, kind))
 
 
-def _fill(level: Vmap, op: Op, args: Sequence[Any]) -> None:
+def filled(level: Vmap, op: Op, args: Sequence[Any]) -> None:
+    """An op that fills a tensor with random numbers."""
     target, generator, *numbers = args
     _check(level, op)
     if not level.has(target):
@@ -68,31 +70,12 @@ def _fill(level: Vmap, op: Op, args: Sequence[Any]) -> None:
         op(target.value, generator, *numbers)
 
 
-give(
-    _fill,
-    "uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ random_ random_between_ randperm_",
-    "bernoulli_number_ bernoulli_tensor_",
-)
-
-
-@rule(
-    "bernoulli bernoulli_everywhere normal_around normal_of_widths normal_each poisson gamma dirichlet",
-    "binomial rrelu_slopes",
-)
-def _draw(level: Vmap, op: Op, args: Sequence[Any]) -> Any:
+def drawn(level: Vmap, op: Op, args: Sequence[Any]) -> Any:
+    """An op that draws a number for each element; tensors that say from what distribution are broadcast."""
     _check(level, op)
     if level.randomness == "same":
         raise RuntimeError(_SAME.format(name=op.name))
-    tensors = [each for each in args if isinstance(each, Tensor)]
-    ndim = max([rank(each) for each in tensors])
-    return op(
-        *[
-            level.front(each).reshape(level.size, *[1] * (ndim - rank(each)), *each._array.shape)
-            if isinstance(each, Tensor)
-            else each
-            for each in args
-        ]
-    )
+    return op(*all_with_ranks(level, args))
 
 
 @rule("multinomial")

@@ -8,28 +8,9 @@ from typing import Any
 
 from ..._core.device import contiguous_format
 from ..._dispatch.op import OPS, Op
+from .by_axes import rank, shift
 from .level import Vmap
-from .rules import along, as_it_is, decomposition, give, rank, rule, shift
-
-_COPY = "_copy"
-
-
-def _both(names: str) -> list[str]:
-    return [each + ending for each in names.split() for ending in ("", _COPY)]
-
-
-give(along("dim0", "dim1"), *_both("transpose"), "transpose_")
-give(along("dim"), *_both("select slice split split_with_sizes unbind"), "narrow_copy")
-give(along("dim"), "unsafe_split", "unsafe_split_with_sizes")
-give(along("dim", extra=1), *_both("unsqueeze"), "unsqueeze_")
-give(along("dim1", "dim2"), *_both("diagonal"))
-give(along("dim1", "dim2", extra=1), "diag_embed")
-give(along("dims"), "flip", "rot90")
-give(along("dim", sizes="input_sizes"), "select_backward", "slice_backward")
-give(along("dim1", "dim2", sizes="input_sizes"), "diagonal_backward")
-give(along("dim"), "select_scatter", "slice_scatter")
-give(along("dim1", "dim2"), "diagonal_scatter")
-give(as_it_is, "tril", "triu")
+from .rules import decomposition, rule
 
 
 def _size(level: Vmap, tensor: Any, size: Sequence[int]) -> tuple[int, ...]:

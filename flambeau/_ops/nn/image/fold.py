@@ -11,6 +11,7 @@ from ...._core.geometry.moving_windows import Geometry, Shape, correlated_sizes
 from ...._core.size import fits_int64
 from ...._core.tensor import Tensor
 from ...._dispatch.arguments.precision import in_single
+from ...._dispatch.axes import Images
 from ...._dispatch.dispatch import Array, primitive
 from ...._dispatch.public.registry import public
 from ..conv_kernels import sum_of_windows, windows_of
@@ -27,7 +28,7 @@ def _im2col_gradient(
     return _col2im(grad, self_sym_sizes[-2:], kernel_size, dilation, padding, stride)
 
 
-@primitive("Im2ColBackward0", self=_im2col_gradient)
+@primitive("Im2ColBackward0", axes=Images(3, channels=False), self=_im2col_gradient)
 def _im2col(self: Array, kernel_size: Shape, dilation: Shape, padding: Shape, stride: Shape) -> Array:
     images = self if self.ndim == 4 else self[None]
     geometry = Geometry(stride, padding, dilation, 1)
@@ -42,7 +43,7 @@ def _col2im_gradient(grad: Tensor, kernel_size: Shape, dilation: Shape, padding:
     return _im2col(grad, kernel_size, dilation, padding, stride)
 
 
-@primitive("Col2ImBackward0", self=_col2im_gradient)
+@primitive("Col2ImBackward0", axes=Images(2, channels=False), self=_col2im_gradient)
 @in_single
 def _col2im(
     self: Array, output_size: Shape, kernel_size: Shape, dilation: Shape, padding: Shape, stride: Shape

@@ -17,6 +17,7 @@ from ...._core.modes import THREAD, recording
 from ...._core.slots import SLOTS
 from ...._core.tensor import Tensor
 from ...._dispatch.arguments.precision import in_single
+from ...._dispatch.axes import Images
 from ...._dispatch.dispatch import Array, Primitive, primitive
 from ...._dispatch.public.registry import public
 from ...reduce.reductions import no_kernel
@@ -263,7 +264,7 @@ def _gradients3d(
     )
 
 
-@primitive("GridSampler2DBackwardBackward0", joint=_second_gradients)
+@primitive("GridSampler2DBackwardBackward0", axes=Images(3, channels=False), joint=_second_gradients)
 @in_single
 def _grid_sampler_2d_backward(
     grad_output: Array, input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool,
@@ -272,7 +273,7 @@ def _grid_sampler_2d_backward(
     return _sampled_backward(grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask)
 
 
-@primitive("GridSampler2DBackward0", joint=_gradients2d)
+@primitive("GridSampler2DBackward0", axes=Images(3, channels=False), joint=_gradients2d)
 @in_single
 def _grid_sampler_2d(
     input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool
@@ -280,7 +281,7 @@ def _grid_sampler_2d(
     return _sampled(input, grid, interpolation_mode, padding_mode, align_corners)
 
 
-@primitive("GridSampler3DBackwardBackward0", joint=_second_gradients)
+@primitive("GridSampler3DBackwardBackward0", axes=Images(4, channels=False), joint=_second_gradients)
 @in_single
 def _grid_sampler_3d_backward(
     grad_output: Array, input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool,
@@ -289,7 +290,7 @@ def _grid_sampler_3d_backward(
     return _sampled_backward(grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask)
 
 
-@primitive("GridSampler3DBackward0", joint=_gradients3d)
+@primitive("GridSampler3DBackward0", axes=Images(4, channels=False), joint=_gradients3d)
 @in_single
 def _grid_sampler_3d(
     input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool

@@ -17,6 +17,7 @@ from ...._core.dtype import dtype as DType
 from ...._core.geometry.moving_windows import channel_last
 from ...._core.size import fits_int64
 from ...._core.tensor import Tensor
+from ...._dispatch.axes import Images
 from ...._dispatch.dispatch import Array, Primitive, primitive
 from ...._dispatch.public.registry import public
 from ...reduce.reductions import no_kernel
@@ -152,8 +153,10 @@ def _resampling(name: str, rank: int, rule: Rule, kernel_name: str) -> Primitive
         return empty(input_size, self.dtype, channel_last(self, rank), self)
 
     upsample.__name__, upsample_backward.__name__ = kernel_name, f"{kernel_name}_backward"
-    forward = primitive(f"{name}Backward0", self=gradient, shape=resized)(upsample)
-    backward = primitive(f"{name}BackwardBackward0", self=forward_again, shape=pulled_back)(upsample_backward)
+    forward = primitive(f"{name}Backward0", axes=Images(), self=gradient, shape=resized)(upsample)
+    backward = primitive(
+        f"{name}BackwardBackward0", axes=Images(sizes="input_size"), self=forward_again, shape=pulled_back
+    )(upsample_backward)
     forward.is_linear = backward.is_linear = True
     return forward
 

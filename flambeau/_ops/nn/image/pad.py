@@ -16,6 +16,7 @@ from ...._core.geometry.layout import empty_array, strides_like
 from ...._core.geometry.moving_windows import Shape, new_array, suggests_channels_last
 from ...._core.tensor import Tensor
 from ...._dispatch.arguments.precision import in_single
+from ...._dispatch.axes import Images, Last
 from ...._dispatch.dispatch import Array, Primitive, primitive
 from ...._dispatch.public.registry import public
 from .linear_maps import combined_places, take_combined
@@ -58,7 +59,7 @@ def _constant_pad_gradient(grad: Tensor, pad: Pads) -> Tensor:
     return _constant_pad_nd(grad, tuple([-each for each in pad]), 0)
 
 
-@primitive("ConstantPadNdBackward0", self=_constant_pad_gradient)
+@primitive("ConstantPadNdBackward0", axes=Last(lambda self, pad, value: len(pad) // 2), self=_constant_pad_gradient)
 def _constant_pad_nd(self: Array, pad: Pads, value: Any) -> Array:
     kept = self
     if min(pad, default=0) < 0:
@@ -212,12 +213,14 @@ def _edge_padding(mode: str, rank: int) -> Primitive[..., Tensor]:
     backward = primitive(
         f"{word}Pad{rank}DBackwardBackward0",
         op_name=f"{word.lower()}_pad{rank}d_backward",
+        axes=Images(),
         shape=lambda grad_output, self, padding: _new(self.shape, self),
         grad_output=lambda grad, padding: forward(grad, padding),
     )(in_single(backward_kernel))
     forward = primitive(
         f"{word}Pad{rank}DBackward0",
         op_name=f"{word.lower()}_pad{rank}d",
+        axes=Images(),
         shape=lambda self, padding: _new(_room(self.shape, padding)[0], self),
         self=lambda grad, self, padding: backward(grad, self, padding),
     )(pad_kernel)

@@ -10,6 +10,7 @@ from ...._core.backend import backend_of_array
 from ...._core.geometry.layout import empty_array, strides_like
 from ...._core.geometry.moving_windows import new_array, suggests_channels_last
 from ...._core.tensor import Tensor
+from ...._dispatch.axes import Last
 from ...._dispatch.dispatch import Array, primitive
 from ...._dispatch.public.registry import public
 
@@ -26,7 +27,7 @@ def _pixel_shuffle_gradient(grad: Tensor, upscale_factor: int) -> Tensor:
     return _pixel_unshuffle(grad, upscale_factor)
 
 
-@primitive("PixelShuffleBackward0", self=_pixel_shuffle_gradient)
+@primitive("PixelShuffleBackward0", axes=Last(3), self=_pixel_shuffle_gradient)
 def _pixel_shuffle(self: Array, upscale_factor: int) -> Array:
     *outer, channels, height, width = self.shape
     factor, rank = upscale_factor, len(outer)
@@ -36,7 +37,9 @@ def _pixel_shuffle(self: Array, upscale_factor: int) -> Array:
     return _arranged(moved, (*outer, channels, height * factor, width * factor), self)
 
 
-@primitive("PixelUnshuffleBackward0", self=lambda grad, downscale_factor: _pixel_shuffle(grad, downscale_factor))
+@primitive(
+    "PixelUnshuffleBackward0", axes=Last(3), self=lambda grad, downscale_factor: _pixel_shuffle(grad, downscale_factor)
+)
 def _pixel_unshuffle(self: Array, downscale_factor: int) -> Array:
     *outer, channels, height, width = self.shape
     factor, rank = downscale_factor, len(outer)

@@ -14,6 +14,7 @@ from ...._core.dtype import BOOL, COMPLEX, FLOAT, INTEGER, LEGACY_NAMES, bool_, 
 from ...._core.reduction import MEAN, NONE, REDUCTIONS, SUM
 from ...._core.tensor import Tensor
 from ...._dispatch.arguments.precision import in_single, refuse
+from ...._dispatch.axes import LOSS
 from ...._dispatch.changes.inplace import check_castable
 from ...._dispatch.compiled_body import pointwise, pointwise_at_any_size
 from ...._dispatch.composite import composite
@@ -102,6 +103,7 @@ def _mse_gradient(grad: Tensor, self: Tensor, target: Tensor, reduction: int) ->
 
 @primitive(
     "MseLossBackward0",
+    axes=LOSS,
     self=_mse_gradient,
     target=lambda grad, self, target, reduction: -_mse_gradient(grad, self, target, reduction),
 )
@@ -156,6 +158,7 @@ def _smooth_l1_gradient(grad: Tensor, self: Tensor, target: Tensor, beta: float,
 
 @primitive(
     "SmoothL1LossBackward0",
+    axes=LOSS,
     self=_smooth_l1_gradient,
     target=lambda grad, self, target, beta, reduction: -_smooth_l1_gradient(grad, self, target, beta, reduction),
 )
@@ -195,6 +198,7 @@ def _huber_gradient(grad: Tensor, self: Tensor, target: Tensor, delta: float, re
 
 @primitive(
     "HuberLossBackward0",
+    axes=LOSS,
     self=_huber_gradient,
     target=lambda grad, self, target, delta, reduction: -_huber_gradient(grad, self, target, delta, reduction),
 )
@@ -256,7 +260,7 @@ def _bce_target_gradient(grad: Tensor, self: Tensor, weight: Tensor, reduction: 
     return gradient if weight is None else gradient * weight
 
 
-@primitive("BinaryCrossEntropyBackward0", self=_bce_gradient, target=_bce_target_gradient)
+@primitive("BinaryCrossEntropyBackward0", axes=LOSS, self=_bce_gradient, target=_bce_target_gradient)
 @in_single
 def _binary_cross_entropy(self: Array, target: Array, weight: Array | None, reduction: int) -> Array:
     losses = as_array(_cross_entropy_of_two(self, target))
@@ -324,7 +328,7 @@ def _logits_target_gradient(grad: Tensor, self: Tensor, weight: Tensor, pos_weig
     return gradient if weight is None else gradient * weight
 
 
-@primitive("BinaryCrossEntropyWithLogitsBackward0", self=_logits_gradient, target=_logits_target_gradient)
+@primitive("BinaryCrossEntropyWithLogitsBackward0", axes=LOSS, self=_logits_gradient, target=_logits_target_gradient)
 @in_single
 def _with_logits(self: Array, target: Array, weight: Array | None, pos_weight: Array | None, reduction: int) -> Array:
     softplus_of_negative = np.log1p(np.exp(-np.abs(self))) + np.maximum(-self, 0)

@@ -11,6 +11,7 @@ from ...._core.dtype import LEGACY_NAMES, float32, float64, int64
 from ...._core.reduction import MEAN, NONE
 from ...._core.tensor import Tensor
 from ...._dispatch.arguments.precision import in_single
+from ...._dispatch.axes import LOSS
 from ...._dispatch.compiled_body import pointwise
 from ...._dispatch.dispatch import Array, primitive, several
 from ...._dispatch.gradients.undifferentiable import no_derivative, refuse_gradients
@@ -28,7 +29,7 @@ def _soft_margin_gradient(grad: Tensor, self: Tensor, target: Tensor, reduction:
     return mean_per_element(grad, reduction, self.numel()) * -target * (-target * self).sigmoid()
 
 
-@primitive("SoftMarginLossBackward0", self=_soft_margin_gradient)
+@primitive("SoftMarginLossBackward0", axes=LOSS, self=_soft_margin_gradient)
 @in_single
 def _soft_margin_loss(self: Array, target: Array, reduction: int) -> Array:
     return reduced_array(as_array(_soft_margin(self, target)), reduction)

@@ -17,6 +17,7 @@ from ...._core.geometry.moving_windows import channel_last
 from ...._core.size import fits_int64
 from ...._core.tensor import Tensor
 from ...._dispatch.arguments.precision import in_single
+from ...._dispatch.axes import Images
 from ...._dispatch.dispatch import Array, primitive
 from ...._dispatch.public.registry import public
 from ...create.like import zeros_like
@@ -126,6 +127,7 @@ def _windows_with_indices(self: Array, counts: Sizes) -> tuple[Array, Array]:
 
 @primitive(
     "AdaptiveAvgPool2DBackwardBackward0",
+    axes=Images(),
     shape=lambda self, input: empty(input.shape, self.dtype, channel_last(input, 2), self),
     self=_again2d,
     input=lambda grad: zeros_like(grad),
@@ -136,6 +138,7 @@ def _adaptive_avg_pool2d_backward(self: Array, input: Array) -> Array:
 
 @primitive(
     "AdaptiveAvgPool2DBackward0",
+    axes=Images(),
     shape=_windows,
     self=lambda grad, self: _adaptive_avg_pool2d_backward(_checked(grad, "adaptive_avg_pool2d_backward"), self),
 )
@@ -145,6 +148,7 @@ def _adaptive_avg_pool2d(self: Array, output_size: Sizes) -> Array:
 
 @primitive(
     "AdaptiveAvgPool3DBackwardBackward0",
+    axes=Images(),
     shape=lambda self, input: empty(input.shape, self.dtype, False, self),
     self=_again3d,
     input=lambda grad: zeros_like(grad),
@@ -155,6 +159,7 @@ def _adaptive_avg_pool3d_backward(self: Array, input: Array) -> Array:
 
 @primitive(
     "AdaptiveAvgPool3DBackward0",
+    axes=Images(),
     shape=_windows,
     self=lambda grad, self: _adaptive_avg_pool3d_backward(_checked(grad, "adaptive_avg_pool3d_backward"), self),
 )
@@ -198,6 +203,7 @@ def _maxima(array: Any, counts: Sizes, last: bool) -> tuple[Any, Any]:
 
 @primitive(
     "AdaptiveMaxPool2DBackwardBackward0",
+    axes=Images(),
     self=lambda grad, indices: picked(grad, indices, 2),
     input=lambda grad: zeros_like(grad),
 )
@@ -208,6 +214,7 @@ def _adaptive_max_pool2d_backward(self: Array, input: Array, indices: Array) -> 
 
 @primitive(
     "AdaptiveMaxPool2DBackward0",
+    axes=Images(),
     shape=_windows_with_indices,
     self=lambda grad, self, result1: _adaptive_max_pool2d_backward(
         _checked(grad, "adaptive_max_pool2d_backward"), self, result1
@@ -220,6 +227,7 @@ def _adaptive_max_pool2d(self: Array, output_size: Sizes) -> Any:
 
 @primitive(
     "AdaptiveMaxPool3DBackwardBackward0",
+    axes=Images(),
     self=lambda grad, indices: picked(grad, indices, 3),
     input=lambda grad: zeros_like(grad),
 )
@@ -230,6 +238,7 @@ def _adaptive_max_pool3d_backward(self: Array, input: Array, indices: Array) -> 
 
 @primitive(
     "AdaptiveMaxPool3DBackward0",
+    axes=Images(),
     shape=_windows_with_indices,
     self=lambda grad, self, result1: _adaptive_max_pool3d_backward(
         _checked(grad, "adaptive_max_pool3d_backward"), self, result1

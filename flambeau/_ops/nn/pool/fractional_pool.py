@@ -11,6 +11,7 @@ import numpy as np
 from ...._core.dtype import FLOAT, LEGACY_NAMES
 from ...._core.tensor import Tensor
 from ...._dispatch.arguments.precision import in_single
+from ...._dispatch.axes import Images
 from ...._dispatch.dispatch import Array, primitive
 from ...._dispatch.public.registry import public
 from ...create.like import zeros_like
@@ -64,6 +65,7 @@ def _fractional(array: Any, kernel: Sizes, counts: Sizes, samples: Any) -> tuple
 
 @primitive(
     "FractionalMaxPool2DBackwardBackward0",
+    axes=Images(),
     self=lambda grad, indices: picked(grad, indices, 2),
     input=lambda grad: zeros_like(grad),
 )
@@ -83,6 +85,7 @@ def _fractional_max_pool2d(self: Array, kernel_size: Sizes, output_size: Sizes, 
 
 @primitive(
     "FractionalMaxPool3DBackwardBackward0",
+    axes=Images(),
     self=lambda grad, indices: picked(grad, indices, 3),
     input=lambda grad: zeros_like(grad),
 )

@@ -14,6 +14,7 @@ from ...._core.geometry.moving_windows import channel_last, output_sizes
 from ...._core.modes import THREAD
 from ...._core.tensor import Tensor
 from ...._dispatch.arguments.precision import in_single
+from ...._dispatch.axes import Images
 from ...._dispatch.dispatch import Array, primitive
 from ...._dispatch.public.registry import public
 from ...create.like import zeros_like
@@ -155,6 +156,7 @@ def scattered(values: Array, indices: Array, source: Array, rank: int, last: boo
 
 @primitive(
     "MaxPool2DWithIndicesBackwardBackward0",
+    axes=Images(),
     self=lambda grad, indices: picked(grad, indices, 2),
     input=lambda grad: zeros_like(grad),
 )
@@ -167,6 +169,7 @@ def _max_pool2d_backward(
 
 @primitive(
     "MaxPool3DWithIndicesBackwardBackward0",
+    axes=Images(),
     self=lambda grad, indices: picked(grad, indices, 3),
     input=lambda grad: zeros_like(grad),
 )
@@ -201,14 +204,14 @@ def _windows_with_indices(self: Array, *window: Any) -> Any:
     return values, values.astype(np.int64)
 
 
-@primitive("MaxPool2DWithIndicesBackward0", self=_gradient2d, fuses=False, shape=_windows_with_indices)
+@primitive("MaxPool2DWithIndicesBackward0", axes=Images(), self=_gradient2d, fuses=False, shape=_windows_with_indices)
 def _max_pool2d_with_indices(
     self: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool
 ) -> Any:
     return maxima(self, kernel_size, stride or kernel_size, padding, dilation, ceil_mode, channel_last(self, 2))
 
 
-@primitive("MaxPool3DWithIndicesBackward0", self=_gradient3d, shape=_windows_with_indices)
+@primitive("MaxPool3DWithIndicesBackward0", axes=Images(), self=_gradient3d, shape=_windows_with_indices)
 def _max_pool3d_with_indices(
     self: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool
 ) -> Any:
@@ -218,7 +221,7 @@ def _max_pool3d_with_indices(
 _WITH_INDICES = {2: _max_pool2d_with_indices, 3: _max_pool3d_with_indices}
 
 
-@primitive(None, shape=_windows)
+@primitive(None, axes=Images(), shape=_windows)
 def _max_pool(
     self: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool
 ) -> Array:

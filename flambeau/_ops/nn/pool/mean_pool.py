@@ -13,6 +13,7 @@ from ...._core.dtype import bfloat16, float16, float32, float64, int64
 from ...._core.geometry.moving_windows import channel_last, output_sizes
 from ...._core.tensor import Tensor
 from ...._dispatch.arguments.precision import in_single
+from ...._dispatch.axes import Images
 from ...._dispatch.dispatch import Array, primitive
 from ...._dispatch.public.registry import public
 from ...create.like import zeros_like
@@ -132,6 +133,7 @@ def _shares(self: Array, input: Array, kernel: Sizes, *window: Any) -> Array:
 
 @primitive(
     "AvgPool2DBackwardBackward0",
+    axes=Images(),
     shape=_shares,
     self=_again2d,
     input=lambda grad: zeros_like(grad),
@@ -146,6 +148,7 @@ def _avg_pool2d_backward(
 
 @primitive(
     "AvgPool2DBackward0",
+    axes=Images(),
     shape=_windows,
     self=lambda grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: (
         _avg_pool2d_backward(grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
@@ -161,6 +164,7 @@ def _avg_pool2d(
 
 @primitive(
     "AvgPool3DBackwardBackward0",
+    axes=Images(),
     shape=_shares,
     self=_again3d,
     input=lambda grad: zeros_like(grad),
@@ -175,6 +179,7 @@ def _avg_pool3d_backward(
 
 @primitive(
     "AvgPool3DBackward0",
+    axes=Images(),
     shape=_windows,
     self=lambda grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: (
         _avg_pool3d_backward(grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)

@@ -12,6 +12,7 @@ from ...._core.dtype import FLOAT, int64
 from ...._core.geometry.moving_windows import channel_last
 from ...._core.process.determinism import alert_not_deterministic
 from ...._core.tensor import Tensor
+from ...._dispatch.axes import Images
 from ...._dispatch.dispatch import Array, primitive
 from ...._dispatch.public.registry import public
 from ...reduce.reductions import no_kernel
@@ -32,12 +33,12 @@ def _placed(array: Any, indices: Any, output_size: Sizes, last: bool) -> Any:
     return laid_out(result.reshape(*lead, *output_size), last)
 
 
-@primitive("MaxUnpool2DBackward0", self=lambda grad, indices: picked(grad, indices, 2))
+@primitive("MaxUnpool2DBackward0", axes=Images(), self=lambda grad, indices: picked(grad, indices, 2))
 def _max_unpool2d(self: Array, indices: Array, output_size: Sizes) -> Array:
     return _placed(self, indices, output_size, channel_last(self, 2))
 
 
-@primitive("MaxUnpool3DBackward0", self=lambda grad, indices: picked(grad, indices, 3))
+@primitive("MaxUnpool3DBackward0", axes=Images(), self=lambda grad, indices: picked(grad, indices, 3))
 def _max_unpool3d(self: Array, indices: Array, output_size: Sizes) -> Array:
     return _placed(self, indices, output_size, False)
 

@@ -1,12 +1,11 @@
-"""Which rule an op has: one of its own, or that of its family."""
+"""Which rule an op has: one of its own, by name, or the one that follows from its record's `axes`."""
 
 from __future__ import annotations
 
 from importlib import import_module
 
-from ...._dispatch.elementwise import Elementwise
+from ...._dispatch.axes import Along, Elements, Images, Last
 from ...._dispatch.op import Op
-from ....func._batching import rules as batching
 from .choice import CASES, Call, Case, Cases
 
 _FILES = ("pointwise", "reduce", "shape", "products", "network", "writing")
@@ -32,20 +31,19 @@ def load() -> None:
 
 
 def _of_family(op: Op) -> Cases:
-    """By what `vmap` knows of an op: whether its elements, or all but some of its dimensions, are independent."""
-    from .pointwise import elementwise
+    """The ways to cut an op's tensors along the dimensions that its record says are independent."""
+    from .network import loss, of_images
+    from .pointwise import elementwise, of_last
     from .reduce import all_but
 
-    if isinstance(op, Elementwise):
-        return elementwise
-    decomposes, rule = batching.rule_of(op)
-    if not decomposes:
-        if rule in (batching.as_it_is, batching.aligned, batching.broadcast):
-            return elementwise
-        names = getattr(rule, "dims", None)
-        if names is not None:
-            return all_but(names)
-    return _none
+    axes = op.axes
+    if isinstance(axes, Elements):
+        return loss if axes.reduction else elementwise
+    if isinstance(axes, Last):
+        return of_last
+    if isinstance(axes, Along) and not axes.extra and axes.sizes is None:
+        return all_but(axes.dims)
+    return of_images if isinstance(axes, Images) and axes.sizes is None else _none
 
 
 def _none(call: Call, number: int) -> list[Case]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...._core.tensor import Tensor
+from ...._dispatch.axes import Images
 from ...._dispatch.op import OPS
 from .._layout import Layout
 from .._moving import added_up
@@ -26,13 +27,15 @@ def _convolution(call: Call, number: int) -> list[Case]:
     return [Case((Shard(0), *[REPLICATE] * (len(call.operands) - 1)), Shard(0))]
 
 
-@cases(
-    "max_pool max_pool2d_with_indices max_pool3d_with_indices avg_pool2d avg_pool3d adaptive_avg_pool2d "
-    "adaptive_avg_pool3d adaptive_max_pool2d adaptive_max_pool3d upsample_nearest2d upsample_bilinear2d "
-    "upsample_bicubic2d reflection_pad1d reflection_pad2d replication_pad1d replication_pad2d"
-)
-def _of_planes(call: Call, number: int) -> list[Case]:
-    return [Case((Shard(0),), Shard(0))]
+def of_images(call: Call, number: int) -> list[Case]:
+    """The images of a batch are independent; so are the channels of a single image, if the op's record says it."""
+    axes = call.op.axes
+    assert isinstance(axes, Images)
+    batch = len(call.shapes[0]) > axes.dimensions(call.op.name, call.args)
+    sizes = {shape[:1] for shape in (*call.shapes, *[shape for shape, _ in call.forms()])}
+    if len(sizes) != 1 or not (batch or axes.channels):
+        return []
+    return [Case(tuple([Shard(0)] * len(call.operands)), Shard(0))]
 
 
 @cases("attention")
@@ -92,8 +95,7 @@ def _embedding(call: Call) -> Plan:
     return Plan([tuple(inputs[0]), tuple(inputs[1])], [tuple(output)], run)
 
 
-@cases("mse_loss huber_loss smooth_l1_loss binary_cross_entropy soft_margin_loss with_logits")
-def _loss(call: Call, number: int) -> list[Case]:
+def loss(call: Call, number: int) -> list[Case]:
     """Elementwise losses, and their sums and means."""
     found = [each for each in elementwise(call, number) if isinstance(each.output, Shard)]
     reduction = call.argument("reduction")

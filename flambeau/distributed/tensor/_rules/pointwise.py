@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...._core.tensor import Tensor
+from ...._dispatch.axes import Last
 from ..placement_types import Shard
 from .choice import REPLICATE, SUM, Call, Case, cases
 
@@ -30,7 +32,6 @@ _PRODUCTS = frozenset(["mul", "div", "mul_number", "div_number"])
 """Linear in the first operand, `mul` in either."""
 
 
-@cases("clone", "to_copy", "to_device")
 def elementwise(call: Call, number: int) -> list[Case]:
     """Cut along any dimension of the result: an operand that is broadcast there is needed whole."""
     shape = np.broadcast_shapes(*call.shapes)
@@ -60,18 +61,19 @@ def _of_summands(call: Call) -> list[Case]:
     return []
 
 
-@cases(
-    "tril triu cholesky cholesky_ex cholesky_inverse det eig eigh eigvals eigvalsh geqrf inv_ex ldl_factor_ex lu "
-    "lu_factor_ex matrix_exp qr slogdet svd svdvals pixel_shuffle pixel_unshuffle shifted view_as_complex "
-    "view_as_real one_hot constant_pad_nd"
-)
-def of_matrices(call: Call, number: int) -> list[Case]:
-    """Ops of the last two dimensions, or of those at the end that are padded: the ones before may be cut."""
-    ndim = len(call.shapes[0])
-    last = {"one_hot": 0, "view_as_real": 0, "view_as_complex": 1, "pixel_shuffle": 3, "pixel_unshuffle": 3}
-    used = len(call.argument("pad")) // 2 if call.op.name == "constant_pad_nd" else last.get(call.op.name, 2)
-    others = tuple([REPLICATE] * (len(call.operands) - 1))
-    return [Case((Shard(dim), *others), Shard(dim)) for dim in range(ndim - used)]
+def of_last(call: Call, number: int) -> list[Case]:
+    """Ops of the last dimensions: those before them may be cut, where all tensors and results have them alike."""
+    axes = call.op.axes
+    assert isinstance(axes, Last)
+    count = axes.count if isinstance(axes.count, int) else axes.count(*call.args)
+    names = [name for name, each in zip(call.op.parameters, call.args, strict=True) if isinstance(each, Tensor)]
+    leads = [
+        shape[: len(shape) - count + (name in axes.vectors)] for name, shape in zip(names, call.shapes, strict=True)
+    ]
+    forms = [shape for shape, _ in call.forms()]
+    if any(each != leads[0] for each in leads) or any(each[: len(leads[0])] != leads[0] for each in forms):
+        return []
+    return [Case(tuple([Shard(dim)] * len(leads)), Shard(dim)) for dim in range(len(leads[0]))]
 
 
 @cases("prelu")

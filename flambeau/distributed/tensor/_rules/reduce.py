@@ -39,6 +39,8 @@ def all_but(names: tuple[str, ...]) -> Cases:
 
     def listed(call: Call, number: int) -> list[Case]:
         along = dims_of(call, names)
+        if any(len(shape) != len(call.shapes[0]) for shape in call.shapes):
+            return []  # dimensions of the others are counted otherwise
         return [
             Case(tuple([Shard(dim)] * len(call.operands)), Shard(kept_dim(call, dim, along)))
             for dim in range(len(call.shapes[0]))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ...._core.tensor import Tensor
 from ...._dispatch.axes import Last
+from .._layout import Layout
 from ..placement_types import Shard
-from .choice import REPLICATE, SUM, Call, Case, cases
+from .choice import REPLICATE, SUM, Call, Case, cases, runs
 
 _LINEAR = frozenset(
     [
@@ -74,6 +77,12 @@ def of_last(call: Call, number: int) -> list[Case]:
     if any(each != leads[0] for each in leads) or any(each[: len(leads[0])] != leads[0] for each in forms):
         return []
     return [Case(tuple([Shard(dim)] * len(leads)), Shard(dim)) for dim in range(len(leads[0]))]
+
+
+@runs("detach")
+def _run_detach(call: Call) -> Callable[[list[Tensor], list[Layout]], Tensor]:
+    """By the function, which also forgets that the result is a view of what needs a gradient."""
+    return lambda parts, layouts: parts[0].detach()
 
 
 @cases("prelu")

@@ -20,7 +20,7 @@ _FUNCTIONS = {
     "zeros_like": "_ops.create.like:zeros_like",
     "dispatch_by_class": "_dispatch.public.class_dispatch:watch",
     "operator_body": "ops._bodies:body_of",
-    "is_compiling": "compiler._entry:is_compiling",
+    "is_compiling": "compiler._marks:is_compiling",
     "run_on_sparse": "_ops.sparse.dispatch:run",
     "run_on_quantized": "_ops.quantized.dispatch:run",
     "as_strided": "_ops.shape.strided:as_strided_op",

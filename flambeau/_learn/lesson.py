@@ -92,7 +92,10 @@ LESSONS = {
             ("_codegen/build.py", "Builder.lanes"),
         ),
         Lesson(
-            "capture", "A graph capture", ("_dispatch/interpreter.py", "interpret"), ("compiler/capture.py", "Capture")
+            "capture",
+            "A graph capture",
+            ("_dispatch/interpreter.py", "interpret"),
+            ("compiler/capture/ops.py", "Capture"),
         ),
         Lesson(
             "collective",

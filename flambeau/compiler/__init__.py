@@ -1,8 +1,15 @@
 """`torch.compile` and the names of `torch.compiler`.
 
-`_watch.py` sees which Python runs in a call, `_state.py` what that depends on, `_record.py` writes its ops down as a
-program (`_program.py`), `_emit.py` and `_lower.py` make one function of checks and program, `_region.py` the backward
-part; `_compiled.py` holds the programs of a function and says which runs.
+The folders are the way of a call:
+
+- `capture/` runs it, and writes down its ops, what its Python reads (guards) and what it changes;
+- `program/` is what comes of that: ops on values, in order;
+- `passes/` leave out what only Python needed;
+- `plan/` makes schedules of kernels on fixed memory;
+- `emit/` writes guards and program as one Python function, and the backward part;
+- `ahead/` keeps programs in files, `tools/` show and compare them.
+
+`_compiled.py` has the programs of a function and says which runs, `_entry.py` is `compile`.
 """
 
 from __future__ import annotations
@@ -11,7 +18,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .._core.names.absent import Table
-from ._entry import compile, disable, is_compiling, reset, set_stance, trust
+from ._entry import compile
+from ._marks import disable, is_compiling, reset, trust
+from ._stance import set_stance
 
 __all__ = [
     "allow_in_graph", "aot_compile", "aot_load", "assume_constant_result", "compile", "cudagraph_mark_step_begin",
@@ -25,13 +34,13 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 __getattr__, __dir__ = (
     Table(__name__)
     .submodules("config")
-    .elsewhere("aot_compile", "compiler._aot")
-    .elsewhere("aot_load", "compiler._aot_load")
-    .elsewhere("explain", "compiler._explain")
-    .elsewhere("verify", "compiler._verify")
-    .elsewhere("minify", "compiler._minify")
-    .elsewhere("load_compiled_function", "compiler._aot_load")
-    .elsewhere("load_cache_artifacts save_cache_artifacts", "compiler._artifacts")
+    .elsewhere("aot_compile", "compiler.ahead.save")
+    .elsewhere("aot_load", "compiler.ahead.load")
+    .elsewhere("explain", "compiler.tools.explain")
+    .elsewhere("verify", "compiler.tools.verify")
+    .elsewhere("minify", "compiler.tools.minify")
+    .elsewhere("load_compiled_function", "compiler.ahead.load")
+    .elsewhere("load_cache_artifacts save_cache_artifacts", "compiler.ahead.machine_code")
     .elsewhere(
         "keep_portable_guards_unsafe keep_tensor_guards_unsafe skip_all_guards_unsafe "
         "skip_guard_on_all_nn_modules_unsafe skip_guard_on_globals_unsafe skip_guard_on_inbuilt_nn_modules_unsafe",

@@ -19,30 +19,30 @@ from .._core.modes import THREAD, Modes
 from .._core.process.collector import collector_paused
 from .._dispatch.arguments.autocast import own_casts, switched_off
 from .._dispatch.host_read import sizes
-from ._attempt import Attempt
-from ._changes import Change, undone
-from ._emit import Source
-from ._entry import compiled_by, is_marked_dynamic, run_inside
 from ._errors import TorchDynamoException, Unsupported, report_fault
-from ._later import Later
 from ._logs import log
-from ._looks import Looks, looked
-from ._made import Made
-from ._misses import why_missed
-from ._outline import places_in
-from ._parts import Parts, code_behind, in_parts
-from ._program import Item, Read
-from ._reads import differs
-from ._record import Recorder
-from ._region import Joint
-from ._resume import is_of_generated_code, stopped_at
-from ._settings import settings, what_forbids
-from ._sizes import Family
-from ._split import Definition
+from ._marks import COMPILED, is_marked_dynamic, run_inside
 from ._stance import STANCE
-from ._state import MISS, State
-from ._watch import Uncompilable, Watch
-from ._write import Recording, built_for_sizes, outlined, places_of
+from .capture.attempt import Attempt
+from .capture.breaks.parts import Parts, code_behind, in_parts
+from .capture.breaks.split import Definition
+from .capture.full_graph import Looks, looked
+from .capture.guards import MISS, State
+from .capture.mutations import Change, undone
+from .capture.new_objects import Made
+from .capture.recompiles import why_missed
+from .capture.recorder import Recorder
+from .capture.settings import settings, what_forbids
+from .capture.watch import Uncompilable, Watch
+from .emit.backward import Joint
+from .emit.deferred import Later
+from .emit.outline import places_in
+from .emit.resume import is_of_generated_code, stopped_at
+from .emit.sizes import Family
+from .emit.source import Source
+from .emit.write import Recording, built_for_sizes, outlined, places_of
+from .program.items import Item, Read
+from .program.reads import differs
 
 _MOST_ATTEMPTS = 6
 """A function whose calls cannot be recorded is not watched for ever."""
@@ -95,7 +95,11 @@ class Compiled:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy begins anew: programs are about the objects that calls have found."""
-        return compiled_by, (self.function, self.fullgraph, self.dynamic, self._backend, self.tunes)
+        return _made_anew, (type(self), self.function, self.fullgraph, self._options())
+
+    def _options(self) -> dict[str, Any]:
+        """What else the constructor is told, for a copy."""
+        return {"dynamic": self.dynamic, "tunes": self.tunes}
 
     def forget(self) -> None:
         """Begin anew."""
@@ -438,6 +442,13 @@ def _joint(state: State, recorder: Recorder, left: Any) -> Joint | None:
         if isinstance(item, Read):
             recorder.refuse(f"its backward pass looks at elements ({item.place})")
     return joint
+
+
+def _made_anew(kind: type[Compiled], function: Any, fullgraph: bool, options: dict[str, Any]) -> Compiled:
+    """A copy of a compiled function, without its programs."""
+    made = kind(function, fullgraph, **options)
+    COMPILED.add(made)
+    return made
 
 
 def _leaves(tree: Any) -> list[Any]:

@@ -36,14 +36,15 @@ def hit(name: str) -> Injected:
     return Injected(name)
 
 
-QUIET = ("plan.draft:", "plan.stand_in:", "plan.sheet:", "plan.families:", "plan.proof:_", "_shadows:is_on_host",
-         "optim._prepared:_Seen.run", "_misses:")  # fmt: skip
+QUIET = ("plan.builder:", "plan.stand_in:", "plan.schedule:", "plan.families:", "plan.first_run:_",
+         "capture.abstract_arrays:is_on_host", "optim._prepared:_Seen.run", "capture.recompiles:")  # fmt: skip
 """Where an op or a step is tried out: what raises something there has no place on a tape, or is not prepared. And where
 a sentence about a recompile is made, for which there is another one."""
 
 
-TOOLS = ("_aot", "_aot_load", "_archive", "_artifacts", "_difference", "_explain", "_minify", "_stages", "_verify",
-         "_witness", "_backend", "config", "_entry", "_stance", "_errors", "_resume", "_attempt", "_logs")  # fmt: skip
+TOOLS = ("save", "load", "archive", "machine_code", "difference", "explain", "minify", "stages", "verify",
+         "full_recorder", "_custom_backends", "config", "_entry", "_marks", "_stance", "_errors", "resume", "attempt",
+         "_logs")  # fmt: skip
 """Files that are asked for by name, that are entered before anything runs, or that act when something has failed."""
 
 GUARDS = frozenset(
@@ -66,7 +67,7 @@ def functions() -> dict[str, FunctionType]:
     found: dict[str, FunctionType] = {}
     for module in map(importlib.import_module, [*names, "flambeau.optim._prepared"]):
         short = module.__name__.removeprefix("flambeau.").removeprefix("compiler.")
-        if short.split(".")[-1] in TOOLS or short.startswith("device"):
+        if short.split(".")[-1] in TOOLS or short.startswith("plan.device"):
             continue
         for value in vars(module).values():
             inside = [value, *(vars(value).values() if isinstance(value, type) else ())]

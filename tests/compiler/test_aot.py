@@ -126,7 +126,8 @@ def test_damaged_files_and_other_machines_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_file_for_another_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from flambeau.compiler import _aot, _aot_load
+    from flambeau.compiler.ahead import load as _aot_load
+    from flambeau.compiler.ahead import save as _aot
 
     here = _aot.machine()
     monkeypatch.setattr(_aot, "machine", lambda: {**here, "processor": "abacus"})

@@ -6,7 +6,7 @@ import pytest
 
 import flambeau as torch
 from flambeau._core.version import memory_version
-from flambeau.compiler import _casts
+from flambeau.compiler.passes import casts as _casts
 
 nn = torch.nn
 

@@ -9,9 +9,9 @@ import pytest
 
 import flambeau as torch
 from flambeau._backends.tiers import generated
-from flambeau.compiler import _state
 from flambeau.compiler._compiled import Compiled
-from flambeau.compiler._facts import Facts
+from flambeau.compiler.capture import guards as _state
+from flambeau.compiler.capture.identity_guards import Facts
 
 pytestmark = pytest.mark.skipif(generated("identities") is None, reason="no code is generated")
 

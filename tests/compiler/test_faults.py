@@ -12,8 +12,10 @@ import pytest
 import flambeau as torch
 from flambeau import nn
 from flambeau._core.modes import THREAD
-from flambeau.compiler import _compiled, _emit, _later
-from flambeau.compiler._entry import _INSIDE
+from flambeau.compiler import _compiled
+from flambeau.compiler._marks import _INSIDE
+from flambeau.compiler.emit import deferred as _later
+from flambeau.compiler.emit import source as _emit
 
 from .faults import PROGRAMS, Injected, functions, sweep
 
@@ -34,7 +36,12 @@ def test_functions_that_raise(program: str) -> None:
 def test_the_sweep_knows_the_compiler() -> None:
     names = functions()
     assert len(names) > 400
-    for each in ("_record:Recorder._run", "_emit:Source.function", "optim._prepared:_Group.run", "passes:improved"):
+    for each in (
+        "capture.recorder:Recorder._run",
+        "emit.source:Source.function",
+        "optim._prepared:_Group.run",
+        "passes:improved",
+    ):
         assert each in names
 
 

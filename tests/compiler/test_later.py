@@ -10,8 +10,8 @@ import pytest
 
 import flambeau as torch
 from flambeau.compiler._compiled import Compiled
-from flambeau.compiler._later import Later
-from flambeau.compiler._state import MISS
+from flambeau.compiler.capture.guards import MISS
+from flambeau.compiler.emit.deferred import Later
 
 X = torch.linspace(-2, 2, 12).reshape(3, 4).clone()
 

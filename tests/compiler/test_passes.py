@@ -10,9 +10,9 @@ import pytest
 
 import flambeau as torch
 from flambeau._backends.tiers import FAMILIES, generated, library
-from flambeau.compiler import _write
 from flambeau.compiler._compiled import Compiled
-from flambeau.compiler._program import Call
+from flambeau.compiler.emit import write as _write
+from flambeau.compiler.program.items import Call
 
 Function = Callable[..., Any]
 

@@ -16,10 +16,10 @@ import pytest
 import flambeau as torch
 from flambeau._backends.tiers import generated
 from flambeau.compiler._compiled import Compiled
-from flambeau.compiler._reads import bounds
-from flambeau.compiler.plan import proof
+from flambeau.compiler.plan import first_run as proof
 from flambeau.compiler.plan.memory import arranged, lodged
-from flambeau.compiler.plan.sheet import Launch, Sheet
+from flambeau.compiler.plan.schedule import Launch, Sheet
+from flambeau.compiler.program.reads import bounds
 
 Function = Callable[..., Any]
 

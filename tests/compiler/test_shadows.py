@@ -11,10 +11,10 @@ import flambeau as torch
 from flambeau._backends.tiers import generated
 from flambeau._core.arrays.abstract import AbstractArray, NeedsData
 from flambeau.compiler._compiled import Compiled
-from flambeau.compiler._reads import bounds
-from flambeau.compiler._shadows import Shadows
-from flambeau.compiler._written import Written, define, in_pieces
+from flambeau.compiler.capture.abstract_arrays import Shadows
+from flambeau.compiler.emit.text import Written, define, in_pieces
 from flambeau.compiler.plan import segment
+from flambeau.compiler.program.reads import bounds
 
 X = torch.linspace(-2, 2, 12).reshape(3, 4)
 

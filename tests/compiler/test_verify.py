@@ -12,11 +12,13 @@ import pytest
 
 import flambeau as torch
 from flambeau import nn
-from flambeau.compiler import _emit
 from flambeau.compiler._errors import WrongProgram
-from flambeau.compiler._state import State
-from flambeau.compiler._verify import Verification
-from flambeau.compiler.plan import draft, proof, segment
+from flambeau.compiler.capture.guards import State
+from flambeau.compiler.emit import source as _emit
+from flambeau.compiler.plan import builder as draft
+from flambeau.compiler.plan import first_run as proof
+from flambeau.compiler.plan import segment
+from flambeau.compiler.tools.verify import Verification
 
 X = torch.linspace(-2, 2, 12).reshape(3, 4)
 HISTORY: list[float] = []

@@ -16,7 +16,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from flambeau._core import storage
 from flambeau._core.arrays import abstract, narrow
-from flambeau.compiler._reads import bounds
+from flambeau.compiler.program.reads import bounds
 
 _REFUSED: Counter[str] = Counter()
 """Reads of elements that are not there, by what was asked for."""

@@ -1,4 +1,4 @@
-"""Arrays without memory, for what a compiled function has made while it was recorded (`compiler/_shadows.py`)."""
+"""Arrays without memory, for what a compiled function has made in a recorded call: `capture/abstract_arrays.py`."""
 
 from __future__ import annotations
 

@@ -15,7 +15,8 @@ from flambeau.compiler import (
     reset,
     substitute_in_graph,
 )
-from flambeau.compiler._entry import compile, mark_dynamic
+from flambeau.compiler._entry import compile
+from flambeau.compiler._marks import mark_dynamic
 
 from .eval_frame import OptimizedModule
 

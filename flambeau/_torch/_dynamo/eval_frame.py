@@ -6,7 +6,8 @@ from collections.abc import Callable, Sized
 from types import MethodType
 from typing import Any
 
-from flambeau.compiler._entry import compile, disable
+from flambeau.compiler._entry import compile
+from flambeau.compiler._marks import disable
 from flambeau.nn.modules._hooks import (
     _global_backward_hooks,
     _global_backward_pre_hooks,

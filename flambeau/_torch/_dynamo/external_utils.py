@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from flambeau.compiler._entry import is_compiling
+from flambeau.compiler._marks import is_compiling
 
 __all__ = ["is_compiling"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from flambeau.compiler._entry import is_compiling
+from flambeau.compiler._marks import is_compiling
 
 __all__ = ["counters", "is_compile_supported", "is_compiling"]
 

@@ -6,8 +6,8 @@ import os
 import tempfile
 from typing import Any
 
-from flambeau.compiler._aot import aot_compile
-from flambeau.compiler._aot_load import AheadOfTime, aot_load
+from flambeau.compiler.ahead.load import AheadOfTime, aot_load
+from flambeau.compiler.ahead.save import aot_compile
 from flambeau.export.exported_program import ExportedProgram
 
 

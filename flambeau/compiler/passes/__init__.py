@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .._program import Item, Value
+from ..program.items import Item, Value
 from .copies import without_copies
 from .dead import without_dead
 from .extra import without_extra

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .._program import Call, Item, Value
+from ..program.items import Call, Item, Value
 from .memory import Memory, renamed, with_names
 
 _COPIES = frozenset(("clone", "contiguous_clone", "copied_like"))

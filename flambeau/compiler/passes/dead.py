@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from .._program import Call, Item, Value, uses, values_in
-from .._pure import is_pure
+from ..program.items import Call, Item, Value, uses, values_in
+from ..program.pure import is_pure
 
 
 def without_dead(items: Sequence[Item], wanted: Iterable[Value]) -> list[Item]:

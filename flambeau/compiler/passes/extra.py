@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..._dispatch.op import OPS
-from .._program import Call, Item, Value, uses
+from ..program.items import Call, Item, Value, uses
 
 
 def without_extra(items: Sequence[Item], wanted: Sequence[Value]) -> list[Item]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .._program import Call, Item, Value, values_in
+from ..program.items import Call, Item, Value, values_in
 from .memory import Memory, renamed
 
 

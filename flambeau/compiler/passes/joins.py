@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from .._program import Call, Item, Rewritten, Value, uses
-from .._shadows import is_on_host
-from ..plan.draft import MOST_BYTES
+from ..capture.abstract_arrays import is_on_host
+from ..program.items import Call, Item, Rewritten, Value, uses
+from ..program.lower import MOST_BYTES
 
 
 def with_joins_in_order(items: Sequence[Item], wanted: Sequence[Value]) -> list[Item]:

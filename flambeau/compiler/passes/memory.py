@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..._core.tensor import Tensor
-from .._program import Call, Item, Outside, Read, SetGrad, Value, uses, values_in
-from .._reads import bounds
+from ..program.items import Call, Item, Outside, Read, SetGrad, Value, uses, values_in
+from ..program.reads import bounds
 
 
 class Memory:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .._program import Call, Item, Value, values_in
-from .._pure import is_pure
+from ..program.items import Call, Item, Value, values_in
+from ..program.pure import is_pure
 from .memory import Memory, renamed, same_value
 
 

@@ -13,7 +13,7 @@ from ..._backends.cpu.bench import Bench
 from ..._backends.tiers import generated, library
 from ..._core.arrays.abstract import empty_meta
 from ..._core.backend import STAND_INS
-from .sheet import Buffer, Launch, Place, Sheet, Untraceable
+from .schedule import Buffer, Launch, Place, Sheet, Untraceable
 from .stand_in import StandIn, copied
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..._codegen.expr import Expr, Program, Trace
 from ..._codegen.expr import Untraceable as NoExpression
-from .sheet import Buffer, Launch, Place
+from .schedule import Buffer, Launch, Place
 from .stand_in import COPY, SELECT
 
 _EXACT = frozenset((

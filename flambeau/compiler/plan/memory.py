@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 from collections.abc import Container, Sequence
 
-from .sheet import Buffer, Launch, Place
+from .schedule import Buffer, Launch, Place
 
 _ALIGNED = 64
 

@@ -11,11 +11,11 @@ import numpy as np
 
 from ..._backends.tiers import generated
 from ..._core.arrays.abstract import AbstractArray, empty_meta
-from .._program import Call, Item, Value, uses, values_in
-from .draft import Draft
+from ..program.items import Call, Item, Value, uses, values_in
+from .builder import Draft
 from .fuse import fused
 from .memory import arranged, lodged
-from .sheet import Array, Buffer, Launch, Place
+from .schedule import Array, Buffer, Launch, Place
 
 _MOST_TOGETHER = 1 << 19
 """Bytes that the ops of one tape may make: what they are given, and what is needed later, is there until it ends."""

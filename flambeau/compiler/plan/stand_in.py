@@ -18,7 +18,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from ..._backends.arrays import matmul
 from ..._core.arrays.abstract import AbstractArray, in_order, meta_array
 from ..._core.backend import undispatched
-from .sheet import Launch, Place, Sheet, Untraceable
+from .schedule import Launch, Place, Sheet, Untraceable
 
 COPY, SELECT = "copy", "select"
 """Steps that are no ufuncs: elements as they are, in the type of the result; one of two, by a condition."""

@@ -1,0 +1,1 @@
+"""Programs compiled ahead of time: files of programs and of machine code."""

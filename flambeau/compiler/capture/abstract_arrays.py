@@ -1,0 +1,91 @@
+"""Arrays without memory: what a recorded call has made is let go when the call itself lets it go.
+
+A recording needs of an array what it looks like and where it lies beside others, never its elements. A shadow has both
+and nothing to read: it is an `AbstractArray`, whose place is a number in a range that nothing else is in. What lay in
+the same memory has shadows in the same range; what only came to lie there later, when the first was gone, has not.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+
+from ..._core.arrays.abstract import AbstractArray
+from ..._core.backend import backend_of_array, is_array
+from ..program.reads import bounds
+
+_ALIGNED = 64
+_FIRST = 1 << 62
+"""Where ranges begin: no array has such an address."""
+
+
+class Shadows:
+    """The shadows of the arrays that one call makes."""
+
+    def __init__(self, before: list[Any]) -> None:
+        self._of_devices: dict[type, Any] = {}
+        """What makes the shadows of a device's arrays, by their class; None: nothing does."""
+        for kind in {type(each) for each in before} - {np.ndarray}:
+            own = [each for each in before if type(each) is kind]
+            self._of_devices[kind] = _shadows_beside(own[0], own)
+        self._before: dict[int, Any] = {}
+        """Who owns the memory that was there before, by identity, as long as it is there: of that there are no shadows.
+        Gradients go when they are forgotten, and what is made then may get their identity."""
+        for each in before:
+            owner = owner_of(each)
+            if type(owner) is np.ndarray:
+                self._before[id(owner)] = _until_gone(owner, self._before)
+        self._ranges: dict[int, tuple[Any, int]] = {}
+        """For each owner of memory, by its identity: a reference that tells when it is gone, and how far the range is
+        from its addresses."""
+        self._next = _FIRST
+
+    def of(self, array: Any) -> Any:
+        """A shadow of an array; the array itself where its memory is not the call's own."""
+        if type(array) is not np.ndarray:
+            return self._of_device(array)
+        owner = owner_of(array) if array.size else None
+        if type(owner) is not np.ndarray or not owner.flags.owndata or id(owner) in self._before:
+            return array
+        _, distance = self._ranges.get(id(owner)) or self._new(owner)
+        address: int = array.__array_interface__["data"][0]
+        return AbstractArray(array.shape, array.strides, array.dtype, None, address + distance)
+
+    def _of_device(self, array: Any) -> Any:
+        kind = type(array)
+        if kind not in self._of_devices:
+            self._of_devices[kind] = _shadows_beside(array, [])
+        shadows = self._of_devices[kind]
+        return array if shadows is None else shadows.of(array)
+
+    def _new(self, owner: Any) -> tuple[Any, int]:
+        low, high = bounds(owner)
+        found = self._ranges[id(owner)] = _until_gone(owner, self._ranges), self._next - low
+        self._next += -(-(high - low) // _ALIGNED) * _ALIGNED
+        return found
+
+
+def _until_gone(owner: Any, table: dict[int, Any]) -> Any:
+    """A reference to an object that takes its entry out of a table when it goes."""
+    key = id(owner)
+    return weakref.ref(owner, lambda _: table.pop(key, None))
+
+
+def _shadows_beside(array: Any, before: list[Any]) -> Any:
+    """What makes shadows of arrays of a device like this one, but of those before; None: nothing does."""
+    family = backend_of_array(array).array_functions("shadows") if is_array(array) else None
+    return None if family is None else family.Shadows(before)
+
+
+def owner_of(array: Any) -> Any:
+    """What the memory of an array belongs to: an array, or an object of another kind."""
+    while isinstance(array, np.ndarray) and array.base is not None:
+        array = array.base
+    return array
+
+
+def is_on_host(array: Any) -> bool:
+    """Whether an array is one of NumPy's, or the shadow of one."""
+    return type(array) in (np.ndarray, AbstractArray)

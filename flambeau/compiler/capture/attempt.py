@@ -1,0 +1,42 @@
+"""A call that the compiler looks at: the function runs once, whatever becomes of what is around it."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from typing import Any
+
+from ..._core.modes import THREAD
+from .._marks import run_inside
+
+
+class Attempt:
+    """One call of a function."""
+
+    def __init__(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.function, self.args, self.kwargs = function, args, kwargs
+        self.has_run = False
+        self.result: Any = None
+        self.error: BaseException | None = None
+        """What the function itself raised."""
+        self._interpreters, self._collects = THREAD.modes.interpreters, gc.isenabled()
+
+    def run(self) -> Any:
+        """Call the function, if that has not been done."""
+        if not self.has_run:
+            self.has_run = True
+            try:
+                self.result = run_inside(self.function, self.args, self.kwargs)
+            except BaseException as error:
+                self.error = error
+                raise
+        return self.result
+
+    def put_back(self) -> None:
+        """Let nobody look on any more: the compiler has failed somewhere, or the user has interrupted it."""
+        sys.setprofile(None)
+        modes = THREAD.modes
+        modes.interpreters = self._interpreters
+        modes.refresh()
+        if self._collects:
+            gc.enable()

@@ -1,0 +1,1 @@
+"""Graph breaks: a function that cannot be compiled whole is split into parts, each compiled by itself."""

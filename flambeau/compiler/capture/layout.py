@@ -1,0 +1,56 @@
+"""What ops look at in a tensor beside its elements, as something that can be compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..._core.tensor import Tensor
+
+
+class Layout:
+    """What ops look at in a tensor beside its elements."""
+
+    __slots__ = ("_facts",)
+
+    def __init__(self, tensor: Tensor) -> None:
+        self._facts = _facts(tensor)
+
+    def __str__(self) -> str:
+        shape, _, kind, requires_grad, *_ = self._facts
+        return f"<{kind.dtype.name}{list(shape)}{', requires_grad' * requires_grad}>"
+
+    def differs(self, tensor: Tensor) -> bool:
+        """Whether a tensor is another one to ops."""
+        return _facts(tensor) != self._facts or has_hooks(tensor)
+
+    def differs_but_for_sizes(self, tensor: Tensor) -> bool:
+        """Whether a tensor of the same sizes would be another one to ops."""
+        found, known = _facts(tensor), self._facts
+        return found[2:] != known[2:] or len(found[0]) != len(known[0]) or has_hooks(tensor)
+
+    def is_like(self, other: Layout) -> bool:
+        """Whether two tensors are the same to ops but for their sizes."""
+        return self._facts[2:] == other._facts[2:] and len(self._facts[0]) == len(other._facts[0])
+
+    def is_same(self, other: Layout) -> bool:
+        """Whether two tensors are the same to ops."""
+        return self._facts == other._facts
+
+
+def _facts(tensor: Tensor) -> tuple[Any, ...]:
+    array = tensor._array
+    return (
+        array.shape,
+        array.strides,
+        tensor._kind,
+        tensor.requires_grad,
+        tensor._grad_fn is None,
+        tensor._view is None,
+        tensor._counter is None,
+    )
+
+
+def has_hooks(tensor: Tensor) -> bool:
+    """Whether something beside ops happens with the gradient of a tensor, or it has tangents."""
+    extra = tensor._extra
+    return extra is not None and bool(extra.hooks or extra.post_accumulate or extra.retains_grad or extra.tangents)

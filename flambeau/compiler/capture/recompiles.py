@@ -1,0 +1,97 @@
+"""Why a call is none of the recorded ones: which value differs, from what to what."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from types import CellType, FunctionType
+from typing import Any
+
+from ..._core.tensor import Tensor
+from .layout import Layout
+from .settings import NAMES
+
+_LONGEST = 80
+_LAYOUT = re.compile(r"(c\d+)\.differs\w*\((\w+)\)")
+_LENGTH = re.compile(r"len\((\w+)\) != (\d+)")
+_EMPTY = re.compile(r"if (\w+) or type\(\1\)")
+_SETTINGS = re.compile(r"if settings\(\) != (\w+)")
+_VALUE = re.compile(r"if (\w+) is not (c\d+) and \(type")
+_OBJECT = re.compile(r"if (.+?) is not (None|True|False|c\d+):")
+_ITEMS = re.compile(r"^([\w, ]+), = (\w+)(\.values\(\))?$")
+_PLACE = re.compile(r"^(\w+) = (.+)$")
+
+
+def why_missed(program: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """One sentence about the first check of a program that a call does not pass."""
+    checks: Sequence[str] = vars(program)["checks"]
+    lines = [line.replace("return MISS", f"return {number}, locals()") for number, line in enumerate(checks)]
+    namespace = dict(program.__globals__)
+    exec("def first_miss(args, kwargs):\n" + "".join([f"    {line}\n" for line in lines or ["pass"]]), namespace)
+    found = namespace["first_miss"](args, kwargs)
+    if found is None:
+        return "it found other elements where Python looks at them"
+    number, scope = found
+    scope = {**namespace, **scope}
+    return _sentence(checks[number], _Origins(checks[:number], scope), scope)
+
+
+class _Origins:
+    """Where the variables of checks come from, in words of the user's."""
+
+    def __init__(self, lines: Sequence[str], scope: dict[str, Any]) -> None:
+        self._known: dict[str, str] = {}
+        self._scope = scope
+        for line in lines:
+            if (items := _ITEMS.match(line)) is not None:
+                names = items[1].split(", ")
+                keys = range(len(names)) if items[3] is None else list(scope[items[2]])
+                for key, name in zip(keys, names, strict=True):
+                    self._known[name] = f"{self.of(items[2])}[{key!r}]"
+            elif (place := _PLACE.match(line)) is not None:
+                self._known[place[1]] = self.of(place[2])
+
+    def of(self, expression: str) -> str:
+        """An expression with names that say more."""
+        text = re.sub(r"\b[cp]\d+\b", lambda match: self._known.get(match[0]) or self._told(match[0]), expression)
+        return text.replace(".cell_contents", "")
+
+    def _told(self, name: str) -> str:
+        value = self._scope.get(name)
+        if isinstance(value, CellType):
+            return self._variable(value)
+        if isinstance(value, dict):
+            return str(value.get("__name__", "attributes"))
+        return getattr(value, "__qualname__", type(value).__qualname__)
+
+    def _variable(self, cell: CellType) -> str:
+        """The name of the variable that a cell of a closure is."""
+        functions = [each for each in self._scope.values() if isinstance(each, FunctionType) and each.__closure__]
+        for each in functions:
+            for name, known in zip(each.__code__.co_freevars, each.__closure__ or (), strict=True):
+                if known is cell:
+                    return name
+        return "a variable"
+
+
+def _sentence(check: str, origins: _Origins, scope: dict[str, Any]) -> str:
+    if (known := _SETTINGS.match(check)) is not None:
+        pairs = zip(NAMES, scope[known[1]], scope["settings"](), strict=True)
+        return ", ".join([f"{name} was {one!r}, now it is {other!r}" for name, one, other in pairs if one != other])
+    if (length := _LENGTH.search(check)) is not None and len(scope[length[1]]) != int(length[2]):
+        return f"{origins.of(length[1])} had {length[2]} items, now it has {len(scope[length[1]])}"
+    if (empty := _EMPTY.match(check)) is not None:
+        return f"{origins.of(empty[1])} was empty, now it is {_shown(scope[empty[1]])}"
+    if (layout := _LAYOUT.search(check)) is not None:
+        return f"{origins.of(layout[2])} was {scope[layout[1]]}, now it is {_shown(scope[layout[2]])}"
+    if (value := _VALUE.match(check)) is not None:
+        return f"{origins.of(value[1])} was {_shown(scope[value[2]])}, now it is {_shown(scope[value[1]])}"
+    if (thing := _OBJECT.match(check)) is not None:
+        now = eval(thing[1], scope)
+        return f"{origins.of(thing[1])} was {_shown(eval(thing[2], scope))}, now it is {_shown(now)}"
+    return f"this holds now: {origins.of(check.removeprefix('if ').partition(': return')[0])}"
+
+
+def _shown(value: Any) -> str:
+    text = str(Layout(value)) if isinstance(value, Tensor) else repr(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

@@ -1,0 +1,265 @@
+"""Watching a call: which Python code runs in it, what that may look at, and whether it does what cannot be repeated.
+
+The engine's own code is not watched: it computes from its arguments and from the modes, which are compared by
+themselves. Everything else that runs is: the user's functions, libraries, modules and their containers.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import itertools
+import os
+import sys
+import weakref
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
+from importlib.util import resolve_name
+from types import CodeType, FrameType
+from typing import Any
+
+import numpy as np
+
+from ..._core.process.caller import GENERATED, PACKAGE
+from ..._core.process.collector import collector_paused
+from .._marks import DISABLED, TRUSTED
+from .names_read import Path, import_reads, names_constant
+
+_ENGINE_ROOMS = (
+    "_core", "_dispatch", "_ops", "_backends", "_codegen", "autograd", "compiler", "amp", "random.py", "_wiring.py",
+    "_torch/_subclasses", "_torch/_rare_names.py", "_torch/_tensor.py", "_torch/_utils.py", "_torch/_stand_in",
+    "nn/functional", "optim", "func",
+    "ops/_backwards.py", "ops/_bodies.py", "ops/_composed.py", "ops/_relatives.py", "ops/prims.py",
+    "jit/_language/layers.py", "jit/_language/numbers_of.py", "jit/_language/tensors.py",
+)  # fmt: skip
+"""Parts of the package whose code depends on nothing but arguments and modes."""
+
+_ENGINE = (
+    GENERATED,
+    *[os.path.join(PACKAGE, each) for each in _ENGINE_ROOMS],
+    os.path.dirname(np.__file__) + os.sep,
+)
+_BY_ITSELF = ("<frozen importlib", *[os.path.join(PACKAGE, each) for each in ("_codegen", "_backends/cuda")])
+"""Imports, the making of kernels, and what drives a device: whatever they run calls back nothing of the user's."""
+
+_OPTIMIZERS = os.path.join(PACKAGE, "optim")
+_RUN_OUTSIDE = ("step", "zero_grad")
+"""What of an optimizer runs as it stands, out of the recorder's sight."""
+
+_STANDARD_LIBRARY = os.path.dirname(os.__file__) + os.sep
+_PACKAGES = os.path.join(_STANDARD_LIBRARY, "site-packages")
+
+_REFUSED_BUILTINS = frozenset(
+    ("__import__", "breakpoint", "compile", "eval", "exec", "globals", "id", "input", "locals", "open", "print", "vars")
+)
+_PURE_MODULES = frozenset(("builtins", "math", "cmath", "_operator", "itertools", "_functools", "_collections", "_abc"))
+_HARMLESS = frozenset(("sys.getrecursionlimit",))
+"""Functions of other modules that find what nothing depends on but whether Python goes on; `inspect` asks for it."""
+_WHEN_SOMETHING_GOES = frozenset(
+    [
+        each
+        for kind in (weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet)
+        for each in kind.__init__.__code__.co_consts
+        if isinstance(each, CodeType)
+    ]
+)
+"""Code by which containers of weak references forget what there is no more."""
+_BY_NAME = (getattr, hasattr, setattr, delattr)
+_LOCAL_TYPES = (str, bytes, int, float, complex, tuple, list, dict, set, frozenset, range, slice, type)
+"""Types whose methods touch nothing but the object, which is compared, and their arguments."""
+
+
+class Uncompilable(Exception):
+    """Why a call cannot be compiled as a whole, in words for the user."""
+
+
+class Watch:
+    """Collects, while it is entered, the watched code that runs in this thread."""
+
+    def __init__(self, own: CodeType | None = None) -> None:
+        self._own = own
+        """The code of the function that is called, to say in which line of it something happened."""
+        self.line: int | None = None
+        self.codes: dict[CodeType, dict[str, Any]] = {}
+        """The code that ran, and the globals that it saw."""
+        self.reason: str | None = None
+        self.fault: Exception | None = None
+        """What went wrong here; from then on nothing is watched."""
+        self._pause: AbstractContextManager[None] | None = None
+        self._outside: FrameType | None = None
+        """A call of an optimizer, or an import: what happens in it is its own."""
+        self._is_engine: dict[str, bool] = {}
+        self._ignored: dict[int, CodeType] = {}
+        """Code of the engine, which most events are of, by its identity: to compare code takes longer."""
+        self.variables: list[ContextVar[Any]] = []
+        """The context variables that were looked at or set."""
+        self.reads_any_name = False
+        """Whether attributes were asked for by names that do not stand in the code."""
+        self._calling: FrameType | None = None
+        """Watched code that is in a call of a function which is not written in Python."""
+
+    def __enter__(self) -> Watch:
+        # The collector may run at any moment, and calls back whoever asked it to: that is no part of what is watched.
+        self._pause = collector_paused()
+        self._pause.__enter__()
+        sys.setprofile(self._note)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        sys.setprofile(None)
+        assert self._pause is not None
+        self._pause.__exit__(None, None, None)
+
+    def names(self) -> frozenset[str]:
+        """Every name by which the code that ran may look something up: attributes, globals, strings for `getattr`."""
+        found: set[str] = set()
+        for code in self.codes:
+            found.update(code.co_names)
+            found.update([each for each in code.co_consts if type(each) is str and each.isidentifier()])
+        return frozenset(found)
+
+    def imported(self) -> dict[str, set[Path]]:
+        """The modules that code which ran imports by itself, by their names, and what it reads of them."""
+        found: dict[str, set[Path]] = {}
+        for code, seen in self.codes.items():
+            if not _is_standard(code):
+                for name, level, takes, paths in import_reads(code):
+                    whole = resolve_name("." * level + name, seen.get("__package__")) if level else name
+                    found.setdefault(whole, set())
+                    found.setdefault(whole if takes else whole.partition(".")[0], set()).update(paths)
+        return found
+
+    def is_engine(self, code: CodeType) -> bool:
+        """Whether code belongs to the engine."""
+        file = code.co_filename
+        known = self._is_engine.get(file)
+        if known is None:
+            known = self._is_engine[file] = file.startswith(_ENGINE)
+        return known
+
+    def _note(self, frame: FrameType, event: str, argument: Any) -> None:
+        try:
+            code = frame.f_code
+            if id(code) in self._ignored:
+                return
+            if self._outside is not None:
+                if event == "return" and frame is self._outside:
+                    self._outside = None
+            elif event == "call":
+                if code.co_filename.startswith(_OPTIMIZERS):
+                    self._outside = frame
+                    if code.co_name not in _RUN_OUTSIDE:
+                        self._refuse(frame, f"{code.co_name} of an optimizer or a scheduler is called")
+                elif code.co_filename.startswith(_BY_ITSELF):
+                    self._outside = frame  # what it runs is not part of the call
+                elif self.is_engine(code):
+                    self._ignored[id(code)] = code
+                elif code in TRUSTED:
+                    self._outside = frame
+                elif code not in self.codes:
+                    caller = frame.f_back
+                    if code in _WHEN_SOMETHING_GOES:
+                        return  # Python itself calls it, whatever runs
+                    if _is_library(frame) and caller is not None and caller.f_code not in self.codes:
+                        return  # the engine uses it
+                    self.codes[code] = frame.f_globals
+                    if "__dict__" in code.co_names and not (_is_ours(frame) or _is_standard(code)):
+                        self.reads_any_name = True
+                    if code in DISABLED:
+                        self._refuse(frame, f"{code.co_name} runs, which is not to be compiled")
+            elif code in self.codes:
+                if event == "c_call":
+                    self._calling = frame
+                    if self.reason is None:
+                        self._check(frame, argument)
+                elif frame is self._calling:  # it goes on
+                    self._calling = None
+        except Exception as error:  # it would be raised in the user's code
+            self.fault = error
+            sys.setprofile(None)
+
+    def calls_out_of(self, frame: FrameType) -> bool:
+        """Whether a frame is in a call of a function that is not written in Python."""
+        return self._calling is frame
+
+    def _check(self, frame: FrameType, function: Any) -> None:
+        owner = getattr(function, "__self__", None)
+        name = getattr(function, "__name__", "?")
+        if type(owner) is ContextVar:
+            self.variables.append(owner)  # what it holds is compared, before and after
+        elif name in ("id", "vars") and (_is_ours(frame) or _is_standard(frame.f_code)):
+            return  # they tell apart objects that are compared, or look for names that stand there
+        elif function in _BY_NAME:
+            if not (_is_ours(frame) or _is_standard(frame.f_code) or names_constant(frame.f_code, frame.f_lasti)):
+                self.reads_any_name = True
+        elif not is_harmless(function):
+            module = getattr(function, "__module__", None)
+            if owner is not None and type(owner) is not type(sys):
+                module = type(owner).__name__
+            self._refuse(frame, f"{name}() is called" if module == "builtins" else f"{module}.{name}() is called")
+
+    def _refuse(self, frame: FrameType, what: str) -> None:
+        if self.reason is None:
+            self.reason = f"{what} ({frame.f_code.co_filename}:{frame.f_lineno})"
+            self.line = line_in(self._own, frame)
+
+
+def is_harmless(function: Any) -> bool:
+    """Whether a function that is not written in Python touches nothing but its arguments and what is compared."""
+    owner = getattr(function, "__self__", None)
+    if owner is not None and type(owner) is not type(sys):
+        return isinstance(owner, _LOCAL_TYPES) or _is_plain_object_method(function, owner)
+    name, module = getattr(function, "__name__", "?"), getattr(function, "__module__", None)
+    if module == "builtins":
+        return name not in _REFUSED_BUILTINS
+    return module is None or module in _PURE_MODULES or f"{module}.{name}" in _HARMLESS
+
+
+def line_in(code: CodeType | None, frame: FrameType | None) -> int | None:
+    """The line at which `code` is, if it runs in a frame or in one that called it."""
+    while frame is not None and frame.f_code is not code:
+        frame = frame.f_back
+    return None if frame is None else frame.f_lineno
+
+
+@functools.lru_cache(maxsize=4096)
+def reads_all_modules(code: CodeType, names: frozenset[str]) -> bool:
+    """Whether code may look something up in `sys.modules`: it asks `sys`, by one of its names, or passes it on."""
+    if _is_standard(code):
+        return False  # it looks for where something was defined
+    if not names.isdisjoint([each for each in code.co_consts if type(each) is str]):
+        return True
+    if names.isdisjoint(code.co_names):
+        return False
+    found = [each for each in dis.get_instructions(code) if each.opname not in ("CACHE", "PUSH_NULL", "EXTENDED_ARG")]
+    for instruction, following in itertools.zip_longest(found, found[1:]):
+        if instruction.argval in names and instruction.opname.startswith(("LOAD_", "IMPORT_")):
+            takes_part = following is not None and following.opname in ("LOAD_ATTR", "LOAD_METHOD")
+            if not takes_part or following.argval == "modules":
+                return True
+    return False
+
+
+def _is_standard(code: CodeType) -> bool:
+    """Whether code is of Python's own library."""
+    return code.co_filename.startswith(_STANDARD_LIBRARY) and not code.co_filename.startswith(_PACKAGES)
+
+
+def _is_ours(frame: FrameType) -> bool:
+    """Whether the package's own code runs."""
+    return frame.f_code.co_filename.startswith(PACKAGE)
+
+
+def _is_library(frame: FrameType) -> bool:
+    """Whether code is of Python's own library, or written for a class of it or of ours, as constructors are."""
+    file = frame.f_code.co_filename
+    if file == "<string>":
+        return str(frame.f_globals.get("__name__")).startswith(("namedtuple_", __name__.partition(".")[0] + "."))
+    return file.startswith("<frozen ") or _is_standard(frame.f_code)
+
+
+def _is_plain_object_method(function: Any, owner: Any) -> bool:
+    """Whether a built-in method is one of every object, of exceptions, or of a container in Python's own library."""
+    return type(owner).__module__ in ("builtins", "collections", "_collections_abc", "types") or (
+        getattr(object, getattr(function, "__name__", ""), None) is not None
+    )

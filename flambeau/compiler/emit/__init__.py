@@ -1,0 +1,1 @@
+"""Emission: checks and program of a recorded call as one Python function, with its backward part."""

@@ -1,0 +1,200 @@
+"""Programs whose results require gradients: a forward and a backward part, joined by one node of the graph.
+
+What the backward part needs of the forward part is kept on the node: arrays in between as they are, tensors that others
+can change with their versions, as everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._core.geometry.layout import contiguous_array
+from ..._core.modes import THREAD
+from ..._core.node import Node, initialise
+from ..._core.tensor import Tensor
+from ..._core.text.errors import GRAPH_FREED
+from ...autograd import root_gradients
+from ...autograd.engine import Uses, run_backward
+from .._errors import report_fault
+from ..capture.recorder import Recorder
+from ..passes import improved
+from ..program.items import Item, Value, uses, values_in
+from .resume import stopped_at
+from .source import Source
+from .stages import stages_of
+
+_MOST_USES = 4
+_HOOKS = "its backward pass has hooks, which run once for each backward"
+
+
+class Joint:
+    """The backward pass of a recorded call, recorded behind it."""
+
+    def __init__(self, recorder: Recorder, outputs: Sequence[Tensor]) -> None:
+        program = recorder.program
+        self.boundary = len(program.items)
+        self.outputs = list(outputs)
+        inputs = {number: each for number, each in program.inputs.items() if each.requires_grad}
+        self.inputs = list(inputs.values())
+        """Where gradients go; a tensor that is used more than once is there for each use."""
+        self.arriving: list[Value] = []
+        """The gradients of the outputs, as inputs of the backward part."""
+        self.results: list[Value | None] = []
+        """The gradients of the inputs."""
+        self.freed = False
+        """Whether the call ran backward itself, so that its results have nothing behind them any more."""
+        arriving = [_ones_like(each) for each in outputs]
+        self.arriving = [recorder.new_input(each) for each in arriving]
+        if (obstacle := _obstacle(recorder, self.outputs)) is not None:
+            recorder.refuse(obstacle)
+            return
+        if not self.inputs:
+            self.freed = True
+            return
+        edges = [each._edge() or (each, 0) for each in self.inputs]
+        uses: Uses = {}
+        try:
+            roots = root_gradients(tuple(self.outputs), tuple(arriving))
+            found = run_backward(roots, edges, True, False, False, uses)
+        except Exception as error:
+            if GRAPH_FREED in str(error):
+                self.freed = True
+                del program.items[self.boundary :]
+            else:  # it is the caller's to find out, if he asks for gradients
+                recorder.refuse(f"its backward pass fails: {error}")
+            return
+        # What the results do not depend on, as what was detached, is not behind them: backward must not go there.
+        reached = [
+            (each, part)
+            for each, edge, grad in zip(self.inputs, edges, found, strict=True)
+            if grad is not None
+            for part in _one_by_one(grad, uses.get(edge, []))
+        ]
+        self.inputs = [each for each, _ in reached]
+        self.results = [recorder.known(grad) for _, grad in reached]
+
+    def parts(self, program: Any) -> tuple[list[Item], list[Item], list[Value]]:
+        """The forward items, the backward items, and the values that the latter take from the former."""
+        forward = program.items[: self.boundary]
+        backward = improved(program.items[self.boundary :], [each for each in self.results if each is not None])
+        made = {each.number for each in self.arriving}
+        saved: dict[Value, None] = {}
+        for item in backward:  # in order: an op may give back the very array that it was given
+            saved.update(dict.fromkeys([each for each in uses(item) if each.number not in made]))
+            made.update([each.number for each in values_in(getattr(item, "results", ()))])
+        saved.update(dict.fromkeys([each for each in self.results if each is not None and each.number not in made]))
+        return forward, backward, list(saved)
+
+
+def _one_by_one(total: Tensor, uses: Sequence[Tensor]) -> Sequence[Tensor]:
+    """The gradients of a tensor's uses. The engine adds them to those of uses outside in the order of the plain call.
+
+    Of very many, the sum alone is handed on: each of them would take memory of its own.
+    """
+    return uses if 0 < len(uses) <= _MOST_USES else [total]
+
+
+def _obstacle(recorder: Recorder, outputs: Sequence[Tensor]) -> str | None:
+    """Why a backward pass from here is not recorded, if it has hooks, or ends at a leaf that the call has made."""
+    waiting: list[Any] = [each.grad_fn or each for each in outputs]
+    seen: set[int] = set()
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Tensor):
+            value = recorder.value_of(node)
+            if value is not None and value.number not in recorder.program.inputs:
+                return "it makes a leaf that requires gradients, and returns what depends on it"
+            if node._extra is not None and node._extra.hooks:
+                return _HOOKS
+        elif node is not None and id(node) not in seen:
+            if node._hooks is not None:
+                return _HOOKS
+            seen.add(id(node))
+            waiting += [each[0] for each in node.edges if each is not None]
+    return None
+
+
+def _ones_like(tensor: Tensor) -> Tensor:
+    kind = tensor._kind
+    array = kind.backend.from_host(np.ones(tensor._array.shape, kind.dtype.numpy))
+    return Tensor._from_parts((array, kind, [0, None]))
+
+
+class CompiledFunctionBackward(Node):
+    """The backward part of a compiled call."""
+
+    __slots__ = ("_arrays", "_region", "_tensors")
+
+    def __init__(self, region: Region, inputs: Sequence[Tensor]) -> None:
+        initialise(self, tuple([each._edge() for each in inputs]), region.outputs)
+        self._region = region
+        self._tensors: Any = None
+        self._arrays: Any = None
+        """What the forward part saves; the program puts it here in the end."""
+
+    def apply(self, grads: list[Any]) -> Sequence[Any]:
+        if self._arrays is None:
+            raise RuntimeError(GRAPH_FREED)
+        if THREAD.modes.grad:
+            raise RuntimeError(
+                "torch.compile does not support double backward: what a compiled function recorded cannot be "
+                "differentiated again. Call the function itself where you need create_graph=True."
+            )
+        region = self._region
+        arriving = [
+            kind.backend.zeros(shape, kind.dtype.numpy) if each is None else contiguous_array(each._array)
+            for each, (shape, kind) in zip(grads, region.outputs, strict=True)
+        ]
+        saved = [each.unpack(self)._array for each in self._tensors]
+        try:
+            results = region.backward(*arriving, *saved, *self._arrays)
+        except Exception as error:
+            stop = stopped_at(error)
+            if stop is None:
+                raise
+            results = stop.resume()
+            report_fault("a backward pass", error)
+        return [
+            None if array is None else Tensor._from_parts((array, kind, [0, None]))
+            for array, kind in zip(results, region.kinds, strict=True)
+        ]
+
+    def release(self) -> None:
+        for each in self._tensors or ():
+            each.release()
+        self._tensors = self._arrays = None
+
+
+class FreedBackward(Node):
+    """Behind the results of a call that ran backward itself."""
+
+    __slots__ = ()
+
+    def __init__(self, outputs: Any) -> None:
+        initialise(self, (), outputs)
+
+    def apply(self, grads: list[Any]) -> Sequence[Any]:
+        raise RuntimeError(GRAPH_FREED)
+
+
+class Region:
+    """What the nodes of one program share."""
+
+    def __init__(self, joint: Joint, backward: Sequence[Item], saved: Sequence[Value]) -> None:
+        self.outputs = tuple([(each._array.shape, each._kind) for each in joint.outputs])
+        self.kinds = [each._kind for each in joint.inputs]
+        source = Source()
+        source.items(backward, [each for each in joint.results if each is not None])
+        self.stages = stages_of(source.parts, backward=True)
+        source.lines.append(
+            f"return [{', '.join(['None' if each is None else f'v{each.number}' for each in joint.results])}]"
+        )
+        parameters = dict.fromkeys([f"v{each.number}" for each in (*joint.arriving, *saved)])
+        self.backward: Callable[..., Any] = source.function("backward", ", ".join(parameters))
+
+    def node(self, inputs: Sequence[Tensor]) -> Node:
+        """The node of one call."""
+        return CompiledFunctionBackward(self, inputs)

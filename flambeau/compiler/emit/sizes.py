@@ -1,0 +1,214 @@
+"""Programs for many sizes: one list of ops, and a table that has, for the sizes of a call, the numbers in it.
+
+The numbers that ops are given, a shape to expand to, a count to divide by, follow from sizes in ways that only the code
+knows. So they are not guessed: the first call with new sizes is recorded as any other. If what it did is the same
+program but for numbers, these become a row of the table, and no program is made. From then on calls with these sizes
+run it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from types import MappingProxyType, MethodType
+from typing import Any
+
+import numpy as np
+
+from ..._core.backend import LARGE
+from ..._core.tensor import Tensor
+from .._marks import run_inside
+from ..capture.guards import State
+from ..capture.layout import Layout
+from ..program.items import Call, Item, Outside, Value, uses, values_in
+from ..program.lower import lowered
+from .backward import Joint, Region
+from .source import Source
+from .stages import stages_of
+
+_MOST_ROWS = 4096
+_OF_A_CALL = ("kept", "settings", "TABLE")
+"""Constants that are no part of what a program does."""
+
+
+class SizedSource(Source):
+    """Source in which every number has a name, whose value is in a row of a table."""
+
+    def __init__(self, constants: dict[str, Any] | None = None, tensors: dict[int, str] | None = None) -> None:
+        super().__init__(constants, tensors)
+        self.constants["TABLE"] = None
+        self.of_sizes: set[str] = set()
+        """The constants that sizes are compared with."""
+        self.numbers: list[Any] = []
+        self.calls: list[Any] = []
+        """What decided which function runs each op."""
+
+    def number(self, value: Any) -> str:
+        self.numbers.append(value)
+        return f"n{len(self.numbers) - 1}"
+
+    def expression(self, tree: Any) -> str:
+        if type(tree) in (int, float, slice, np.ndarray):
+            return self.number(tree)
+        if type(tree) is tuple:
+            return f"({''.join([f'{self.expression(each)}, ' for each in tree])})"
+        return super().expression(tree)
+
+    def items(self, items: Sequence[Item], kept: Iterable[Value]) -> None:
+        """Write items one by one: what is planned ahead is planned for sizes."""
+        self.parts += items
+        last = {value.number: position for position, item in enumerate(items) for value in uses(item)}
+        staying = {each.number for each in kept}
+        for position, item in enumerate(items):
+            self._note_effects(item)
+            self._item(item)
+            touched = {each.number for each in (*uses(item), *values_in(getattr(item, "results", None)))} - staying
+            if gone := sorted([number for number in touched if last.get(number, position) == position]):
+                self.lines.append(f"{' = '.join([f'v{number}' for number in gone])} = None")
+
+    def run_of(self, call: Call) -> str:
+        name = f"run{len(self.calls)}"
+        self.calls.append((call.op.name, [_decisive(each) for each in (*call.examples, call.made)]))
+        self.constants[name] = lowered(call)
+        self.resumable.ops[name] = call.op
+        return name
+
+    def _outside(self, item: Outside) -> None:
+        name = f"run{len(self.calls)}"
+        self.calls.append((item.function, item.args, item.kwargs))
+        self.constants[name] = functools.partial(run_inside, item.function, item.args, item.kwargs)
+        self.resumable.outside[name] = functools.partial(item.function, *item.args, **item.kwargs)
+        self.lines.append(f"{name}()")
+
+    def unpacked(self) -> str:
+        """The line that gives the numbers their names."""
+        return (
+            f"{''.join([f'n{position}, ' for position in range(len(self.numbers))])}= row" if self.numbers else "pass"
+        )
+
+    def is_as(self, other: SizedSource, text: str, other_text: str) -> bool:
+        """Whether two recordings are one program."""
+        if text != other_text or self.calls != other.calls or self.constants.keys() != other.constants.keys():
+            return False
+        return all(
+            self._is_same(name, value, other.constants[name])
+            for name, value in self.constants.items()
+            if name not in _OF_A_CALL and not name.startswith("run")
+        )
+
+    def _is_same(self, name: str, one: Any, other: Any) -> bool:
+        if name in self.of_sizes:
+            return _is_like(one, other)
+        if name.startswith("k") and type(one) is dict and type(other) is dict:  # arguments, not somebody's attributes
+            return one.keys() == other.keys() and all(_same(value, other[key]) for key, value in one.items())
+        return _same(one, other)
+
+
+def _decisive(example: Any) -> Any:
+    """What of a tensor decides which function runs an op on it."""
+    if isinstance(example, Tensor):
+        array = example._array
+        return example._kind, array.ndim, array.size < LARGE, array.flags.c_contiguous
+    if type(example) in (list, tuple):
+        return [_decisive(each) for each in example]
+    return type(example)
+
+
+def _is_like(one: Any, other: Any) -> bool:
+    """Whether two things that sizes are compared with are alike otherwise."""
+    return one.is_like(other) if isinstance(one, Layout) and isinstance(other, Layout) else type(one) is type(other)
+
+
+def _same(one: Any, other: Any) -> bool:
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    if type(one) is Layout:
+        return bool(one.is_same(other))
+    if type(one) is MappingProxyType:  # the attributes of a class: a new object each time
+        return one.keys() == other.keys() and all(value is other[name] for name, value in one.items())
+    if type(one) is MethodType:
+        return one.__func__ is other.__func__ and one.__self__ is other.__self__
+    if type(one) in (list, tuple):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return type(one) in (int, float, complex, str, bytes, bool, range, slice, set, frozenset) and repr(one) == repr(
+        other
+    )
+
+
+class SizedRegion(Region):
+    """The backward part of a program for many sizes, as it is for some of them."""
+
+    source: SizedSource
+    text: str
+
+    def __init__(self, joint: Joint, backward: Sequence[Item], saved: Sequence[Value]) -> None:
+        self.outputs = tuple([(each._array.shape, each._kind) for each in joint.outputs])
+        self.kinds = [each._kind for each in joint.inputs]
+        self.source = source = SizedSource()
+        source.items(backward, [each for each in joint.results if each is not None])
+        self.stages = stages_of(source.parts, backward=True)
+        source.parts.clear()
+        results = ["None" if each is None else f"v{each.number}" for each in joint.results]
+        source.lines = [source.unpacked(), *source.lines, f"return [{', '.join(results)}]"]
+        self._parameters = ", ".join(dict.fromkeys([f"v{each.number}" for each in (*joint.arriving, *saved)]))
+        self.text = "\n".join([self._parameters, *source.lines])
+
+    def finish(self, like: SizedRegion | None) -> None:
+        """Make the function, or take that of another one."""
+        made = self.source.function("backward", f"row, {self._parameters}") if like is None else like.function
+        self.function: Callable[..., Any] = made
+        self.backward = functools.partial(made, tuple(self.source.numbers))
+
+    def is_as(self, other: SizedRegion) -> bool:
+        return self.kinds == other.kinds and self.source.is_as(other.source, self.text, other.text)
+
+
+def sized_checks(state: State) -> tuple[list[str], str, tuple[Any, ...]]:
+    """The checks of a call but for sizes; an expression for the sizes; the sizes of this call."""
+    lines = list(state.lines)
+    for position, otherwise, _, _ in state.sizes:
+        lines[position] = otherwise
+    key = f"({''.join([f'{expression}, ' for _, _, expression, _ in state.sizes])})"
+    return lines, key, tuple([part for _, _, _, parts in state.sizes for part in parts])
+
+
+class Family:
+    """A program for many sizes."""
+
+    def __init__(self, source: SizedSource, text: str, regions: list[SizedRegion]) -> None:
+        self._source, self._text, self._regions = source, text, regions
+        self.table: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+        source.constants["TABLE"] = self.table
+        self.program: Callable[..., Any] = source.function("call", "args, kwargs")
+
+    def takes(self, source: SizedSource, text: str, regions: list[SizedRegion], sizes: tuple[Any, ...]) -> bool:
+        """Let a call with other sizes in, if it is the same program."""
+        if len(self.table) >= _MOST_ROWS or len(regions) != len(self._regions):
+            return False
+        pairs = list(zip(regions, self._regions, strict=True))
+        if not source.is_as(self._source, text, self._text) or not all(each.is_as(own) for each, own in pairs):
+            return False
+        for each, own in pairs:
+            each.finish(own)
+        self.add(source, sizes)
+        return True
+
+    def add(self, source: SizedSource, sizes: tuple[Any, ...]) -> None:
+        """Add a row."""
+        self.table[sizes] = tuple([each.node if isinstance(each, SizedRegion) else each for each in source.numbers])
+
+
+def family_of(families: list[Family], source: SizedSource, sizes: tuple[Any, ...]) -> Family | None:
+    """A new family for a call, or None if one of those there takes it."""
+    text = "\n".join(source.lines)
+    regions = [each for each in source.numbers if isinstance(each, SizedRegion)]
+    if any(each.takes(source, text, regions, sizes) for each in families):
+        return None
+    for each in regions:
+        each.finish(None)
+    made = Family(source, text, regions)
+    made.add(source, sizes)
+    families.append(made)
+    return made

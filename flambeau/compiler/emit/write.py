@@ -1,0 +1,194 @@
+"""Writing the program of a recorded call as source: its checks, its items, and what it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..._core.node import save
+from ..capture.guards import State
+from ..capture.mutations import Change
+from ..capture.recorder import Recorder
+from ..capture.settings import settings
+from ..capture.watch import Watch
+from ..passes import improved
+from ..passes.casts import casts_in, kept_cast
+from ..program.items import Item, Outside, Value
+from ..program.reads import first, generators_before, go_back, states_of
+from .backward import FreedBackward, Joint, Region
+from .outline import Outline, describe
+from .results import Answer
+from .sizes import Family, SizedRegion, SizedSource, family_of, sized_checks
+from .source import Source
+from .text import letting_go
+
+
+@dataclass
+class Recording:
+    """A call that was made and written down."""
+
+    state: State
+    recorder: Recorder
+    joint: Joint | None
+    """Its backward pass, if its results have a history."""
+    call: tuple[tuple[Any, ...], dict[str, Any]]
+    result: Any
+    known: tuple[Any, ...]
+    """The settings under which it ran."""
+    watch: Watch
+    changes: Sequence[Change] = ()
+    """What it has changed in Python."""
+
+
+def built_for_sizes(recording: Recording, families: list[Family]) -> Callable[..., Any] | None:
+    """The same for sizes of all kinds; None: a program that is there has the call now."""
+    state = recording.state
+    source = SizedSource(state.constants, places_of(state))
+    checks, key, sizes = sized_checks(state)
+    source.of_sizes = state.of_sizes
+    checks += [f"row = TABLE.get({key})", "if row is None: return MISS"]
+    items, _ = write(source, checks, recording)
+    source.lines.insert(1 + len(checks), source.unpacked())
+    family = family_of(families, source, sizes)
+    if family is None:
+        return None
+    describe(family.program, source, items)
+    source.parts.clear()  # the source is kept, to be compared with; the arrays of the recorded call are not
+    return family.program
+
+
+def places_of(state: State) -> dict[int, str]:
+    """Where the tensors are that were there before, by their identity."""
+    return {id(tensor): held.removesuffix("._array") for tensor, held in state.tensors.values()}
+
+
+def write_checks(source: Source, checks: Sequence[str], recording: Recording) -> None:
+    """Write what has to hold for a call to be the recorded one."""
+    state = recording.state
+    source.constants.update(settings=settings, kept=state.kept)
+    source.lines.append(f"if settings() != {source.constant(recording.known)}: return MISS")
+    if checks is state.lines:
+        source.facts = state.facts.found
+        source.known = frozenset([len(source.lines) + each for each in state.facts.lines])
+    source.lines += checks
+    forgotten = _forgotten(recording.recorder.program.items)
+    of_gradients = [line for key, lines in state.of_gradients.items() if key not in forgotten for line in lines]
+    source.lines += [*of_gradients, *letting_go(of_gradients, state.tensors.values())]
+    source.checks = len(source.lines)
+
+
+def write(source: Source, checks: Sequence[str], recording: Recording) -> tuple[list[Item], list[Value]]:
+    """Write the program of a call behind its checks; the items of its forward part, and the values wanted of them."""
+    outline = outlined(source, checks, recording)
+    outline.fill()
+    return outline.items, outline.wanted
+
+
+def outlined(source: Source, checks: Sequence[str], recording: Recording) -> Outline:
+    """Write what stands around the items of the program of a call: its checks, and what it gives back."""
+    state, recorder, joint, result = recording.state, recording.recorder, recording.joint, recording.result
+    program = recorder.program
+    tensors = source.tensors
+    write_checks(source, checks, recording)
+    wanted: list[Value] = []
+    answer = Answer(source, recording, tensors, wanted)
+    text = answer.expression(result) if recorder.read is None else answer.reading(recorder.read, result)
+    answer.change(recording.changes)
+    items = program.items
+    if joint is not None and not joint.freed:
+        items = _with_node(source, recorder, joint, answer, wanted, tensors)
+    elif joint is not None:
+        outputs = source.number(tuple([(each._array.shape, each._kind) for each in joint.outputs]))
+        source.constants["FreedBackward"] = FreedBackward
+        source.lines.append(f"node = FreedBackward({outputs})")
+        answer.attach(joint.outputs)
+    items = improved(first(items), wanted)
+    if joint is None:
+        items = _with_kept_casts(source, items, wanted, recorder)
+    arriving = set() if joint is None else {each.number for each in joint.arriving}
+    for number, tensor in program.inputs.items():
+        if number not in arriving:
+            source.lines.append(f"v{number} = {state.tensors[id(tensor._array)][1]}")
+    if drawn_from := generators_before(items):
+        source.constants.update(states_of=states_of, go_back=go_back)
+        source.lines.append(f"drawn = states_of({', '.join(map(source.constant, drawn_from))})")
+        source.leave = f"go_back(drawn); {source.leave}"
+    behind = [*counted_versions(state, recorder.changes()), *answer.lines, *answer.changes, f"return {text}"]
+    source.resumable.begins = len(answer.changes) + 1 if answer.changes else 0
+    return Outline(source, items, wanted, behind)
+
+
+def _with_kept_casts(source: Source, items: list[Item], wanted: Sequence[Value], recorder: Recorder) -> list[Item]:
+    """Write the casts of weights that are kept from call to call; the other items."""
+    casts = casts_in(items, wanted, recorder.program)
+    for position, tensor in casts.items():
+        call: Any = items[position]
+        kept = source.constant(kept_cast(call, tensor))
+        source.lines.append(f"v{call.results.number} = {kept}({source.tensors[id(tensor)]})  # {call.name}, kept")
+    return [each for position, each in enumerate(items) if position not in casts]
+
+
+def _forgotten(items: Sequence[Item]) -> set[int]:
+    """The tensors whose gradients are forgotten before anything else happens: it does not matter what they were."""
+    found: set[int] = set()
+    for item in items:
+        if (
+            not isinstance(item, Outside)
+            or getattr(item.function, "__name__", "") != "zero_grad"
+            or item.args != (True,)
+        ):
+            break
+        found.update([id(each) for group in item.function.__self__.param_groups for each in group["params"]])
+    return found
+
+
+def _with_node(
+    source: Source,
+    recorder: Recorder,
+    joint: Joint,
+    answer: Answer,
+    wanted: list[Value],
+    tensors: dict[int, str],
+) -> list[Item]:
+    """Write the node that joins the results to the inputs; the items of the forward part."""
+    program = recorder.program
+    forward, backward, saved = joint.parts(program)
+    outputs = {recorder.value_of(each): each for each in joint.outputs}
+    others = [each for each in saved if each.number in program.inputs or each in outputs]
+    arrays = [each for each in saved if each not in others]
+    behind = [*others, *arrays]
+    made: Region
+    if isinstance(source, SizedSource):
+        made = SizedRegion(joint, backward, behind)
+        region = source.number(made)
+    else:
+        made = Region(joint, backward, behind)
+        source.stretches += vars(made.backward)["stretches"]
+        region = source.constant(made.node)
+    source.behind += made.stages
+    wanted += arrays
+    inputs = "".join([f"{tensors[id(each)]}, " for each in joint.inputs])
+    places = [
+        tensors[id(program.inputs[each.number])] if each.number in program.inputs else answer.expression(outputs[each])
+        for each in others
+    ]
+    source.constants["save"] = save
+    source.lines.append(f"node = {region}(({inputs}))")  # before any effect: what can fail is to fail here
+    answer.lines += [
+        f"node._tensors = [{', '.join([f'save({each})' for each in places])}]",
+        f"node._arrays = [{', '.join([f'v{each.number}' for each in arrays])}]",
+    ]
+    answer.attach(joint.outputs)
+    return forward
+
+
+def counted_versions(state: State, changes: dict[int, int]) -> list[str]:
+    """Lines that say how often the tensors that were there before have changed."""
+    lines: list[str] = []
+    done: set[int] = set()
+    for key, (tensor, held) in state.tensors.items():
+        if changes[key] and id(tensor._counter) not in done:
+            done.add(id(tensor._counter))
+            lines.append(f"{held.removesuffix('._array')}._counter[0] += {changes[key]}")
+    return lines

@@ -1,0 +1,1 @@
+"""Programs: the items of a recorded call (`items.py`), what reads and lowers them."""

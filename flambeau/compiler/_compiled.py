@@ -349,6 +349,7 @@ class Compiled:
             if (fault := now.fault or recorder.fault) is not None:
                 raise fault
             changes = contents.changes()
+            state.keep_apart([each.container for each in changes])
             left = [result, *[each.after for each in changes]]
             recorder.returns(result, left)
             recorder.set_gradients()

@@ -16,7 +16,10 @@ from flambeau.compiler._compiled import Compiled
 from .test_never_stale import Compile, Program, X, results
 
 PROGRAMS: dict[str, Program] = {}
-IN_PARTS = {"a_counter", "a_list_that_grows", "a_number_beside_a_history_that_is_kept"}
+IN_PARTS = {
+    "a_counter", "a_list_that_grows", "a_number_beside_a_history_that_is_kept",
+    "a_list_that_the_call_changes_and_another_that_becomes_it",
+}  # fmt: skip
 """Programs whose calls find something else each time, or look at it: they are compiled in parts."""
 
 
@@ -60,6 +63,95 @@ def attributes_that_are_set_anew(compile: Compile) -> Iterator[Any]:
     yield f(X)
     yield [*layer.seen]
     yield vars(layer).keys() == vars(Layer()).keys()
+
+
+@program
+def a_list_that_is_an_argument_and_global_state(compile: Compile) -> Iterator[Any]:
+    shared = [1.0]
+
+    def f(x: Any, given: list[float]) -> Any:
+        given.append(2.0)
+        y = x * len(shared)
+        given.pop()
+        return y + len(given)
+
+    f = compile(f)
+    for given in (shared, [1.0], shared, [1.0]):
+        for _ in range(6):
+            yield f(X, given)
+
+
+@program
+def a_list_that_is_told_from_another_by_its_identity(compile: Compile) -> Iterator[Any]:
+    shared = {"a": 1.0}
+    f = compile(lambda x, given: x * 2 if given is shared else x * 3)
+    for given in (shared, {"a": 1.0}, shared, {"a": 1.0}):
+        for _ in range(6):
+            yield f(X, given)
+
+
+class Pair:
+    def __init__(self) -> None:
+        self.first: list[Any] = [1.0]
+        self.second: list[Any] = [1.0]
+
+
+@program
+def two_attributes_that_become_one_list(compile: Compile) -> Iterator[Any]:
+    pair = Pair()
+
+    def f(x: Any) -> Any:
+        pair.first[0] = 2.0
+        y = x * pair.second[0]
+        pair.first[0] = 1.0
+        return y
+
+    f = compile(f)
+    for _ in range(6):
+        yield f(X)
+    pair.second = pair.first
+    for _ in range(6):
+        yield f(X)
+    pair.second = [1.0]
+    for _ in range(6):
+        yield f(X)
+
+
+@program
+def a_list_that_the_call_changes_and_another_that_becomes_it(compile: Compile) -> Iterator[Any]:
+    pair = Pair()
+
+    def f(x: Any) -> Any:
+        pair.first[0] = x.sum()
+        return x * pair.second[0]
+
+    f = compile(f)
+    for turn in range(6):
+        pair.first[0] = 1.0
+        yield f(X + turn)
+    pair.second = pair.first
+    for turn in range(6):
+        pair.first[0] = 1.0
+        yield f(X + turn)
+
+
+@program
+def a_list_under_two_names_that_part(compile: Compile) -> Iterator[Any]:
+    pair = Pair()
+    pair.second = pair.first
+
+    def f(x: Any) -> Any:
+        pair.first.append(x)
+        y = x * len(pair.second)
+        pair.first.pop()
+        return y
+
+    f = compile(f)
+    for _ in range(6):
+        yield f(X)
+    pair.second = [1.0]
+    for _ in range(6):
+        yield f(X)
 
 
 @program

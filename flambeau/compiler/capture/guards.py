@@ -13,7 +13,7 @@ import functools
 import operator
 import sys
 from collections import OrderedDict, deque
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextvars import ContextVar
 from io import TextIOWrapper
 from types import (
@@ -44,6 +44,7 @@ from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._dispatch.interpreter import RUN_OUTSIDE
 from ..._dispatch.public.namespaces import is_unbound
 from ..program.items import is_usable
+from .containers import Containers
 from .gradients import Gradients
 from .identity_guards import Facts
 from .layout import Layout, has_hooks
@@ -109,8 +110,8 @@ class State:
         self._accounted: set[CodeType] = set()
         self.kept: list[Any] = []
         """Objects that are known by their addresses, which no others may get while the checks are in use."""
-        self._containers: dict[int, tuple[Any, str, bool]] = {}
-        """Lists, dictionaries and sets, the expressions that find them, and whether they are in arguments alone."""
+        self._containers = Containers()
+        """Lists, dictionaries and sets."""
         self._keys: dict[int, Any] = {}
         """Objects that are keys of dictionaries, which are known by their identities."""
         self._modules: dict[int, str] = {}
@@ -129,11 +130,14 @@ class State:
         self._sys()
         self._visit(args, "args", False)  # behind all else: what is only here may be another object in the next call
         self._visit(kwargs, "kwargs", False)
-        given = [place for _, place, is_given in self._containers.values() if is_given]
-        if len(given) > 1:  # two that are one would change together
-            self._check(f"len({{*map(id, ({', '.join(given)}))}}) != {len(given)}")
+        self.keep_apart(self._containers.exposed())
         self._account()
         return self
+
+    def keep_apart(self, containers: Collection[Any]) -> None:
+        """Check that some containers are none of the others: two that are one change together."""
+        for condition, known in self._containers.apart(containers, self._constant):
+            self._check(condition, known)
 
     def check_offset(self, array: Any, expression: str) -> None:
         """Check also that an array begins at the same place of its storage: the call has asked for that."""
@@ -145,12 +149,11 @@ class State:
 
     def place_of(self, value: Any) -> str | None:
         """The expression that finds an object or a container that was there before; None: the walk did not meet it."""
-        container = self._containers.get(id(value))
-        return self._seen.get(id(value)) if container is None else container[1]
+        return self._containers.place_of(value) or self._seen.get(id(value))
 
     def contents(self) -> Contents:
         """What the containers and the attributes of objects hold now."""
-        return Contents(self._containers.values())
+        return self._containers.contents()
 
     def fingerprint(self) -> list[Any]:
         """Equal before and after a call that changed nothing but the elements of tensors."""
@@ -234,7 +237,10 @@ class State:
     def _container(self, value: Any, place: str, fixed: bool, known: bool) -> None:
         kind = type(value)
         if not isinstance(value, (tuple, frozenset)):
-            self._containers.setdefault(id(value), (value, place, not fixed))
+            again = self._containers.met(value, place, not fixed, known and kind is dict and bool(value))
+            if again is not None:
+                self._check(*again)
+                return
         if not value:
             self._check(f"{place} or type({place}) is not {self._constant(kind)}", known)
             return
@@ -340,7 +346,7 @@ class State:
         own = attributes_of(value)
         if own is not None:
             names = self._place(f"{self._constant(attributes_of)}({place})")
-            self._containers[id(own)] = own, names, True
+            self._containers.met(own, names, True, False)
             self._check(f"[*{names}] != {self._constant(list(own))}" if own else names)
             for name in own:
                 if self._watch.reads_any_name or name in self._names:
@@ -453,7 +459,7 @@ class State:
             names = self._constant(own)
             self._check(f"{known}.__dict__ is not {names}", self.facts.has_attributes_in(value, own))
             if not isinstance(value, Tensor):
-                self._containers.setdefault(id(own), (own, names, False))
+                self._containers.met(own, names, False, True)
             self._check(f"[*{names}] != {self._constant(list(own))}" if own else names, self.facts.has_keys(own))
             for name in own:
                 if self._watch.reads_any_name or name in self._names:

@@ -1,10 +1,12 @@
-"""Models of timm and transformers with `torch.compile(model)` and nothing else, beside plain Flambeau and PyTorch.
+"""Models of timm, of transformers and of no library with `torch.compile(model)` and nothing else, beside plain Flambeau
+and PyTorch.
 
 python benchmarks/zoo.py
 python benchmarks/zoo.py --only 'llama|timm' --how inference --quick
 python benchmarks/zoo.py --threads 16
 python benchmarks/zoo.py --device cuda --autocast on --pytorch-compiled
 python benchmarks/zoo.py --eager --threads 2
+python benchmarks/zoo.py --counts
 
 Training is the usual loop: loss, backward and optimizer are outside. Inference is under `no_grad`. Both run with and
 without bfloat16 autocast. Each line says: how many programs, whether a call is one program, whether its results,
@@ -13,7 +15,7 @@ PyTorch, plain Flambeau and compiled Flambeau, which take turns. Reasons for bre
 nothing is compiled; with `--pytorch-compiled` PyTorch's compiler takes part, too. On a GPU, the most memory of each
 follows. Geometric means stand at the end.
 
-It needs timm and transformers, with what they depend on. The goal: one program each, none slower than plain.
+Models of libraries that are not installed are left out. The goal: one program each, none slower than plain.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from typing import Any
 
 import _measure
 from _zoo.models import MODELS
+from _zoo.networks import NETWORKS
 
 _HOW = ("training", "inference")
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -89,6 +92,9 @@ class Child:
 def _line(children: dict[str, Child], wanted: tuple[str, str, bool], options: argparse.Namespace) -> dict[str, Any]:
     """What there is to say about a model."""
     compiles = {"torch": options.pytorch_compiled, "flambeau": not options.eager}
+    if options.counts:
+        answer = children["flambeau"].ask(start=wanted, compile=True)
+        return {**dict(zip(("model", "how", "autocast"), wanted, strict=True)), **answer, "memory": {}}
     started = {each: child.ask(start=wanted, compile=compiles[each]) for each, child in children.items()}
     found: dict[str, Any] = {**dict(zip(("model", "how", "autocast"), wanted, strict=True)), **started["flambeau"]}
     failed = {each: answer["error"] for each, answer in started.items() if "error" in answer}
@@ -156,9 +162,9 @@ def _summary(lines: list[dict[str, Any]]) -> None:
         print(
             f"{sum([each['whole'] for each in compiled])} of {len(lines)} lines are one program, "
             f"{sum([each['same'] for each in compiled])} have the bits of plain calls, "
-            f"{sum([each['compiled'] > each['plain'] for each in compiled])} take longer than plain"
+            f"{sum([each.get('compiled', 0) > each.get('plain', 0) for each in compiled])} take longer than plain"
         )
-    print(f"{len(lines) - len(done)} lines failed")
+    print(f"{len({each['model'] for each in lines})} models, {len(lines) - len(done)} of {len(lines)} lines failed")
 
 
 def _options() -> argparse.Namespace:
@@ -169,6 +175,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--eager", action="store_true", help="compile nothing: plain Flambeau beside PyTorch")
     parser.add_argument("--pytorch-compiled", action="store_true", help="PyTorch's compiler, too")
+    parser.add_argument("--counts", action="store_true", help="programs, breaks and bits alone: nothing is timed")
     return parser.parse_args()
 
 
@@ -178,7 +185,7 @@ def main() -> int:
     if not names:
         print("no such model, or neither timm nor transformers is installed")
         return 0
-    children = {each: Child(each, options.threads, options.device) for each in ("torch", "flambeau")}
+    children = {each: Child(each, options.threads, options.device) for each in ("torch", "flambeau")[options.counts :]}
     print(f"{'milliseconds; ratios':41}programs, one, same, first s, {', '.join(_RUNS)}", end="; ")
     print(", ".join([f"{one} / {other}" for one, other in _RATIOS]))
     lines = []
@@ -195,6 +202,8 @@ def main() -> int:
 
 
 def _library_of(model: str) -> str:
+    if model in NETWORKS:
+        return "torch"
     return "timm" if model.startswith("timm ") else "transformers"
 
 

@@ -42,7 +42,7 @@ _FORMATS = {
     "stacked": "PyTorch stacked pickles (0.1.10 to 1.5)",
     "pickle": "plain pickle, not written by torch.save",
 }
-_WORDS_OF_DAMAGE = ("corrupt", "malicious", "truncated")
+_WORDS_OF_DAMAGE = ("corrupt", "malicious", "no checkpoint", "truncated")
 _ATOMS = (str, int, float, complex, bool, bytes, bytearray, type(None))
 
 

@@ -14,16 +14,25 @@ from ._custom import Namespace
 __all__ = ["OpOverload", "OpOverloadPacket", "aten", "flambeau", "higher_order", "load_library", "prims"]
 
 _FOLDER = Path(__file__).parent
+_TWINS = (
+    ("torchvision", "_C", "._torchvision"),
+    ("torchaudio/lib", "_torchaudio.", "._audio"),
+    ("torchaudio/lib", "libtorchaudio.", "._audio"),
+)
+"""Compiled parts by folder and beginning of the file's name, and the modules that have their operators in Python."""
 
 
 def load_library(path: str | os.PathLike[str]) -> None:
-    """Load the operators of a library's compiled part: those of torchvision have twins in Python, others cannot."""
-    file = Path(path)
-    if file.parent.name == "torchvision" and file.name.startswith("_C"):
-        from ._torchvision import register
+    """Load the operators of a library's compiled part.
 
-        register()
-        return
+    Those of torchvision and torchaudio have twins in Python, which are taken instead. No other library can be loaded:
+    it would be linked with PyTorch's C++ part, and an `OSError` says so.
+    """
+    file = Path(path)
+    for folder, prefix, twins in _TWINS:
+        if file.parent.as_posix().endswith(folder) and file.name.startswith(prefix):
+            importlib.import_module(twins, __package__).register()
+            return
     raise OSError(f"Could not load this library: {path}: Flambeau has no C++ part that it could be linked with")
 
 

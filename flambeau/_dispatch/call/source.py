@@ -14,7 +14,7 @@ from . import elementwise, primitive
 def source_of(op: Op) -> str:
     """The function that a call of `op` runs: the one that is written for it, or that of its class."""
     if isinstance(op, Elementwise):
-        return elementwise.source(len(op.parameters), op.ruled is not None)
+        return elementwise.source(len(op.parameters), op.ruled is not None, leading=True)
     if isinstance(op, Primitive) and (op.list_position is None or not op.tensor_positions):
         return primitive.source(op)
     return textwrap.dedent(inspect.getsource(type(op).__call__))

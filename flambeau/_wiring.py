@@ -9,9 +9,9 @@ from typing import Any
 from ._core.slots import SLOTS
 
 _FUNCTIONS = {
-    "usable_cuda_device": "_backends.cuda.presence:usable",
-    "pinned_copy": "_backends.cuda.pinned:pinned_copy",
-    "is_pinned": "_backends.cuda.pinned:is_pinned",
+    "usable_cuda_device": "_backends.cuda.runtime.presence:usable",
+    "pinned_copy": "_backends.cuda.memory.pinned:pinned_copy",
+    "is_pinned": "_backends.cuda.memory.pinned:is_pinned",
     "load_family": "_ops:load",
     "legacy_tensor": "_ops.create.constants:legacy_tensor",
     "tensor_of_number": "_ops.create.constants:tensor",

@@ -39,7 +39,7 @@ def run_fresh(case: str, compiled: bool, cache: Path, loaded: bool = False) -> F
 
 def large_arrays() -> tuple[float, float]:
     """The megabytes that arrays of 128 KB or more take now, and took at most since this was last asked."""
-    from flambeau._backends.cpu.allocator import allocator
+    from flambeau._backends.cpu.memory.allocator import allocator
 
     pool = allocator()
     if pool is None:

@@ -80,7 +80,7 @@ def concatenated(arrays: Sequence[Array], dim: int, stacked: bool = False) -> Ar
 
 def fill_spaced(target: Array, first: float, last: float) -> bool:
     """Fill `target`, a new vector of at least two, with numbers at equal distances, counted from the nearer end."""
-    kernels = _kernels("spaced", target)
+    kernels = _kernels("ranges", target)
     return kernels is not None and kernels.fill_spaced(target, first, last)
 
 
@@ -152,7 +152,7 @@ def taps_summed(array: Array, dim: int, indices: Array, weights: Array | None, c
 
     Of the taps, which are rows, a result has the first `counts`, if these are given. Positions are in range.
     """
-    kernels = _kernels("taps", array)
+    kernels = _kernels("window_sums", array)
     return None if kernels is None else kernels.summed(array, dim, indices, weights, counts)
 
 
@@ -168,7 +168,7 @@ def product(left: Array, right: Array) -> Array | None:
 def matmul(left: Array, right: Array, out: Array | None = None) -> Array:
     """`np.matmul`, whose larger products the threads of the pool share."""
     if type(left) is type(right) is np.ndarray and left.size > _SMALL < right.size:
-        kernels = _kernels("shared_products", left)
+        kernels = _kernels("threaded_blas", left)
         done = None if kernels is None else kernels.product(left, right, out)
         if done is not None:
             return done
@@ -291,7 +291,7 @@ def gamma_integral(
     a: Array, x: Array, distance: Array, side: Array, width: Array, points: Array, weights: Array
 ) -> Array | None:
     """The integrals by which gamma numbers move with their shapes, for flat arrays of one type, float64 or float32."""
-    kernels = _kernels("slopes", a)
+    kernels = _kernels("gamma_gradient", a)
     return None if kernels is None else kernels.gamma_integral(a, x, distance, side, width, points, weights)
 
 

@@ -20,8 +20,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .cpu import eliminations
-from .cpu.blas import one_thread
+from .cpu.linalg import lapack as routines
+from .cpu.linalg.blas import one_thread
 
 _DIVIDED = 64
 """The library itself leaves matrices below this size to one thread."""
@@ -88,7 +88,7 @@ def _eigvalsh(matrices: Any, triangle: Any = "L") -> Any:
 
 
 def _qr(matrices: Any, mode: Any) -> Any:
-    found = eliminations.qr(matrices, mode) if type(matrices) is np.ndarray else None
+    found = routines.qr(matrices, mode) if type(matrices) is np.ndarray else None
     return np.linalg.qr(matrices, mode) if found is None else found
 
 
@@ -104,12 +104,12 @@ slogdet = _threaded(np.linalg.slogdet)
 cholesky = _threaded(_preferring_loop("cholesky_lo", np.linalg.cholesky))
 inv = _threaded(_preferring_loop("inv", np.linalg.inv))
 solve = _threaded(_preferring_loop("solve", np.linalg.solve))
-factored = _threaded(eliminations.factored)
-are_factored = eliminations.are_factored
-solved_by_factors = _threaded(eliminations.solved_by_factors)
-inverted = _threaded(eliminations.inverted)
-positive_factored = _threaded(eliminations.positive_factored)
-triangle_solved = _threaded(eliminations.triangle_solved)
-symmetric_factored = _threaded(eliminations.symmetric_factored)
-orthonormal = _threaded(eliminations.orthonormal)
-least_squares = _threaded(eliminations.least_squares)
+factored = _threaded(routines.factored)
+are_factored = routines.are_factored
+solved_by_factors = _threaded(routines.solved_by_factors)
+inverted = _threaded(routines.inverted)
+positive_factored = _threaded(routines.positive_factored)
+triangle_solved = _threaded(routines.triangle_solved)
+symmetric_factored = _threaded(routines.symmetric_factored)
+orthonormal = _threaded(routines.orthonormal)
+least_squares = _threaded(routines.least_squares)

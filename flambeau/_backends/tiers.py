@@ -16,6 +16,7 @@ from typing import Any
 
 from .._core.backend import backend_of
 from .._core.process.collector import collector_paused
+from .families import PLACES
 
 FAMILIES: dict[str, Any] = {}
 """The modules that were asked for, None for those that are not there."""
@@ -23,7 +24,7 @@ _enabled = os.environ.get("FLAMBEAU_GENERATED") != "0"
 
 
 def generated(family: str) -> Any:
-    """The module of a family's generated kernels, `_backends/cpu/<family>.py`; None: there are none."""
+    """The module of a family's generated kernels (`families.py` says where it is); None: there are none."""
     try:
         return FAMILIES[family]
     except KeyError:
@@ -31,11 +32,11 @@ def generated(family: str) -> Any:
 
 
 def library() -> Any:
-    """The kernels of the vendor's library, `_backends/cpu/library.py`; None: it is not installed, or not wanted."""
+    """The kernels of the vendor's library, `cpu/onednn/kernels.py`; None: it is not installed, or not wanted."""
     try:
         return FAMILIES["library"]
     except KeyError:
-        module = importlib.import_module("flambeau._backends.cpu.library") if _enabled else None
+        module = importlib.import_module("flambeau._backends.cpu.onednn.kernels") if _enabled else None
         return FAMILIES.setdefault("library", module if module is not None and module.available() else None)
 
 
@@ -59,8 +60,9 @@ def _load(family: str) -> Any:
     if not available():
         return None
     with collector_paused():
-        module = importlib.import_module(f"flambeau._backends.cpu.{family}")
-        importlib.import_module("flambeau._backends.cpu.allocator").start()  # large results are to come from the pool
+        module = importlib.import_module(f"flambeau._backends.cpu.{PLACES[family]}")
+        # Large results are to come from the pool.
+        importlib.import_module("flambeau._backends.cpu.memory.allocator").start()
     return module
 
 

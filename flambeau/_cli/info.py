@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import _RELEASE, cuda
-from .._backends.cpu.report import blas_threads, facts
+from .._backends.cpu.runtime.report import blas_threads, facts
 from .._dispatch.public.settings import get_num_threads
 from .terminal import coloured, readable_size, say
 

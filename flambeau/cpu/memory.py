@@ -22,7 +22,7 @@ __all__ = [
     "set_per_process_memory_fraction",
 ]
 
-_MODULE = "flambeau._backends.cpu.allocator"
+_MODULE = "flambeau._backends.cpu.memory.allocator"
 
 
 def _allocator() -> Any:
@@ -36,7 +36,7 @@ def _started() -> Any:
     from .._backends.tiers import available
 
     if available():
-        from .._backends.cpu import allocator
+        from .._backends.cpu.memory import allocator
 
         allocator.start()
     return _allocator()
@@ -169,6 +169,6 @@ def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None
         raise ValueError(f"Invalid fraction value: {fraction}. Allowed range: 0.0~1.0")
     running = _started()
     if running is not None:
-        from .._backends.cpu.allocator import physical_memory
+        from .._backends.cpu.memory.allocator import physical_memory
 
         running.set(total_limit=_MOST if fraction == 1 else int(physical_memory() * fraction))

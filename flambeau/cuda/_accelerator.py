@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._backends.cuda.driver import driver
+from .._backends.cuda.runtime.driver import driver
 from .._core.device import device as Device
 from .._core.device import usable_device
 from .._core.dtype import NAMES

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from .._backends.cuda.driver import driver
-from .._backends.cuda.waits import WAITS
+from .._backends.cuda.runtime.driver import driver
+from .._backends.cuda.runtime.synchronization import WAITS
 from .._core.backend import is_installed
 from .._core.device import usable_device
 from .._core.random.philox import cuda_generator

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._backends.cuda.driver import driver
-from .._backends.cuda.graph import Graph
-from .._backends.cuda.waits import HERE
+from .._backends.cuda.runtime.driver import driver
+from .._backends.cuda.runtime.graph import Graph
+from .._backends.cuda.runtime.synchronization import HERE
 from .._core.device import usable_device
 from ._graphed import make_graphed_callables
 from ._streams import Stream

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import broadcast_tensors, empty_like, result_type
-from .._backends.cuda.driver import driver
+from .._backends.cuda.runtime.driver import driver
 from .._codegen.cuda.elementwise import functions
 from .._codegen.cuda.types import TYPES
 from .._core.tensor import Tensor

@@ -9,11 +9,11 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
 
-from .._backends.cuda.driver import driver
 from .._backends.cuda.memory.block import USED, WAITING, PooledMemory
 from .._backends.cuda.memory.pool import Pool
 from .._backends.cuda.memory.statistics import nested
 from .._backends.cuda.memory.summary import summary
+from .._backends.cuda.runtime.driver import driver
 from .._core.device import usable_device
 from .._core.process.caller import Place, line_of, warn_user
 from ._ordinals import place_of

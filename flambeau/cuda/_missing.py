@@ -12,7 +12,7 @@ from .._core.names.absent import Table
 
 def is_present() -> bool:
     """Whether there is a CUDA device. Nothing of it is started by the question."""
-    return is_installed("cuda") or importlib.import_module("flambeau._backends.cuda.presence").missing() is None
+    return is_installed("cuda") or importlib.import_module("flambeau._backends.cuda.runtime.presence").missing() is None
 
 
 def where_present(modules: str, table: Table) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from .._backends.cuda.driver import driver
+from .._backends.cuda.runtime.driver import driver
 from .._core.device import usable_device
 
 _depth = 0

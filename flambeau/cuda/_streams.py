@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from .._backends.cuda.driver import driver
-from .._backends.cuda.waits import HERE, WAITS
+from .._backends.cuda.runtime.driver import driver
+from .._backends.cuda.runtime.synchronization import HERE, WAITS
 from .._core.device import device as Device
 from .._core.device import usable_device
 from ._ordinals import place_of

@@ -12,7 +12,7 @@ import pytest
 
 import flambeau
 from flambeau._backends import lapack
-from flambeau._backends.cpu import blas
+from flambeau._backends.cpu.linalg import blas
 
 pytestmark = pytest.mark.skipif(blas.used_threads() is None, reason="NumPy's library does not say")
 

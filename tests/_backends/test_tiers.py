@@ -13,7 +13,7 @@ pytest.importorskip("llvmlite")
 
 import flambeau
 from flambeau._backends import tiers
-from flambeau._backends.cpu import rows
+from flambeau._backends.cpu.reductions import rows
 from flambeau._core.backend import backend_of
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import llvmlite.ir as ir
 import pytest
 
-from flambeau._backends.cpu import choices
+from flambeau._backends.cpu.runtime import autotune as choices
 from flambeau._codegen.machine import bytecode, cache
 from flambeau._codegen.machine.engine import engine
 

@@ -16,7 +16,7 @@ import pytest
 import flambeau
 import flambeau._ops
 from flambeau._backends import tiers
-from flambeau._backends.cpu.pointwise import Pointwise, pointwise
+from flambeau._backends.cpu.elementwise.pointwise import Pointwise, pointwise
 from flambeau._dispatch import op as op_module
 from flambeau._dispatch.elementwise import Elementwise
 

@@ -161,7 +161,7 @@ def test_large_memory_of_a_tape_is_there_while_it_runs() -> None:
     made, _ = compiled(products, x)
     program: Any = made.programs[0]
     assert max([each.scratch for each in program.__globals__["tapes"]]) >= 2 * 200 * 200 * 4
-    pool = importlib.import_module("flambeau._backends.cpu.allocator").allocator()
+    pool = importlib.import_module("flambeau._backends.cpu.memory.allocator").allocator()
     if pool is None:
         pytest.skip("there is no pool")
     before = pool["allocated"]
@@ -179,7 +179,7 @@ def test_large_memory_of_a_tape_is_there_while_it_runs() -> None:
 def test_no_call_takes_more_memory_than_a_plain_one(by_hand: bool) -> None:
     """Not even the one in which tapes are seen to be right: results of ops and of tapes are not there together."""
     torch.ones(5000).exp()  # with it generated code starts, and the pool
-    pool = importlib.import_module("flambeau._backends.cpu.allocator").allocator()
+    pool = importlib.import_module("flambeau._backends.cpu.memory.allocator").allocator()
     if pool is None:
         pytest.skip("there is no pool")
     x = torch.randn(16, 784)

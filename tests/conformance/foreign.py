@@ -57,7 +57,7 @@ def cuda() -> Stand:
     """A GPU."""
     flambeau.empty(0, device="cuda")  # an error that says what is missing, where there is none
     flambeau.backends.cudnn.allow_tf32 = False  # results are compared with float32's
-    from flambeau._backends.cuda.array import DeviceArray
+    from flambeau._backends.cuda.arrays.array import DeviceArray
 
     return Stand("cuda", DeviceArray, _FOLDER / "cuda_gaps.json")
 

@@ -15,9 +15,11 @@ from unittest import mock
 import numpy as np
 
 import flambeau
-from flambeau._backends.cuda import conv, cudnn, linear
 from flambeau._backends.cuda.backend import install_backend
-from flambeau._backends.cuda.driver import use
+from flambeau._backends.cuda.convolution import conv
+from flambeau._backends.cuda.cudnn import frontend as cudnn
+from flambeau._backends.cuda.layers import linear
+from flambeau._backends.cuda.runtime.driver import use
 from tests.support.simulated_cuda import SimulatedDriver
 
 Note = Callable[[str, str], None]

@@ -22,13 +22,13 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._backends.cuda.ahead import AHEAD
-from flambeau._backends.cuda.array import over
-from flambeau._backends.cuda.driver import Launch, use
-from flambeau._backends.cuda.faults import PLACES, Faults
+from flambeau._backends.cuda.arrays.array import over
 from flambeau._backends.cuda.memory.host import HostPool, pinned_memory
 from flambeau._backends.cuda.memory.pool import Pool, exhausted
-from flambeau._backends.cuda.waits import HERE, WAITS
+from flambeau._backends.cuda.runtime.compile_queue import AHEAD
+from flambeau._backends.cuda.runtime.driver import Launch, use
+from flambeau._backends.cuda.runtime.index_errors import PLACES, Faults
+from flambeau._backends.cuda.runtime.synchronization import HERE, WAITS
 from flambeau._codegen.cuda.elementwise import functions
 from flambeau._core.backend import backend_of, is_installed
 from tests.support import simulated_library

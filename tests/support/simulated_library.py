@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._backends.cuda.ahead import AHEAD
 from flambeau._backends.cuda.memory.pool import Exhausted
+from flambeau._backends.cuda.runtime.compile_queue import AHEAD
 
 
 class Event:

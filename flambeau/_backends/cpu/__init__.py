@@ -1,5 +1,5 @@
-"""Kernels for the CPU: one file for each family of ops, with functions that take and return NumPy arrays.
+"""Kernels for the CPU: a file for each family of ops, with functions that take and return NumPy arrays.
 
 Such a function returns None where it does not do what is asked: an unusual dtype, a layout, a size that would not pay.
-The caller then takes the NumPy kernel, which does everything.
+The caller then takes the NumPy kernel, which does everything. The folders have the names of those of `cuda/`.
 """

@@ -1,4 +1,4 @@
-"""The backend of CUDA devices. `presence.py` starts it when a program first names one."""
+"""The backend of CUDA devices. `runtime/presence.py` starts it when a program first names one."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from ..._core.backend import Backend, backend_of, install, is_installed
-from .ahead import AHEAD
-from .array import DeviceArray, empty, from_host, to_host, window, zeros
-from .driver import driver
-from .lent import Lent
+from ..families import PLACES
+from .arrays.array import DeviceArray, empty, from_host, to_host, window, zeros
 from .memory.block import PooledMemory
-from .waits import HERE
+from .memory.graph_results import Lent
+from .runtime.compile_queue import AHEAD
+from .runtime.driver import driver
+from .runtime.synchronization import HERE
 
 
 class Cuda(Backend):
@@ -54,7 +55,7 @@ class Cuda(Backend):
             HERE.goes_on = before
 
     def all_within(self, array: Any, low: int, high: int, op: str) -> bool:
-        from .indices import note_outside
+        from .indexing.bounds import note_outside
 
         return note_outside(array, low, high, op)
 
@@ -88,14 +89,14 @@ _FAMILIES = frozenset((
 @cache
 def _family(family: str) -> Any:
     """The module of the functions of a family; None: there are none."""
-    return importlib.import_module(f"{__package__}.{family}") if family in _FAMILIES else None
+    return importlib.import_module(f"{__package__}.{PLACES[family]}") if family in _FAMILIES else None
 
 
 def start() -> None:
     """Have the backend; more than once is once."""
     if is_installed("cuda"):
         return
-    from .driver import CupyDriver, use
+    from .runtime.driver import CupyDriver, use
 
     use(CupyDriver())
     install_backend()
@@ -103,7 +104,7 @@ def start() -> None:
 
 def install_backend() -> Cuda:
     """Let the arrays of the driver in use be those of the device type "cuda"."""
-    from . import functions as _functions  # noqa: F401  (completes the class of arrays)
+    from .arrays import functions as _functions  # noqa: F401  (completes the class of arrays)
     from .lowerings import push
 
     backend = Cuda()

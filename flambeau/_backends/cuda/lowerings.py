@@ -8,8 +8,9 @@ from __future__ import annotations
 import importlib
 
 from ..._core.backend import Backend, Kernel
+from ..families import PLACES
 
-_PLACES = {
+_FUNCTIONS = {
     "softmax": "rows.softmax",
     "softmax_backward": "rows.softmax_backward",
     "log_softmax": "rows.log_softmax",
@@ -34,14 +35,14 @@ _PLACES = {
     "geometric_": "random.geometric",
     "random_": "random.integers",
     "random_between_": "random.integers_between",
-    "multinomial": "choices.multinomial",
-    "randperm_": "choices.permutation",
+    "multinomial": "permutations.multinomial",
+    "randperm_": "permutations.permutation",
     "bernoulli": "random.bernoulli",
     "bernoulli_number_": "random.bernoulli_number",
     "bernoulli_tensor_": "random.bernoulli_tensor",
     "dropout_mask_": "random.dropout_mask",
-    "copied_like": "copies.copied_like",
-    "to_copy": "copies.to_copy",
+    "copied_like": "copy.copied_like",
+    "to_copy": "copy.to_copy",
     "check_rows": "gather.check_rows",
     "embedding": "gather.embedding",
     "index_select": "gather.index_select",
@@ -83,15 +84,15 @@ _PLACES = {
     "native_dropout": "fused.dropout",
     "native_dropout_backward": "fused.dropout_backward",
 }
-"""For the name of an op `module.function`."""
+"""For the name of an op `family.function`."""
 
 
 def _find(name: str) -> Kernel | None:
-    module, function = _PLACES[name].split(".")
-    found: Kernel = getattr(importlib.import_module(f"{__package__}.{module}"), function)
+    family, function = _FUNCTIONS[name].split(".")
+    found: Kernel = getattr(importlib.import_module(f"{__package__}.{PLACES[family]}"), function)
     return found
 
 
 def push(backend: Backend) -> None:
     """Put the lowerings into the table of a backend."""
-    backend.push(dict.fromkeys(_PLACES, _find))
+    backend.push(dict.fromkeys(_FUNCTIONS, _find))

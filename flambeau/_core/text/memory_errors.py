@@ -97,7 +97,7 @@ def _live_tensors(array_class: type) -> str:
 def _report() -> str:
     """The largest pieces of memory in use, and what the pool keeps."""
     text = _live_tensors(np.ndarray)
-    pool = sys.modules.get("flambeau._backends.cpu.allocator")
+    pool = sys.modules.get("flambeau._backends.cpu.memory.allocator")
     allocator = None if pool is None else pool.allocator()
     if allocator is not None:
         idle = allocator["reserved"] - allocator["allocated"]

@@ -19,7 +19,7 @@ def set_num_threads(number: int, /) -> None:
         raise ValueError(f"Overflow when unpacking long: {number} threads")
     if number <= 0:
         raise RuntimeError("set_num_threads expects a positive integer")
-    from ..._backends.cpu.blas import limit_threads
+    from ..._backends.cpu.linalg.blas import limit_threads
 
     change_num_threads(number)
     limit_threads(number)

@@ -15,7 +15,7 @@ from ..._core.process.threads import num_threads
 _SINGLE = np.dtype(np.float32)
 
 _LEAST, _MOST = 64**3, 512**3
-"""Between so many multiplications, a generated kernel may do it: see `_backends/cpu/matmul.py`."""
+"""Between so many multiplications, a generated kernel may do it: see `_backends/cpu/linalg/matmul.py`."""
 _FEW_ROWS = 16
 """So many rows may be multiplied with a matrix while it is read."""
 _LEAST_BY_LIBRARY = 100**3

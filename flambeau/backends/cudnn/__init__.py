@@ -41,7 +41,7 @@ conv = _Convolutions()
 def _library() -> Any:
     if not _has_device():
         return None
-    from ..._backends.cuda.cudnn import library
+    from ..._backends.cuda.cudnn.frontend import library
 
     return library()
 

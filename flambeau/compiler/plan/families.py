@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._backends.cpu.bench import Bench
+from ..._backends.cpu.memory.workspace import Bench
 from ..._backends.tiers import generated, library
 from ..._core.arrays.abstract import empty_meta
 from ..._core.backend import STAND_INS

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._backends.cuda.array import DeviceArray
+from ..._backends.cuda.arrays.array import DeviceArray
 from ..._core.process.caller import Place, calling_place, describe_place
 from ...cuda._streams import Event, Stream
 from .._engines import Engine, Pending

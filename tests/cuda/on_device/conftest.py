@@ -12,7 +12,7 @@ import flambeau as torch
 
 def is_simulated() -> bool:
     """Whether the device is the host in disguise."""
-    from flambeau._backends.cuda.driver import driver
+    from flambeau._backends.cuda.runtime.driver import driver
 
     torch.cuda.init()
     return type(driver()).__name__ == "SimulatedDriver"

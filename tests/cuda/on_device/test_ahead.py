@@ -11,9 +11,9 @@ import pytest
 
 import flambeau as torch
 from flambeau import nn
-from flambeau._backends.cuda.ahead import AHEAD, Ahead
-from flambeau._backends.cuda.array import DeviceArray, from_host, to_host
-from flambeau._backends.cuda.pointwise import pointwise
+from flambeau._backends.cuda.arrays.array import DeviceArray, from_host, to_host
+from flambeau._backends.cuda.elementwise.pointwise import pointwise
+from flambeau._backends.cuda.runtime.compile_queue import AHEAD, Ahead
 
 from .beside import drawn, labels, network, step_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import flambeau as torch
-from flambeau._backends.cuda.host import HOST_CALLS
+from flambeau._backends.cuda.arrays.host import HOST_CALLS
 
 ORDERS = {0: [0, 1, 9, 5, 7, 8, 6, 3, 4, 2], 7: [0, 6, 4, 2, 5, 8, 3, 1, 7, 9]}
 

@@ -13,10 +13,10 @@ import pytest
 import torch as pytorch
 
 import flambeau as torch
-from flambeau._backends.cuda import conv
-from flambeau._backends.cuda.array import over
-from flambeau._backends.cuda.cudnn_convolutions import FORWARD, OF_INPUT
-from flambeau._backends.cuda.driver import driver
+from flambeau._backends.cuda.arrays.array import over
+from flambeau._backends.cuda.convolution import conv
+from flambeau._backends.cuda.cudnn.convolutions import FORWARD, OF_INPUT
+from flambeau._backends.cuda.runtime.driver import driver
 from tests.cuda.on_device.conftest import is_simulated
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import flambeau as torch
-from flambeau._backends.cuda.driver import driver
 from flambeau._backends.cuda.memory.pool import Pool
+from flambeau._backends.cuda.runtime.driver import driver
 from tests.cuda.on_device.conftest import is_simulated
 
 cuda = torch.cuda

@@ -9,7 +9,7 @@ import pytest
 import torch as pytorch
 
 import flambeau as torch
-from flambeau._backends.cuda.host import HOST_CALLS
+from flambeau._backends.cuda.arrays.host import HOST_CALLS
 from tests.cuda.on_device.conftest import is_simulated
 
 cuda = torch.cuda
@@ -216,7 +216,7 @@ def test_decompositions() -> None:
     with pytest.raises(RuntimeError, match="not positive-definite"):
         torch.linalg.cholesky(-there)
     if not is_simulated():
-        from flambeau._backends.cuda.host import HOST_CALLS
+        from flambeau._backends.cuda.arrays.host import HOST_CALLS
 
         HOST_CALLS.clear()
         torch.linalg.svd(there)

@@ -14,9 +14,9 @@ import pytest
 import torch as pytorch
 
 import flambeau as torch
-from flambeau._backends.cuda import recurrent_network
-from flambeau._backends.cuda.array import over
-from flambeau._backends.cuda.driver import driver
+from flambeau._backends.cuda.arrays.array import over
+from flambeau._backends.cuda.layers import recurrent_network
+from flambeau._backends.cuda.runtime.driver import driver
 from flambeau._core.geometry.recurrence import GATES
 from tests.cuda.on_device.conftest import is_simulated
 

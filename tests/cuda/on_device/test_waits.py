@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import flambeau as torch
-from flambeau._backends.cuda.waits import WAITS
+from flambeau._backends.cuda.runtime.synchronization import WAITS
 from tests.cuda.on_device.conftest import is_simulated
 
 cuda = torch.cuda

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..bench import DIRECT, Bench
+from ..memory.workspace import DIRECT, Bench
 from .memory import Array, address
 from .primitives import PackedWeights, Primitive
 

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..bench import DIRECT, Bench
+from ..memory.workspace import DIRECT, Bench
 from .calls import run
 from .constants import (
     BIAS,

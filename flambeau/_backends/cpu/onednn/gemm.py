@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from ...._core.process.processor import ON_X86_64
-from ..bench import DIRECT, Bench
-from .ahead import are_being_written, import_meanwhile
+from ..memory.workspace import DIRECT, Bench
 from .calls import place
 from .library import get
 from .memory import Array, address, new_array
+from .warm_up import are_being_written, import_meanwhile
 
 _SINGLE = np.dtype(np.float32)
 _FEW_ROWS, _MUCH_TO_TURN = 64, 1 << 18

@@ -18,7 +18,6 @@ from typing import Any
 
 from ...._core.process.locks import new_lock
 from ...._core.process.threads import num_threads, offer_team, when_changed
-from .ahead import write_kernels
 from .constants import (
     CPU,
     INVALID_ARGUMENTS,
@@ -31,6 +30,7 @@ from .constants import (
     UNIMPLEMENTED,
     Version,
 )
+from .warm_up import write_kernels
 
 PACKAGE = "onednn-cpu-gomp"
 FILE = "libdnnl.so.3"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...._core.arrays.quick import joint_shape
-from ..bench import DIRECT, Bench
+from ..memory.workspace import DIRECT, Bench
 from .calls import run
 from .constants import BF16, BIAS, DST, F16, F32, MAX_DIMS, S8, S32, SRC, U8, WEIGHTS
 from .library import Handle, Unsupported, get

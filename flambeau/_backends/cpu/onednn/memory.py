@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...._core.process.locks import new_lock
-from ..bench import DIRECT, Bench
+from ..memory.workspace import DIRECT, Bench
 from .constants import BF16, F16, F32, FORMAT_ANY, MAX_DIMS, S8, S32, U8, Dims
 from .library import Handle, Unsupported, get
 

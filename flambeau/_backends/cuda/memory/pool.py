@@ -365,6 +365,6 @@ class Pool:
 def exhausted(nbytes: int, pool: Pool) -> Exception:
     """The error for a request that the device has no room for: who holds its memory, and what the pool keeps."""
     from ...._core.text.memory_errors import out_of_device_memory
-    from ..array import DeviceArray
+    from ..arrays.array import DeviceArray
 
     return out_of_device_memory(nbytes, *pool.device_memory(), pool.allocated(), pool.reserved(), DeviceArray)

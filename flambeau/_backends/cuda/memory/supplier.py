@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ahead import AHEAD
+from ..runtime.compile_queue import AHEAD
 from .pool import Exhausted
 
 _NO_MEMORY = 2

@@ -2,5 +2,5 @@
 
 The passes for all devices (`../passes`) have run before. `stretches.py` finds the stretches; `changes.py`,
 `class_loss.py` and `fuse.py`, with `steps.py`, have one kernel for several calls, and `uses.py` says who uses what. The
-backend of the device runs what is left of them (`_backends/cuda/stretches.py`).
+backend of the device runs what is left of them (`_backends/cuda/runtime/segments.py`).
 """

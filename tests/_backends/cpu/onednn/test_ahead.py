@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from flambeau._backends.cpu.onednn import ahead, library
+from flambeau._backends.cpu.onednn import library
+from flambeau._backends.cpu.onednn import warm_up as ahead
 from flambeau._core.process.processor import ON_X86_64
 
 ROOT = Path(__file__).parents[4]

@@ -14,7 +14,7 @@ from flambeau._backends.cpu.onednn.library import get
 from flambeau._core.process.processor import ON_X86_64
 from flambeau.compiler._compiled import Compiled
 
-from ..test_matmul import matrix
+from ..linalg.test_matmul import matrix
 
 MODULE: Any = importlib.import_module("flambeau._backends.cpu.onednn.gemm")
 ON_X86 = pytest.mark.skipif(not ON_X86_64, reason="elsewhere the library's sgemm is plain loops")

@@ -1,0 +1,1 @@
+"""Convolutions, pooling, padding and sampling of images."""

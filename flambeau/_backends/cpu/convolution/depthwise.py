@@ -1,0 +1,64 @@
+"""Depthwise convolutions: the plans for their generated kernels."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...._codegen.images.conv_depthwise import Depthwise, depthwise, depthwise_weights
+from ...._codegen.products.gemm import as_array, tile_for
+from ...._core.geometry.moving_windows import Shape
+from .images import Image
+
+
+class Planes(NamedTuple):
+    """A depthwise convolution that is ready to run, or the gradient of its weight."""
+
+    dtype: str
+    table: Any
+    offsets: Any
+    order: Any
+    """The weights of a channel in the order of the offsets."""
+
+    def run(self, out: Any, weight: Any, source: Any, bias: Any) -> bool:
+        """Write the convolution of `source` to `out`, which is contiguous: it succeeds."""
+        weights = weight.reshape(len(weight), -1)[:, self.order]
+        starts = np.zeros(len(weights), self.dtype) if bias is None else np.ascontiguousarray(bias, self.dtype)
+        kernel = depthwise(self.dtype, tuple(tile_for(self.dtype, 1)))
+        kernel(out, source, np.ascontiguousarray(weights, self.dtype), starts, self.offsets, self.table)
+        return True
+
+    def run_weights(self, out: Any, grad: Any, source: Any) -> None:
+        """Write the gradient of the weight to `out`; both it and `grad` are contiguous."""
+        kernel = depthwise_weights(self.dtype, tuple(tile_for(self.dtype, 1)))
+        kernel(out, source, grad, self.offsets, self.table)
+
+
+def fits(dtype: str, inputs: int, outputs: int, width: int, last: bool) -> bool:
+    """Whether the kernels apply to groups of so many channels, and rows of `width`: a row is at least one vector."""
+    return inputs == outputs == 1 and not last and width >= tile_for(dtype, 1).lanes
+
+
+def planes(
+    dtype: str, batch: int, channels: int, image: Image, sizes: Shape, moves: Shape, offsets: Any, order: Any
+) -> Planes:
+    """A depthwise convolution to a contiguous result of spatial `sizes`, that moves by `moves` of the image's rows."""
+    depth, height, width = sizes
+    table = Depthwise(
+        batch=batch,
+        channels=channels,
+        taps=len(offsets),
+        depth=depth,
+        height=height,
+        width=width,
+        source_batch=image.batch_step,
+        source_plane=image.channel_step,
+        source_depth=moves[0] * image.depth_step,
+        source_row=moves[1] * image.row_step,
+        out_batch=channels * depth * height * width,
+        out_plane=depth * height * width,
+        out_depth=height * width,
+        out_row=width,
+    )
+    return Planes(dtype, as_array(table), np.ascontiguousarray(offsets), np.asarray(order))

@@ -1,0 +1,1 @@
+"""Elementwise ops on large arrays, copies, and updates of lists of arrays."""

@@ -1,0 +1,204 @@
+"""Elementwise ops on large arrays: their NumPy bodies, traced and compiled.
+
+`Pointwise(body, operands, result)` stands for a body with operands of given dtypes. It is called as the body is, with
+arrays and numbers, and does the same; the code comes with the first call that needs it.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...._codegen.elements.pointwise import (
+    CONTIGUOUS,
+    MOST_DIMENSIONS,
+    NUMBER,
+    SINGLE,
+    pointwise_flat,
+    pointwise_strided,
+)
+from ...._codegen.expr import Program, Untraceable, computed_type, trace_body
+from ...._codegen.lower import can_lower
+from ...._codegen.types import SCALARS, scalar_of
+from ...._core.arrays.quick import joint_shape
+
+MOST_VARIANTS = 16
+"""A body whose constants differ from call to call is not worth compiling again and again."""
+
+
+class Pointwise:
+    """The compiled form of one body for operands of one dtype each.
+
+    `operands` are the dtypes in memory, `None` for what is handed to the body as it is. The body computes in the
+    operands' own types; half precision in float32.
+    """
+
+    def __init__(self, program: Program, operands: Sequence[np.dtype[Any]], results: Sequence[np.dtype[Any]]) -> None:
+        self.program = program
+        self.results = tuple(results)
+        self.memory = tuple(dtype.name for dtype in (*results, *operands))
+        self._flat: dict[str, Any] = {}
+        self._strided: Any = None
+        self._of_one: Any = None
+
+    def flat(self, forms: str) -> Any:
+        """The kernel for operands without gaps."""
+        found = self._flat.get(forms)
+        if found is None:
+            found = self._flat[forms] = pointwise_flat(self.program, self.memory, forms)
+        return found
+
+    def strided(self) -> Any:
+        """The kernel for all others."""
+        if self._strided is None:
+            self._strided = pointwise_strided(self.program, self.memory)
+        return self._strided
+
+    def unary(self, x: Any) -> Any:
+        """The result for one array."""
+        if x.flags.c_contiguous:
+            if self._of_one is None:
+                self._of_one = self.flat(CONTIGUOUS)
+            return self._of_one(np.empty(x.shape, self.results[0]), x)
+        return self.many(x)[0]
+
+    def binary(self, x: Any, y: Any) -> Any:
+        """The result for two operands, of which one may be a number."""
+        if type(y) is np.ndarray and type(x) is np.ndarray:
+            if x.shape == y.shape and x.flags.c_contiguous and y.flags.c_contiguous:
+                return (self._flat.get("cc") or self.flat("cc"))(np.empty(x.shape, self.results[0]), x, y)
+            if y.size == 1 and x.size > 1 and y.ndim <= x.ndim and x.flags.c_contiguous:
+                return self.flat(CONTIGUOUS + SINGLE)(np.empty(x.shape, self.results[0]), x, y)
+            if x.size == 1 and y.size > 1 and x.ndim <= y.ndim and y.flags.c_contiguous:
+                return self.flat(SINGLE + CONTIGUOUS)(np.empty(y.shape, self.results[0]), x, y)
+            if x.shape != y.shape and x.size > 1 and y.size > 1:
+                shape = joint_shape(x.shape, y.shape)
+                whole = x if x.shape == shape else y
+                # Where one has no gaps and the shape of the result, or none has that shape, no layout is to be chosen.
+                no_choice = whole.shape != shape or whole.flags.c_contiguous
+                if no_choice and len(shape) <= MOST_DIMENSIONS:
+                    return (self._strided or self.strided())(np.empty(shape, self.results[0]), x, y)
+        elif type(y) is not np.ndarray:
+            if x.flags.c_contiguous:
+                return self.flat("cn")(np.empty(x.shape, self.results[0]), x, y)
+        elif y.flags.c_contiguous:
+            return self.flat("nc")(np.empty(y.shape, self.results[0]), x, y)
+        return self.many(x, y)[0]
+
+    def alike(self, arrays: tuple[Any, ...]) -> Any:
+        """The one result for arrays of one shape without gaps."""
+        forms = CONTIGUOUS * len(arrays)
+        return (self._flat.get(forms) or self.flat(forms))(np.empty(arrays[0].shape, self.results[0]), *arrays)
+
+    def many(self, *operands: Any) -> tuple[Any, ...]:
+        """The results for any operands. A ValueError, as NumPy's, if their shapes do not fit."""
+        shape: Any = getattr(operands[0], "shape", None)
+        for each in operands:
+            if type(each) is not np.ndarray or each.shape != shape or not each.flags.c_contiguous:
+                break
+        else:
+            forms = CONTIGUOUS * len(operands)
+            kernel = self._flat.get(forms) or self.flat(forms)
+            if len(self.results) == 1:
+                return (kernel(np.empty(shape, self.results[0]), *operands),)
+            results = tuple([np.empty(shape, dtype) for dtype in self.results])
+            kernel(*results, *operands)
+            return results
+        arrays = [each for each in operands if type(each) is np.ndarray]
+        shape = arrays[0].shape
+        if any(each.shape != shape for each in arrays):
+            shape = joint_shape(*[each.shape for each in arrays])
+        model = next((each for each in arrays if each.shape == shape), None)
+        forms = "".join(map(_form, operands, [shape] * len(operands)))
+        flat = "x" not in forms and CONTIGUOUS in forms
+        if flat or model is None:
+            results = tuple(np.empty(shape, dtype) for dtype in self.results)
+        else:
+            results = tuple(_laid_out_like(model, dtype) for dtype in self.results)
+        self.into(results, operands, forms if flat else None)
+        return results
+
+    def into(self, results: Sequence[Any], operands: Sequence[Any], forms: str | None) -> None:
+        """Compute into arrays that are there already."""
+        if forms is not None:
+            self.flat(forms)(*results, *operands)
+            return
+        if results[0].ndim > MOST_DIMENSIONS:
+            raise Untraceable("too many dimensions")
+        kinds = self.memory[len(self.results) :]
+        arrays = [
+            each if type(each) is np.ndarray else np.asarray(each, dtype=name)
+            for each, name in zip(operands, kinds, strict=True)
+        ]
+        self.strided()(*results, *arrays)
+
+
+def increased(array: Any, addend: Any) -> bool:
+    """Add an array, which may be smaller, to another one; False: it was not done."""
+    kernels = _addition(array.dtype)
+    if kernels is None or array.ndim > MOST_DIMENSIONS or not array.flags.c_contiguous:
+        return False
+    kernels.into((array,), (array, addend), "cc" if _form(addend, array.shape) == CONTIGUOUS else None)
+    return True
+
+
+@functools.cache
+def _addition(dtype: np.dtype[Any]) -> Pointwise | None:
+    return pointwise(operator.add, (dtype, dtype), dtype)
+
+
+def _laid_out_like(model: Any, dtype: np.dtype[Any]) -> Any:
+    """An empty array with its dimensions in memory as a ufunc's result has them."""
+    if 0 not in model.strides:
+        return np.empty_like(model, dtype)
+    # `empty_like` would put repeated dimensions last in memory.
+    return np.nditer(
+        (model, None), ["refs_ok", "zerosize_ok"], [["readonly"], ["writeonly", "allocate"]], (None, dtype)
+    ).operands[1]
+
+
+def _form(operand: Any, shape: tuple[int, ...]) -> str:
+    if type(operand) is not np.ndarray:
+        return NUMBER
+    if operand.size == 1:
+        return SINGLE
+    return CONTIGUOUS if operand.shape == shape and operand.flags.c_contiguous else "x"
+
+
+def kernel_of(program: Program, arrays: Sequence[Any], shape: tuple[int, ...]) -> Any:
+    """The kernel of a program whose results are the first arrays, of `shape` and without gaps; None: there is none."""
+    types = [scalar_of(each.dtype) for each in arrays]
+    if not can_lower(program) or len(shape) > MOST_DIMENSIONS or None in types:
+        return None
+    memory = tuple([each.name for each in types if each is not None])
+    forms = "".join([_form(each, shape) for each in arrays[len(program.results) :]])
+    if "x" in forms or CONTIGUOUS not in forms:
+        return pointwise_strided(program, memory)
+    return pointwise_flat(program, memory, forms)
+
+
+def pointwise(
+    body: Callable[..., Any],
+    operands: Sequence[Any],
+    result: np.dtype[Any],
+) -> Pointwise | None:
+    """The compiled form of `body`, or None if there is no code for what it does.
+
+    Operands that are dtypes become arrays or numbers of a call; others are constants, handed to the body as they are.
+    All results are of dtype `result`.
+    """
+    memory = [each for each in operands if isinstance(each, np.dtype)]
+    if not all(dtype.name in SCALARS and dtype.isnative for dtype in (*memory, result)):
+        return None
+    try:
+        program = trace_body(body, [computed_type(each) if isinstance(each, np.dtype) else each for each in operands])
+    except Untraceable:
+        return None
+    if not can_lower(program):
+        return None
+    program = program.stored_as(computed_type(result).name)
+    return Pointwise(program, memory, [result] * len(program.results))

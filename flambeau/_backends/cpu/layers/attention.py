@@ -1,0 +1,104 @@
+"""Attention whose memory grows with the length of the sequence, not with its square."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...._codegen.products.attention import attention_backward, attention_forward, attention_of_few_queries
+from ...._core.geometry.layout import element_strides, preserved_strides
+from ..elementwise.copy import contiguous
+from ..memory.workspace import DIRECT, Bench
+from ..runtime.dtypes import FULL_NAMES, only_gradient, wide
+
+_FEW = 4
+"""So many queries are quicker one by one than together."""
+
+
+def _serves(mask: Any, *arrays: Any) -> bool:
+    """Whether there are kernels for such arrays (batch, head, row, column) and a mask."""
+    dtype = arrays[0].dtype
+    if dtype not in FULL_NAMES or (mask is not None and mask.dtype != dtype):
+        return False
+    for each in arrays:
+        if each is not None and (each.dtype != dtype or each.ndim != 4 or not _has_rows(each)):
+            return False
+    return True
+
+
+def _has_rows(array: Any) -> bool:
+    """Whether the elements of a row are neighbours."""
+    return bool(array.shape[-1] == 1 or array.strides[-1] == array.itemsize)
+
+
+def _mask_for(mask: Any, query: Any, key: Any) -> Any:
+    """The mask with a value for each query and key; any array where there is none."""
+    if mask is None:
+        return query
+    wanted = (*query.shape[:3], key.shape[2])
+    spread = np.broadcast_to(mask, wanted)
+    return spread if _has_rows(spread) else contiguous(spread)
+
+
+def _factor(scale: float | None, width: int) -> float:
+    return (1 / math.sqrt(width) if width else 1.0) if scale is None else scale
+
+
+def attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    dropout_p: float,
+    is_causal: bool,
+    attn_mask: Any,
+    scale: float | None,
+    bench: Bench = DIRECT,
+) -> tuple[Any, Any] | None:
+    """The result, and the logarithms of the sums of exponentials."""
+    q, k, v = wide(query), wide(key), wide(value)
+    mask = None if attn_mask is None else wide(attn_mask)
+    if not _serves(mask, q, k, v):
+        return None
+    output = bench.arranged(query.shape, preserved_strides(query.shape, element_strides(query)), query.dtype)
+    direct = output if output.dtype == q.dtype else bench.empty(q.shape, q.dtype)
+    sums = bench.empty(q.shape[:3], q.dtype)
+    family = attention_of_few_queries if q.shape[2] <= _FEW else attention_forward
+    half = "" if q.dtype == query.dtype else query.dtype.name
+    kernel = family(FULL_NAMES[q.dtype], is_causal, mask is not None, half)
+    bench.run(kernel, direct, sums, q, k, v, _mask_for(mask, q, k), _factor(scale, q.shape[-1]))
+    if direct is not output:
+        output[...] = direct
+    return output, sums
+
+
+def attention_gradients(
+    grads: list[Any],
+    needed: tuple[bool, ...],
+    query: Any,
+    key: Any,
+    value: Any,
+    dropout_p: float,
+    is_causal: bool,
+    attn_mask: Any,
+    scale: float | None,
+    output: Any,
+    logsumexp: Any,
+    bench: Bench = DIRECT,
+) -> list[Any] | None:
+    """The gradients of query, key and value."""
+    grad = only_gradient(grads)
+    if grad is None or grad.dtype != query.dtype or not _serves(attn_mask, query, key, value, output):
+        return None
+    # Of keys that no query sees, nothing is written.
+    seen = query.size and key.size and not (is_causal and query.shape[2] < key.shape[2])
+    make = bench.empty if seen else bench.zeros
+    found = [make(each.shape, each.dtype) for each in (query, key, value)]
+    if not _has_rows(grad):
+        grad = contiguous(grad)
+    kernel = attention_backward(FULL_NAMES[query.dtype], is_causal, attn_mask is not None)
+    mask, factor = _mask_for(attn_mask, query, key), _factor(scale, query.shape[-1])
+    sums = contiguous(logsumexp)
+    bench.run(kernel, *found, query, key, value, output, grad, mask, sums, factor)
+    return found

@@ -1,0 +1,123 @@
+"""Products by the library that NumPy brings along, in parts that the threads of the pool share.
+
+A result is divided in the same way whatever the number of threads, so that its bits do not depend on it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...._codegen.products.shared import Entry, shared_products
+from ...._core.arrays.quick import joint_shape
+from .blas import openblas
+
+_LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}
+_NAMES = ("scipy_cblas_{}gemm64_", "cblas_{}gemm64_")
+_SETTINGS = ("scipy_openblas_{}_num_threads64_", "openblas_{}_num_threads64_")
+_AS_IT_LIES, _TURNED = 111, 112
+_LEAST = 1 << 18
+"""Up to so many multiplications the library takes one thread by itself."""
+_WORTH = 1 << 22
+"""So many multiplications are a part, some fifty microseconds of a thread."""
+_FEWEST = 48
+"""A part has at least so many rows or columns: the library copies the other matrix for each part."""
+_DIMENSIONS = 4
+
+
+class _Library(NamedTuple):
+    """The addresses of the library's functions."""
+
+    multiply: int
+    get_threads: int
+    set_threads: int
+
+
+def product(left: Any, right: Any, out: Any = None) -> Any:
+    """`np.matmul(left, right, out)` of arrays with two to four dimensions; None: this is none to be shared."""
+    library = _library(left.dtype.char)
+    if library is None or right.dtype != left.dtype or not 2 <= left.ndim <= _DIMENSIONS >= right.ndim >= 2:
+        return None
+    (rows, length), columns = left.shape[-2:], right.shape[-1]
+    if right.shape[-2] != length or not left.flags.aligned or not right.flags.aligned:
+        return None
+    one, other = _layout(left), _layout(right)
+    if one is None or other is None:
+        return None
+    try:
+        batch = joint_shape(left.shape[:-2], right.shape[:-2])
+    except ValueError:
+        return None
+    shape = (*batch, rows, columns)
+    count = rows * length * columns
+    if out is None:
+        out = np.empty(shape, left.dtype)
+    elif out.shape != shape or out.dtype != left.dtype or not out.flags.c_contiguous:
+        return None
+    if out.size * length <= _LEAST:
+        return None
+    outer, inner = (1, 1, *batch)[-2:]
+    rows_each, columns_each = _division(rows, columns, count)
+    item = left.itemsize
+    by_rows = columns_each == columns
+    parts = -(-rows // rows_each) * -(-columns // columns_each)
+    left_part = rows_each * left.strides[-2] if by_rows else 0
+    right_part = 0 if by_rows else columns_each * right.strides[-1]
+    out_part = rows_each * columns * item if by_rows else columns_each * item
+    table = np.array([
+        *library, one[0], other[0], one[1], other[1], columns, rows, columns, length, rows_each, columns_each, parts,
+        outer * inner, inner, *_batch_steps(left, batch), left_part, *_batch_steps(right, batch), right_part,
+        *_batch_steps(out, batch), out_part, max(1, _LEAST // (count // parts)),
+    ], np.int64)  # fmt: skip
+    assert len(table) == len(Entry)
+    return shared_products(left.dtype.name)(out, left, right, table)
+
+
+def _division(rows: int, columns: int, count: int) -> tuple[int, int]:
+    """The rows and columns of a part of the result, which has all of one of them."""
+    parts = max(1, count // _WORTH)
+    if rows >= columns:
+        return min(rows, max(_FEWEST, -(-rows // parts))), columns
+    return rows, min(columns, max(_FEWEST, -(-columns // parts)))
+
+
+def _layout(matrices: Any) -> tuple[int, int] | None:
+    """How matrices lie, and how many elements are from one row, or one column, to the next; None: in neither way."""
+    (rows, columns), (down, across), item = matrices.shape[-2:], matrices.strides[-2:], matrices.itemsize
+    if across == item and down >= columns * item and not down % item:
+        return _AS_IT_LIES, down // item
+    if down == item and across >= rows * item and not across % item:
+        return _TURNED, across // item
+    return None
+
+
+def _batch_steps(matrices: Any, batch: tuple[int, ...]) -> tuple[int, int]:
+    """The distances along the two dimensions of a batch: 0 where it repeats."""
+    missing = len(batch) - (matrices.ndim - 2)
+    steps = [0] * missing + [
+        0 if size == 1 else step for size, step in zip(matrices.shape[:-2], matrices.strides[:-2], strict=True)
+    ]
+    outer, inner = (0, 0, *steps)[-2:]
+    return outer, inner
+
+
+@functools.cache
+def _library(kind: str) -> _Library | None:
+    """The functions for numbers of a kind; None: there are none, or the library is another one."""
+    loaded, letter = openblas(), _LETTERS.get(kind)
+    if loaded is None or letter is None:
+        return None
+    multiply, get, set_ = (
+        next((getattr(loaded, each) for each in names if hasattr(loaded, each)), None)
+        for names in (
+            [name.format(letter) for name in _NAMES],
+            [name.format("get") for name in _SETTINGS],
+            [name.format("set") for name in _SETTINGS],
+        )
+    )
+    if multiply is None or get is None or set_ is None:
+        return None
+    return _Library(*(ctypes.cast(each, ctypes.c_void_p).value or 0 for each in (multiply, get, set_)))

@@ -1,0 +1,123 @@
+"""Convolutions and products by oneDNN, where it is installed.
+
+The functions have the names and arguments of those in `_ops/nn/conv_kernels.py`, and return None for what the library
+does not do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...._core.geometry.moving_windows import Geometry, Shape, correlated_sizes
+from ...tiers import generated
+from .. import onednn
+from ..memory.workspace import DIRECT, Bench
+from . import Unsupported, available
+from .memory import BUFFERS
+
+__all__ = ["available", "correlate", "free_idle_memory", "multiplier", "product", "spread", "weight_gradient"]
+
+
+def free_idle_memory() -> None:
+    """Give back what calls have left for the next ones, such as scratch memory."""
+    BUFFERS.clear()
+
+
+def correlate(
+    input: Any, weight: Any, bias: Any, output: Shape, geometry: Geometry, last: bool, bench: Bench = DIRECT
+) -> Any:
+    """The convolution of `input` with `weight`, plus `bias`."""
+    if correlated_sizes(input.shape[2:], weight.shape[2:], geometry) != output:
+        return None
+    blocks = None if last else generated("conv_blocks")
+    if (
+        blocks is not None
+        and (done := blocks.correlate(input, weight, bias, geometry, bench, _convolution)) is not None
+    ):
+        return done
+    return _convolution(input, weight, bias, geometry, last, bench)
+
+
+def _convolution(
+    input: Any, weight: Any, bias: Any, geometry: Geometry, last: bool = False, bench: Bench = DIRECT
+) -> Any:
+    try:
+        return onednn.convolution(input, weight, bias, onednn.Geometry(*geometry), last, bench=bench)
+    except Unsupported:
+        return None
+
+
+def spread(
+    grad: Any, weight: Any, bias: Any, sizes: Shape, geometry: Geometry, last: bool, bench: Bench = DIRECT
+) -> Any:
+    """The transpose of `correlate` with respect to its input, of spatial `sizes`, plus `bias`."""
+    shape = (grad.shape[0], weight.shape[1] * geometry.groups, *sizes)
+    if correlated_sizes(sizes, weight.shape[2:], geometry) != grad.shape[2:]:
+        return None
+    try:
+        result = onednn.convolution_input_gradient(grad, weight, shape, onednn.Geometry(*geometry), last, bench=bench)
+    except Unsupported:
+        return None
+    if bias is not None:
+        result += bias.reshape(-1, *(1,) * len(sizes))
+    return result
+
+
+def weight_gradient(input: Any, grad: Any, kernel: Shape, geometry: Geometry, last: bool, bench: Bench = DIRECT) -> Any:
+    """The gradient of the weight of `correlate`, from the gradient of its result."""
+    shape = (grad.shape[1], input.shape[1] // geometry.groups, *kernel)
+    if correlated_sizes(input.shape[2:], kernel, geometry) != grad.shape[2:]:
+        return None
+    try:
+        moves = onednn.Geometry(*geometry)
+        return onednn.convolution_weight_gradient(grad, input, shape, moves, False, last, bench)[0]
+    except Unsupported:
+        return None
+
+
+_SINGLE = np.dtype(np.float32)
+_LONGEST = 1024
+_FEW_LONG = 256**3
+_MUCH_TO_COPY = 2**20
+
+
+def product(left: Any, right: Any, bench: Bench = DIRECT) -> Any:
+    """The product of two matrices, or of two batches of them; None: NumPy is quicker, or has to do it."""
+    try:
+        if left.ndim > 2 or left.dtype != _SINGLE:
+            return onednn.matmul(left, right, bench=bench)
+        return onednn.gemm(left, right, bench) if onednn.suits(left, right) else _by_primitives(left, right, bench)
+    except Unsupported:
+        return None
+
+
+def _by_primitives(left: Any, right: Any, bench: Bench) -> Any:
+    """The product of two matrices of float32; None: NumPy is quicker.
+
+    Primitives add up the numbers of a row one by one, and rounding errors with them: matrices with longer rows are cut
+    into pieces, whose products are added. They copy a right matrix whose rows lie one after another, and do it slowly.
+    """
+    length = left.shape[1]
+    if right.size > _MUCH_TO_COPY and not right.flags.f_contiguous:
+        return None
+    if length <= _LONGEST:
+        return onednn.matmul(left, right, bench=bench)
+    if left.size * right.shape[1] <= _FEW_LONG:
+        return None
+    size = -(-length // -(-length // _LONGEST))
+    total = onednn.matmul(left[:, :size], right[:size], bench=bench)
+    for start in range(size, length, size):
+        piece = slice(start, start + size)
+        np.add(total, onednn.matmul(left[:, piece], right[piece], bench=bench), out=total)
+    return total
+
+
+def multiplier(rows: int, right: Any) -> Callable[[Any, Any], None] | None:
+    """What writes the products of matrices of so many rows, without gaps, with `right`: (left, out)."""
+    try:
+        return onednn.Multiplier(rows, right)
+    except Unsupported:
+        return None

@@ -1,0 +1,1 @@
+"""Random numbers: PyTorch's, for the same seed."""

@@ -1,0 +1,1 @@
+"""Reductions, softmax, normalisations, running sums and losses."""

@@ -1,0 +1,1 @@
+"""`DeviceArray`, the counterpart of `numpy.ndarray` on a device: views, NumPy's protocols, subscripts."""

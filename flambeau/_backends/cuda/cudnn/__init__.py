@@ -1,0 +1,1 @@
+"""cuDNN: its graphs by its front end, and its own interface by ctypes."""

@@ -1,0 +1,181 @@
+"""Updates of lists of tensors' arrays in few launches: the steps of optimizers, the scaling of gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import chain, compress
+from operator import attrgetter, is_not
+from struct import Struct
+from typing import Any
+
+from ...._codegen.cuda.elementwise import can_write
+from ...._codegen.cuda.multi import PER_BLOCK, THREADS, capacity, list_source, loss_scale_source, unscale_source
+from ...._codegen.expr import Program
+from ...._core.arrays.quick import name_of
+from ..arrays.array import is_dense
+from ..runtime.driver import driver
+
+_FLOATS = frozenset(("float16", "bfloat16", "float32", "float64"))
+
+
+def update(program: Program, changed: tuple[int, ...], numbers: Sequence[float], *lists: Sequence[Any]) -> bool:
+    """Run a program on arrays of one dtype: its first input is an element of the first list, and so on.
+
+    Its results go to the lists `changed`. False: nothing was done, because the program or the arrays do not allow it.
+    """
+    return _update(program, changed, numbers, lists, None)
+
+
+def update_with_steps(
+    steps: Sequence[Any], program: Program, changed: tuple[int, ...], numbers: Sequence[float], *lists: Sequence[Any]
+) -> bool:
+    """The same with an array of one number for each position, which is an input between the lists and the numbers."""
+    if any(name_of(each.dtype) != "float32" or each.form.size != 1 for each in steps):
+        return False
+    return _update(program, changed, numbers, lists, steps)
+
+
+_form_of, _place_of = attrgetter("form"), attrgetter("pointer")
+_updates: dict[Any, Updating | None] = {}
+_MOST_UPDATES = 256
+
+
+def _update(
+    program: Program, changed: tuple[int, ...], numbers: Sequence[float], lists: Sequence[Sequence[Any]], steps: Any
+) -> bool:
+    first = lists[0][0]
+    # The updates of one optimizer come again and again, and begin with the same array.
+    key = program, changed, len(numbers), len(lists), first.pointer, first.form.dtype, len(lists[0]), steps is None
+    try:
+        found = _updates[key]
+    except KeyError:
+        if len(_updates) >= _MOST_UPDATES:
+            _updates.clear()
+        found = updating(program, changed, len(numbers), len(lists), first.form.dtype, steps is not None)
+        _updates[key] = found
+    if found is None:
+        return False
+    rows = lists if steps is None else [*lists, steps]
+    return found(True, False, *numbers, *chain.from_iterable(rows))
+
+
+def updating(
+    program: Program, changed: tuple[int, ...], numbers: int, lists: int, dtype: Any, stepped: bool = False
+) -> Updating | None:
+    """The kernel of such updates: `(True, False, *numbers, *arrays of all lists)`, whether it was done; or None.
+
+    `stepped`: behind the lists comes one of arrays of one number.
+    """
+    name = name_of(dtype)
+    if name not in _FLOATS or not can_write(program):
+        return None
+    return Updating(program, name, changed, numbers, lists, stepped)
+
+
+class Updating:
+    """Updates of the same arrays again and again: what a launch is told of these is put together once."""
+
+    def __init__(
+        self, program: Program, name: str, changed: tuple[int, ...], numbers: int, lists: int, stepped: bool
+    ) -> None:
+        self._rows = rows = lists + stepped
+        self._launch, self._most = _kernel(program, name, lists, numbers, changed, stepped)
+        self._head = Struct(f"=q{max(numbers, 1)}d").pack
+        self._tail = Struct(f"={2 * self._most}q{rows * self._most}Q").pack
+        self._numbers = numbers
+        self._lists = lists
+        self._known: tuple[list[int], list[Any], list[tuple[int, int, bytes]]] = [], [], []
+        """The addresses and the forms of the arrays of before, and the launches for them."""
+
+    def __call__(self, alone: bool, raises: bool, *given: Any) -> bool:
+        numbers, arrays = given[: self._numbers], given[self._numbers :]
+        forms, places = list(map(_form_of, arrays)), list(map(_place_of, arrays))
+        places_before, forms_before, launches = self._known
+        if places != places_before or not _lie_alike(forms, forms_before):
+            count = len(arrays) // self._rows
+            rows = [arrays[start : start + count] for start in range(0, len(arrays), count)]
+            if not _alike(rows[: self._lists]):
+                return False
+            launches = [(blocks, used, self._tail(*tail)) for blocks, used, tail in _portions(rows, self._most)]
+            self._known = places, forms, launches
+        for blocks, used, tail in launches:
+            self._launch(blocks, THREADS, self._head(used, *(numbers or (0.0,))) + tail)
+        return True
+
+
+def unscale(arrays: Sequence[Any], factor: Any, found: Any) -> bool:
+    """Multiply arrays of one dtype by the number in `factor`, and write 1 to `found` if an element is not finite."""
+    name = name_of(arrays[0].form.dtype)
+    numbers = name_of(factor.form.dtype) == "float32" == name_of(found.form.dtype)
+    if name not in _FLOATS or not numbers or not all(is_dense(each.form) for each in arrays):
+        return False
+    launch, most, pack = _unscaling(name)
+    for blocks, used, tail in _portions((arrays,), most):
+        launch(blocks, THREADS, pack(used, factor.pointer, found.pointer, *tail))
+    return True
+
+
+def adapt_loss_scale(scale: Any, tracker: Any, found: Any, growth: float, backoff: float, interval: int) -> Any:
+    """The op, in one launch."""
+    names = [name_of(each.form.dtype) for each in (scale, tracker, found)]
+    if names != ["float32", "int32", "float32"] or any(each.form.size != 1 for each in (scale, tracker, found)):
+        return None
+    fields = _SCALE(scale.pointer, tracker.pointer, found.pointer, growth, backoff, interval)
+    _scaling()(1, 1, fields)
+    return True
+
+
+_SCALE = Struct("=QQQddq").pack
+
+
+@cache
+def _scaling() -> Any:
+    return driver().compile(loss_scale_source())
+
+
+@cache
+def _unscaling(name: str) -> Any:
+    most = capacity(1, 2)
+    return driver().compile(unscale_source(name)), most, Struct(f"=qQQ{2 * most}q{most}Q").pack
+
+
+def _portions(rows: Sequence[Sequence[Any]], most: int) -> Iterator[tuple[int, int, list[int]]]:
+    """For each launch how many blocks it has and for how many positions, and what it is told of their arrays."""
+    columns = list(zip(*rows, strict=True))
+    for start in range(0, len(columns), most):
+        chosen = [column for column in columns[start : start + most] if column[0].form.size]
+        if not chosen:
+            continue
+        empty = [0] * (most - len(chosen))
+        begin, blocks, sizes = [], 0, []
+        for column in chosen:
+            size = column[0].form.size
+            begin.append(blocks)
+            sizes.append(size)
+            blocks += -(-size // PER_BLOCK)
+        places = [[column[at].pointer for column in chosen] + empty for at in range(len(rows))]
+        yield blocks, len(chosen), [*begin, *empty, *sizes, *empty, *[place for row in places for place in row]]
+
+
+def _lie_alike(forms: list[Any], others: list[Any]) -> bool:
+    """Whether forms say the same; most are the same."""
+    others_than_before = compress(zip(forms, others, strict=True), map(is_not, forms, others))
+    return all(one.shape == other.shape and one.strides == other.strides for one, other in others_than_before)
+
+
+def _alike(lists: Sequence[Sequence[Any]]) -> bool:
+    """Whether the arrays at one position have their elements in the same places."""
+    for column in zip(*lists, strict=True):
+        form = column[0].form
+        if not is_dense(form) or any(
+            each.form.strides != form.strides or each.form.shape != form.shape for each in column
+        ):
+            return False
+    return True
+
+
+@cache
+def _kernel(program: Program, name: str, lists: int, numbers: int, changed: tuple[int, ...], stepped: bool) -> Any:
+    most = capacity(lists + stepped, numbers)
+    return driver().compile(list_source(program, name, lists, numbers, changed, stepped)), most

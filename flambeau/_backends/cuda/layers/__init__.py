@@ -1,0 +1,1 @@
+"""Attention, recurrent and linear layers on the device."""

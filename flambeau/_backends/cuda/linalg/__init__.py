@@ -1,0 +1,1 @@
+"""Products of matrices on the device, by cuBLAS and cuBLASLt."""

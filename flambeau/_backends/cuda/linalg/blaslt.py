@@ -1,0 +1,226 @@
+"""cuBLASLt by ctypes: a product of matrices with what is added to it, in one kernel, by plans that are kept."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import byref, c_float, c_int, c_int8, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...._codegen.machine.device_calls import device_product
+from ..arrays.array import DeviceArray
+from ..memory.workspace import scratch
+from ..runtime.compile_queue import AHEAD
+from ..runtime.disk_cache import load, name_for, store
+from ..runtime.driver import driver
+
+TYPES = {"float32": 0, "float16": 2, "bfloat16": 14}
+"""What CUDA calls the types of elements."""
+EIGHT_BITS = {"float8_e4m3fn": 28, "float8_e5m2": 29}
+"""Likewise, of factors alone."""
+_SINGLE, _SHORTENED = 68, 77
+_TURN_A, _TURN_B, _EPILOGUE, _BIAS = 3, 4, 7, 8
+_SCALE_A, _SCALE_B, _QUICK_SUMS = 17, 18, 25
+_WITH_BIAS = 4
+_MOST_WORKSPACE = 1
+_WORKSPACE = 32 << 20
+
+
+class _Way(ctypes.Structure):
+    """A way to compute a product, as the library proposes it."""
+
+    _fields_ = (
+        ("algorithm", c_uint64 * 8), ("workspace", c_size_t), ("state", c_int), ("waves", c_float),
+        ("reserved", c_int * 4),
+    )  # fmt: skip
+
+
+class Matrix(NamedTuple):
+    """How an operand lies in memory: whether it is to be turned, and how far its columns are apart.
+
+    The library counts columns first.
+    """
+
+    turned: bool
+    step: int
+
+
+class Refused(Exception):
+    """cuBLASLt does not do it."""
+
+
+class Failed(RuntimeError):
+    """What a call of the library has returned."""
+
+    def __str__(self) -> str:
+        return f"CUDA error: a product of matrices by cuBLASLt gave status {self.args[0]}"
+
+
+def _check(status: int) -> None:
+    if status:
+        raise Refused(f"cuBLASLt: status {status}")
+
+
+@cache
+def _library() -> Any:
+    for name in ("libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"):
+        try:
+            found = ctypes.CDLL(name)  # the driver's library has loaded it
+        except OSError:
+            continue
+        pointer = c_void_p
+        found.cublasLtMatmulDescSetAttribute.argtypes = [pointer, c_int, pointer, c_size_t]
+        found.cublasLtMatrixLayoutCreate.argtypes = [pointer, c_int, c_uint64, c_uint64, c_int64]
+        return found
+    return None
+
+
+@cache
+def _version() -> int:
+    _library().cublasLtGetVersion.restype = c_size_t
+    found: int = _library().cublasLtGetVersion()
+    return found
+
+
+@cache
+def _handle() -> c_void_p:
+    handle = c_void_p()
+    _check(_library().cublasLtCreate(byref(handle)))
+    return handle
+
+
+_is_awake = False
+
+
+def _wake() -> None:
+    """Let the library get ready while Python goes ahead: it takes a tenth of a second when it is first asked."""
+    global _is_awake
+    if not _is_awake:
+        _is_awake = True  # before the other thread plans a product, too
+        AHEAD.compiled(_ask)
+
+
+def _ask() -> None:
+    matrix = Matrix(False, 4)
+    Product("float32", 4, 4, 4, matrix, matrix, False, False)._chosen()
+
+
+class Product:
+    """`alpha * left @ right + beta * result`, or plus a row, for matrices of one shape and layout."""
+
+    def __init__(
+        self, dtype: str, rows: int, inner: int, columns: int, left: Matrix, right: Matrix, biased: bool,
+        shortened: bool, factors: tuple[str, str] | None = None, quick_sums: bool = False,
+    ) -> None:  # fmt: skip
+        """`factors`: the types of left and right where these have 8 bits; `quick_sums`: in fewer bits than 32."""
+        api = _library()
+        if api is None:
+            raise Refused("cuBLASLt is not there")
+        kind = TYPES[dtype]
+        of_left, of_right = (kind, kind) if factors is None else (EIGHT_BITS[each] for each in factors)
+        self._operation = c_void_p()
+        way = _SHORTENED if shortened and dtype == "float32" else _SINGLE
+        _check(api.cublasLtMatmulDescCreate(byref(self._operation), way, 0))
+        self._set(_TURN_A, c_int32(right.turned))
+        self._set(_TURN_B, c_int32(left.turned))
+        if biased:
+            self._set(_EPILOGUE, c_uint32(_WITH_BIAS))
+        if factors is not None:
+            self._set(_QUICK_SUMS, c_int8(quick_sums))
+        shape_a = (inner, columns) if right.turned else (columns, inner)
+        shape_b = (rows, inner) if left.turned else (inner, rows)
+        self._a = self._layout(of_right, *shape_a, right.step)
+        self._b = self._layout(of_left, *shape_b, left.step)
+        self._c = self._layout(kind, columns, rows, columns)
+        given = dtype, (rows, inner, columns), left, right, biased, way, factors, quick_sums
+        self._way = self._kept_or_chosen(name_for("product", driver().identity(), _version(), *given))
+        self._room = self._way.workspace
+        self._biased = biased
+        self._bias = c_uint64()
+        self._factors = 1.0, 0.0
+        self._numbers = (c_float * 2)(*self._factors)
+        function = ctypes.cast(api.cublasLtMatmul, c_void_p).value
+        layouts = (each.value for each in (self._b, self._a, self._c))
+        entries = (
+            function, id(Failed), _handle().value, self._operation.value, ctypes.addressof(self._numbers), *layouts,
+            ctypes.addressof(self._way), self._room,
+        )  # fmt: skip
+        self._table = np.array(entries, np.int64)
+        self._run = device_product()
+
+    def _set(self, attribute: int, value: Any) -> None:
+        _check(
+            _library().cublasLtMatmulDescSetAttribute(self._operation, attribute, byref(value), ctypes.sizeof(value))
+        )
+
+    @staticmethod
+    def _layout(kind: int, rows: int, columns: int, step: int) -> c_void_p:
+        found = c_void_p()
+        _check(_library().cublasLtMatrixLayoutCreate(byref(found), kind, rows, columns, step))
+        return found
+
+    def _kept_or_chosen(self, name: str) -> _Way:
+        """A way to compute it: the one on disk, which the library's own version has chosen before."""
+        content = load(name)
+        if content is not None and len(content) == ctypes.sizeof(_Way):
+            if AHEAD.steps is not None:
+                _wake()
+            return _Way.from_buffer_copy(content)
+        found = self._chosen()
+        store(name, bytes(found))
+        return found
+
+    def _chosen(self) -> _Way:
+        api = _library()
+        wish, found, count = c_void_p(), _Way(), c_int()
+        _check(api.cublasLtMatmulPreferenceCreate(byref(wish)))
+        try:
+            most = c_size_t(_WORKSPACE)
+            _check(api.cublasLtMatmulPreferenceSetAttribute(wish, _MOST_WORKSPACE, byref(most), c_size_t(8)))
+            given = self._operation, self._a, self._b, self._c, self._c
+            _check(api.cublasLtMatmulAlgoGetHeuristic(_handle(), *given, wish, 1, byref(found), byref(count)))
+        finally:
+            api.cublasLtMatmulPreferenceDestroy(wish)
+        if not count.value:
+            raise Refused("cuBLASLt: no way to compute this product")
+        return found
+
+    def __call__(
+        self, result: DeviceArray, left: DeviceArray, right: DeviceArray, bias: int, alpha: float, beta: float
+    ) -> None:
+        """Compute into `result`; `bias` is the address of the row to add, where one was planned for."""
+        if AHEAD.steps is not None:
+            AHEAD.start(self._settle, bias, alpha, beta)
+        else:
+            self._settle(bias, alpha, beta)
+        self.multiply(result.pointer, left.pointer, right.pointer)
+
+    def _settle(self, bias: int, alpha: float, beta: float) -> None:
+        """Let the next product be with these."""
+        if self._biased and self._bias.value != bias:
+            self._bias.value = bias
+            self._set(_BIAS, self._bias)
+        if self._factors != (alpha, beta):
+            self._factors = alpha, beta
+            self._numbers[0], self._numbers[1] = alpha, beta
+
+    def scaled(self, result: DeviceArray, left: DeviceArray, right: DeviceArray, of_left: int, of_right: int) -> None:
+        """The product times two numbers, whose addresses are given: of factors of 8 bits."""
+        AHEAD.catch_up()  # a product before this one may be with other numbers
+        self._set(_SCALE_A, c_uint64(of_right))
+        self._set(_SCALE_B, c_uint64(of_left))
+        self.multiply(result.pointer, left.pointer, right.pointer)
+
+    def multiply(self, result: int, left: int, right: int) -> None:
+        """The same by addresses, with the factors of the last call: 1 and 0 to begin with."""
+        stream = driver().queue()
+        workspace = scratch(self._room, stream)[0] if self._room else 0
+        if AHEAD.steps is not None:
+            AHEAD.start(self._multiply_in, result, left, right, workspace, stream)
+        else:
+            self._run(self._table, result, left, right, workspace, stream)
+
+    def _multiply_in(self, *given: int) -> None:
+        self._run(self._table, *given)

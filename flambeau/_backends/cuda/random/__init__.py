@@ -1,0 +1,1 @@
+"""Random numbers on the device: PyTorch's, for the same seed."""

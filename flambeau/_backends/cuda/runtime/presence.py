@@ -1,0 +1,43 @@
+"""Whether there is a CUDA device: known without the backend, which reserves addresses for the arrays on one."""
+
+from __future__ import annotations
+
+import importlib.util
+from functools import cache
+
+from ...._core.backend import is_installed
+from ...._core.device import device
+
+INSTALL = 'pip install "flambeau[cuda]"'
+
+
+@cache
+def missing() -> str | None:
+    """Why there is no CUDA device to use, in words for users; None: there is one."""
+    if importlib.util.find_spec("cupy") is None:
+        return f"the package cupy is not installed; {INSTALL}"
+    try:
+        import cupy
+
+        count = cupy.cuda.runtime.getDeviceCount()
+    except Exception as error:  # no driver, no library, a version that does not fit: whatever it says
+        return f"cupy finds no GPU: {type(error).__name__}: {str(error).strip().splitlines()[-1]}"
+    return None if count else "cupy finds no GPU"
+
+
+def usable(found: device) -> device:
+    """A CUDA device with its ordinal, or PyTorch's error where there is none."""
+    if not is_installed("cuda"):
+        reason = missing()
+        if reason is not None:
+            raise AssertionError(
+                f"Torch not compiled with CUDA enabled: Flambeau has no CUDA device here, since {reason}. Or use "
+                "device='cpu'; the same program needs no other change."
+            )
+        from ..backend import start
+
+        start()
+    index = found.index or 0
+    if index:
+        raise RuntimeError(f"CUDA error: invalid device ordinal: {found}; this version of Flambeau uses cuda:0 alone")
+    return device("cuda", 0)

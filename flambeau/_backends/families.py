@@ -1,0 +1,28 @@
+"""Where the kernels of a family stand: the same folder and file for the CPU and for CUDA, as far as both have them."""
+
+from __future__ import annotations
+
+_FOLDERS = {
+    "arrays": "views",
+    "convolution": "conv grid_sample pad pool",
+    "elementwise": "copy fused multi pointwise ranges",
+    "indexing": "gather join masks",
+    "layers": "attention class_loss linear recurrent recurrent_network",
+    "linalg": "distances fourier gemm matmul packed_weights products sparse_product threaded_blas",
+    "random": "fills gamma_gradient permutations rejection",
+    "reductions": "losses norms reduce rows scan select window_sums",
+    "runtime": "identities",
+}
+PLACES: dict[str, str] = {
+    **{family: f"{folder}.{family}" for folder, families in _FOLDERS.items() for family in families.split()},
+    "choices": "runtime.autotune",
+    "conv_blocks": "convolution.blocks",
+    "conv_few": "convolution.small",
+    "interchange": "memory.dlpack",
+    "random": "random.sampling",
+    "scaled": "linalg.scaled_mm",
+    "shadows": "arrays.placeholders",
+    "stretches": "runtime.segments",
+    "tape": "runtime.call_list",
+}
+"""For a family its module, as seen from `_backends/cpu` and from `_backends/cuda`."""

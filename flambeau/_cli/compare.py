@@ -17,7 +17,7 @@ DESCRIPTION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    parser.add_argument("one", metavar="A", help="a script, or a trace that --record wrote")
+    parser.add_argument("one", metavar="A", help="a script, a trace that --record wrote, or a ledger")
     parser.add_argument(
         "other", metavar="B", nargs="?", help="another script or trace; without it, A is run in two ways"
     )
@@ -54,6 +54,12 @@ def run(options: argparse.Namespace) -> int:
         trace.save(options.record)
         say(f"{options.record}: {len(trace)} entries, {Path(options.record).stat().st_size / 1e6:.2f} MB")
         return 0
+    if options.other and all(Path(each).suffix == ".ledger" for each in (options.one, options.other)):
+        from ..utils.ledger import first_difference
+
+        step = first_difference(options.one, options.other)
+        say("no step differs" if step is None else coloured(str(step), "red"))
+        return 0 if step is None else 1
     are_scripts = [Path(each).suffix == ".py" for each in filter(None, (options.one, options.other))]
     if options.other and not any(are_scripts):
         found = compare.traces(options.one, options.other)

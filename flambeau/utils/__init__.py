@@ -17,7 +17,7 @@ _table = (
     .submodules(
         "_contextlib _device _foreach_utils _import_utils _python_dispatch _pytree backcompat "
         "backend_registration benchmark bundled_inputs collect_env compare cpp_backtrace cpp_extension data "
-        "debug_log deterministic dlpack file_baton flop_counter mkldnn mobile_optimizer model_zoo "
+        "debug_log deterministic dlpack file_baton flop_counter ledger mkldnn mobile_optimizer model_zoo "
         "module_tracker serialization summary tensorboard throughput_benchmark training_state viz weak"
     )
     .elsewhere("TrainingState", "utils.training_state")

@@ -47,7 +47,7 @@ def _recording(options: dict[str, Any], folder: Path) -> Iterator[None]:
         return
     import flambeau
 
-    from ..._stand_in import stand_in_for_torch
+    from ..._torch._stand_in import stand_in_for_torch
     from ._evidence import EvidenceOfRun
     from ._float64 import Float64Recorder
     from ._recorder import Recorder

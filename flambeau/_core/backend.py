@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .dtype import HAS_ML_DTYPES
 from .modes import beside_the_ops
 
 LARGE = int(os.environ.get("FLAMBEAU_LARGE", "4096"))
@@ -28,6 +29,12 @@ to 50 ms).
 Kernel = Callable[..., Any]
 Find = Callable[[str], Kernel | None]
 """Finds the lowering of an op by the op's name."""
+
+
+def _widening(kernel: Kernel) -> Kernel:
+    from .arrays.narrow import widening
+
+    return widening(kernel)
 
 
 ARRAY_CLASSES: set[type] = {np.ndarray}
@@ -96,12 +103,17 @@ class Backend:
                 done = lowering(*args)
                 return kernel(*args) if done is None else done
 
+        if not HAS_ML_DTYPES and not (op.writes or getattr(op, "makes_windows", False)):
+            run = _widening(run)
         self.runs[op] = run
         return run
 
     def first_try(self, op: Any) -> Kernel:
         """The lowering of `op`, which may answer None: then its kernel is to run. Or that kernel. Kept in `tries`."""
-        found = self.tries[op] = self.lowering(op.name) or op.kernel
+        found: Kernel = self.lowering(op.name) or op.kernel
+        if not HAS_ML_DTYPES and not (op.writes or getattr(op, "makes_windows", False)):
+            found = _widening(found)
+        self.tries[op] = found
         return found
 
     asarray: Callable[..., Any] = staticmethod(np.asarray)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
+from types import ModuleType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -12,7 +14,16 @@ BOOL, INTEGER, FLOAT, COMPLEX = range(4)
 
 
 _FLOAT8 = ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")
-_FROM_ML_DTYPES = ("bfloat16", "complex32", "float8_e8m0fnu", *_FLOAT8)
+_NOT_NUMPYS = ("bfloat16", "complex32", "float8_e8m0fnu", *_FLOAT8)
+HAS_ML_DTYPES = importlib.util.find_spec("ml_dtypes") is not None
+"""Whether the package is there that adds to NumPy the types that it lacks. Without it their arrays hold bits."""
+
+
+def float_bits() -> ModuleType:
+    """The module that converts the types that NumPy lacks by their bits, imported on first use."""
+    from .arrays import float_bits
+
+    return float_bits
 
 
 class dtype:
@@ -32,15 +43,18 @@ class dtype:
         self.is_signed = is_signed
         self.wide = wide
         """Of a type that kernels do not compute in, the one in which they do; None for all others."""
-        if name not in _FROM_ML_DTYPES:
+        if name not in _NOT_NUMPYS:
             self.numpy = np.dtype(name)
 
     def __getattr__(self, attribute: str) -> Any:
         # NumPy itself lacks some types: their array types live in a package that is imported on first use.
         if attribute == "numpy":
-            import ml_dtypes
+            if HAS_ML_DTYPES:
+                import ml_dtypes
 
-            self.numpy = np.dtype(getattr(ml_dtypes, self.name))
+                self.numpy = np.dtype(getattr(ml_dtypes, self.name))
+            else:
+                self.numpy = float_bits().ARRAY_TYPES[self.name]
             FROM_NUMPY[self.numpy] = self
             if self.wide is not None:
                 WIDE_TYPES[self.numpy] = self.wide.numpy
@@ -94,8 +108,8 @@ uint16 = dtype("uint16", INTEGER, 2, is_signed=False)
 uint32 = dtype("uint32", INTEGER, 4, is_signed=False)
 uint64 = dtype("uint64", INTEGER, 8, is_signed=False)
 float16 = dtype("float16", FLOAT, 2)
-bfloat16 = dtype("bfloat16", FLOAT, 2)
 float32 = dtype("float32", FLOAT, 4)
+bfloat16 = dtype("bfloat16", FLOAT, 2, wide=None if HAS_ML_DTYPES else float32)
 float64 = dtype("float64", FLOAT, 8)
 complex64 = dtype("complex64", COMPLEX, 8)
 complex128 = dtype("complex128", COMPLEX, 16)
@@ -172,7 +186,7 @@ NAMES: dict[str, dtype] = {each.name: each for each in ALL_DTYPES} | {
 }  # fmt: skip
 """Every name under which the package exports a dtype."""
 
-FROM_NUMPY: dict[np.dtype[Any], dtype] = {each.numpy: each for each in ALL_DTYPES if each.name not in _FROM_ML_DTYPES}
+FROM_NUMPY: dict[np.dtype[Any], dtype] = {each.numpy: each for each in ALL_DTYPES if each.name not in _NOT_NUMPYS}
 WIDE_TYPES: dict[np.dtype[Any], np.dtype[Any]] = {}
 """The array type in which kernels compute, for the ones in use in which they do not."""
 
@@ -205,7 +219,7 @@ def from_numpy_dtype(array_type: np.dtype[Any]) -> dtype:
     """The dtype of arrays of `array_type`, or a TypeError that lists the supported ones."""
     found = FROM_NUMPY.get(array_type)
     if found is None:
-        if array_type.name in _FROM_ML_DTYPES:
+        if array_type.name in _NOT_NUMPYS:
             named = NAMES[array_type.name]
             return named if named.numpy == array_type else _unsupported(array_type)
         if not array_type.isnative:
@@ -319,9 +333,7 @@ class finfo:
         dtype_ = dtype_.to_real()
         limits: Any
         if dtype_ is bfloat16 or dtype_ in FLOAT8:
-            import ml_dtypes
-
-            limits = ml_dtypes.finfo(dtype_.numpy)  # type: ignore[no-untyped-call]  # no hints there
+            limits = float_bits().limits(dtype_.name)
         else:
             limits = np.finfo(dtype_.numpy)
         self.dtype = dtype_.name

@@ -205,9 +205,10 @@ class Elementwise(Op):
     def _prepared(self, given: dtype, computed: dtype) -> Body:
         body = self.body
         if computed.wide is not None:
-            narrow, result_type = computed.numpy, self.result_dtype(computed).numpy
+            exact = self.exact_numbers and computed is bfloat16
+            numbers, result_type = (float32 if exact else computed).numpy, self.result_dtype(computed).numpy
             return lambda *arrays: as_type(
-                as_array(body(*[widened(_as_array(each, narrow)) for each in arrays])), result_type
+                as_array(body(*[widened(_as_array(each, numbers)) for each in arrays])), result_type
             )
         if computed in _HALF and not self.keeps_halves:
             half, single, result_type = computed.numpy, float32.numpy, self.result_dtype(computed).numpy
@@ -516,12 +517,14 @@ def _converted(operand: Any, common: dtype, numbers: dtype) -> Any:
         array = content(operand)
         if array.dtype is common.numpy:
             return array
-        return array.astype(common.numpy) if common.wide is operand._kind.dtype.wide else as_type(array, common.numpy)
+        narrow = common.wide is not None or operand._kind.dtype.wide is not None
+        return as_type(array, common.numpy) if narrow else array.astype(common.numpy)
     if numbers.category == INTEGER:
         return np.asarray(int(operand)).astype(numbers.numpy)  # wraps around, as PyTorch does
     if numbers.category == COMPLEX:
         return as_type(np.asarray(complex(operand)), numbers.numpy)
-    return np.asarray(operand).astype(numbers.numpy)
+    number = np.asarray(operand)
+    return number.astype(numbers.numpy) if numbers.wide is None else as_type(number, numbers.numpy)
 
 
 def _exact_number(operand: Any, common: dtype) -> float | None:
@@ -531,7 +534,7 @@ def _exact_number(operand: Any, common: dtype) -> float | None:
     kind = operand._kind
     if operand._array.ndim or kind.dtype is common or kind.device is not CPU:
         return None
-    return float(content(operand))
+    return float(widened(content(operand)))
 
 
 def _as_array(operand: Any, array_type: Any) -> Any:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._core.arrays.lazy_signs import content
-from .._core.arrays.narrow import widened
+from .._core.arrays.narrow import computable, widened
 from .._core.backend import to_host
 from .._core.modes import THREAD
 from .._core.tensor import Tensor
@@ -72,7 +72,7 @@ class Check(HostRead):
             return
         for position in self.tensor_positions:
             kind = tensors[position]._kind
-            tensors[position] = content(tensors[position]) if kind.indirect else tensors[position]._array
+            tensors[position] = computable(content(tensors[position])) if kind.indirect else tensors[position]._array
         backend = first._kind.backend
         (backend.runs.get(self) or backend.prepare(self))(*tensors)
 

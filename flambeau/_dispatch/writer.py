@@ -14,10 +14,13 @@ from collections.abc import Callable
 from typing import Any
 
 from .._core.arrays.lazy_signs import content, overwrite
+from .._core.arrays.narrow import computable
 from .._core.modes import THREAD
 from .changes.history import end_change
 from .interpreter import at_level, interpret
 from .op import Kernel, Op, tensor_parameters
+
+_READ_BITS = ("copy_", "fill_")
 
 
 class Writer(Op):
@@ -59,7 +62,9 @@ class Writer(Op):
                 if tensor is not None:
                     if tensor._kind.indirect:
                         indirect = True
-                        arrays[position] = content(tensor)
+                        array = content(tensor)
+                        # A kernel that draws knows every type, and so do those that store and fill.
+                        arrays[position] = array if self.draws or self.name in _READ_BITS else computable(array)
                     else:
                         arrays[position] = tensor._array
             if self.list_position is not None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._core.arrays.narrow import number_as
 from .._core.modes import THREAD
 from .._core.process.caller import warn_user_once
 from .._core.slots import SLOTS
@@ -200,7 +201,7 @@ def _implicit_gradient(output: Any) -> Tensor:
         return ones_like(output)
     kind = output._kind.plain
     if not output._array.shape and kind.is_cpu and THREAD.modes.plain:  # what `filled` gives, where nobody looks on
-        return Tensor._from_parts((np.array(1, kind.dtype.numpy), kind, new_counter()))
+        return Tensor._from_parts((number_as(1, kind.dtype.numpy), kind, new_counter()))
     gradient: Tensor = _constants().filled(output._array.shape, kind, 1)
     return gradient
 

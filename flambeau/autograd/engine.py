@@ -278,7 +278,7 @@ class _Pass:
         if self.uses is not None:
             self.uses.setdefault((target, number), [present]).append(gradient)
         is_sum = (target, number) in self.summed
-        if self.records or present._kind is not gradient._kind or not present._kind.is_cpu:
+        if self.records or present._kind is not gradient._kind or not present._kind.is_cpu or present._kind.indirect:
             return present + gradient
         if present._array.size >= _MANY:
             self.summed.add((target, number))

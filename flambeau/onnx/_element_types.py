@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
+from .._core.arrays.quick import name_of
 from .._core.device import CPU
+from .._core.dtype import bfloat16, dtype_named
 from .._core.dtype import dtype as DType
 from .._core.kind import kind_of_array
 from .._core.tensor import Tensor
@@ -22,12 +23,12 @@ _NUMBERS: dict[str, int] = {
 
 _NAMES = {number: name for name, number in _NUMBERS.items()}
 
-BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+BFLOAT16 = bfloat16.numpy
 
 
 def onnx_type(dtype: Any) -> int:
     """The number that ONNX has for a NumPy dtype."""
-    found = _NUMBERS.get(np.dtype(dtype).name)
+    found = _NUMBERS.get(name_of(np.dtype(dtype)))
     if found is None:
         raise SymbolicValueError(f"ONNX has no element type for {dtype}")
     return found
@@ -38,7 +39,7 @@ def numpy_type(number: int) -> np.dtype[Any]:
     name = _NAMES.get(number)
     if name is None:
         raise ValueError(f"element type {number} of ONNX is not one that a tensor here can have")
-    return np.dtype(getattr(ml_dtypes, name, name))
+    return dtype_named(name).numpy
 
 
 def torch_type(number: int) -> DType:

@@ -72,10 +72,19 @@ def array_from_data(data: Any, dtype: DType | None, default_float: DType) -> Arr
         if is_sequence(data):
             return array_from_data(_to_list(data), dtype, default_float)
         leaves, shape, types = [data], (), {cls}
+    if np.void in types:
+        leaves, types, dtype = _numbers_of_bits(leaves, dtype)
     if dtype is None:
         dtype = _infer_dtype(leaves, types, default_float, shape)
     array = _store(leaves, types, dtype, shape)
     return array if len(shape) == 1 else array.reshape(shape)
+
+
+def _numbers_of_bits(leaves: list[Any], dtype: DType | None) -> tuple[list[Any], set[type], DType | None]:
+    """Leaves, among them elements held as bits (`float_bits.py`), as numbers; their types; the dtype of the whole."""
+    narrow = {leaf.dtype if type(leaf) is np.void else None for leaf in leaves}
+    leaves = [widened(leaf)[()] if type(leaf) is np.void else leaf for leaf in leaves]
+    return leaves, set(map(type, leaves)), narrow.pop() if dtype is None and len(narrow) == 1 else dtype
 
 
 def is_sequence(value: Any) -> bool:

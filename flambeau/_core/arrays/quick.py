@@ -22,7 +22,8 @@ def name_of(dtype: np.dtype[Any]) -> str:
     try:
         return _NAMES[dtype]
     except KeyError:
-        return _NAMES.setdefault(dtype, dtype.name)
+        # A type that NumPy lacks, held as bits, is named by its field.
+        return _NAMES.setdefault(dtype, dtype.names[0] if dtype.names else dtype.name)
 
 
 def dim_moved(array: Any, source: int, target: int) -> Any:

@@ -35,6 +35,8 @@ def fill_unwritten(array: Any) -> None:
     kind = array.dtype.kind
     if kind in "iu":
         array.fill(np.iinfo(array.dtype).max)
+    elif array.dtype.names:  # held as bits: all of them set are NaN, or the largest number of a type with one NaN
+        array.fill(b"\xff" * array.itemsize)
     else:
         array.fill(True if kind == "b" else np.nan)
 

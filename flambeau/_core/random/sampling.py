@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.narrow import is_complex, strided
+from ..arrays.narrow import as_type, is_complex, strided, widened
 from ..arrays.quick import name_of, spread
 from ..backend import LARGE, beside, faster, read, to_host
-from ..dtype import C_NAMES, LEGACY_NAMES, from_numpy_dtype
+from ..dtype import C_NAMES, LEGACY_NAMES, WIDE_TYPES, from_numpy_dtype
 from ..generator import Generator
 from ..geometry.layout import contiguous_array, empty_like
 from ..process.processor import ON_X86_64
@@ -214,7 +214,7 @@ def fill_bernoulli(out: Array, generator: Generator, p: float | Array) -> None:
     if not isinstance(p, (int, float)):
         _fill_bernoulli_by_element(out, generator, p)
     elif not _thrown(out, generator, p):
-        _store(out, (generator.unit64(out.size) < p).astype(out.dtype))
+        _store(out, rounded(generator.unit64(out.size) < p, out.dtype))
 
 
 def _thrown(out: Array, generator: Generator, p: float) -> bool:
@@ -320,7 +320,7 @@ def rounded(values: Array, dtype: np.dtype[Any]) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         if name_of(dtype) in _THROUGH_FLOAT32:
             values = values.astype(np.float32)
-        return values.astype(dtype)
+        return as_type(values, dtype) if dtype in WIDE_TYPES else values.astype(dtype)
 
 
 _THROUGH_FLOAT32 = ("bfloat16", "float16") if ON_X86_64 else ("bfloat16",)
@@ -430,7 +430,7 @@ def _lowered_to_representable(dtype: np.dtype[Any], high: int) -> int:
 
 def _through_dtype(dtype: np.dtype[Any], value: int) -> int:
     """`value` rounded to `dtype` and back to a 64-bit integer, saturating."""
-    held = float(rounded(np.array(value), dtype))
+    held = float(widened(rounded(np.array(value), dtype)))
     return int(min(max(held, _INT64_MIN), _INT64_MAX)) if math.isfinite(held) else _INT64_MAX
 
 

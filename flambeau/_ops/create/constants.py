@@ -11,12 +11,12 @@ import numpy as np
 from ..._core.arrays.abstract import empty_meta, meta_array
 from ..._core.arrays.from_data import array_from_data
 from ..._core.arrays.lazy_signs import content
-from ..._core.arrays.narrow import fill_with
+from ..._core.arrays.narrow import as_type, fill_with, number_as
 from ..._core.arrays.room import ensure_room
 from ..._core.backend import to_host
 from ..._core.device import CPU, contiguous_format, preserve_format, strided
 from ..._core.device import memory_format as MemoryFormat
-from ..._core.dtype import ALL_DTYPES, DEFAULTS, LEGACY_NAMES, bool_, complex32, complex128, float64, int64
+from ..._core.dtype import ALL_DTYPES, DEFAULTS, LEGACY_NAMES, WIDE_TYPES, bool_, complex32, complex128, float64, int64
 from ..._core.dtype import dtype as DType
 from ..._core.geometry.layout import channels_last_strides, empty_array, ordered_strides
 from ..._core.kind import Kind, kind_of, kind_of_array
@@ -70,7 +70,10 @@ CPU_KINDS = _CpuKinds({each: kind_of(each, CPU) for each in ALL_DTYPES})
 
 def array_of_ones(shape: tuple[int, ...], array_type: Any) -> Any:
     array = np.empty(shape, array_type)  # quicker than NumPy's `ones`
-    array.fill(1)
+    if array_type in WIDE_TYPES:
+        fill_with(array, 1)
+    else:
+        array.fill(1)
     return array
 
 
@@ -142,6 +145,8 @@ def computed(
     else:
         ensure_room(shape, kind.dtype.itemsize)
         array = numbers()
+        if kind.dtype.wide is not None and array.dtype is not kind.dtype.numpy:
+            array = as_type(array, kind.dtype.numpy)
     tensor = made(array, kind, requires_grad)
     return tensor if out is None else delivered(tensor, out, warns=warns)
 
@@ -441,7 +446,7 @@ def eye(
     kind = chosen_kind(dtype if dtype is not None or out is None else dtype_of_out(out), device, None, "eye")
     array = allocated((n, columns), kind, 0)
     if not kind.dataless:
-        np.fill_diagonal(array, 1)
+        np.fill_diagonal(array, number_as(1, array.dtype))
     return delivered(made(array, kind, requires_grad), out)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._backends import arrays
+from ..._core.arrays.narrow import number_as, number_type, widened
 from ..._core.arrays.room import ensure_room_like
 from ..._core.device import CPU
 from ..._core.dtype import BOOL, COMPLEX, DEFAULTS, FLOAT, INTEGER, LEGACY_NAMES, complex128, float64, int64
@@ -101,7 +102,9 @@ def arange(
         length = math.ceil((end - start) / step)
     if not fits_int64(length):
         raise RuntimeError(f"arange(): invalid size, possible overflow? It would have {length} elements")
-    return computed((length,), kind, lambda: _stepped(start, step, length, kind.dtype), requires_grad, out, warns=True)
+    return computed(
+        (length,), kind, lambda: _stepped(start, step, length, number_type(kind.dtype)), requires_grad, out, warns=True
+    )
 
 
 def range(
@@ -126,7 +129,9 @@ def range(
     )
     _check_range(start, end, step)
     length = math.floor((end - start) / step) + 1
-    return computed((length,), kind, lambda: _stepped(start, step, length, kind.dtype), requires_grad, out, warns=True)
+    return computed(
+        (length,), kind, lambda: _stepped(start, step, length, number_type(kind.dtype)), requires_grad, out, warns=True
+    )
 
 
 def _spaced(start: Any, end: Any, steps: int, dtype: DType) -> Any:
@@ -196,7 +201,7 @@ def linspace(
 ) -> Tensor:  # fmt: skip
     """`steps` numbers at equal distances from `start` to `end`, both included."""
     start, end, steps, kind = _spaced_arguments("linspace", start, end, steps, out, dtype, device)
-    return computed((steps,), kind, lambda: _spaced(start, end, steps, kind.dtype), requires_grad, out)
+    return computed((steps,), kind, lambda: _spaced(start, end, steps, number_type(kind.dtype)), requires_grad, out)
 
 
 @one_by_one("start", "end", "base")
@@ -213,11 +218,11 @@ def logspace(
         start, end = int(start), int(end)
     wide = np.complex128 if kind.dtype.category == COMPLEX else np.float64
     if kind.dtype.category >= FLOAT and steps > 1:
-        start, end = (kind.dtype.numpy.type(each).astype(wide) for each in (start, end))
+        start, end = (widened(number_as(each, kind.dtype.numpy)).astype(wide)[()] for each in (start, end))
 
     def powers() -> Any:
         exponents = _spaced(start, end, steps, complex128 if kind.dtype.is_complex else float64)
-        return np.power(np.array(base).astype(wide), exponents).astype(kind.dtype.numpy)
+        return np.power(np.array(base).astype(wide), exponents).astype(number_type(kind.dtype).numpy)
 
     return computed((steps,), kind, powers, requires_grad, out)
 

@@ -22,8 +22,10 @@ from ..._backends.arrays import add_slices, within
 from ..._core.arrays.abstract import is_abstract
 from ..._core.arrays.from_data import BOOL, FLOAT32, INT64, array_from_data, is_sequence, type_name
 from ..._core.arrays.lazy_signs import content
+from ..._core.arrays.narrow import as_type
 from ..._core.arrays.quick import joint_shape, spread
 from ..._core.backend import LARGE, all_within, as_array, beside, is_array, read
+from ..._core.dtype import WIDE_TYPES
 from ..._core.geometry.layout import contiguous_array
 from ..._core.modes import beside_the_ops
 from ..._core.size import fits_int64
@@ -362,6 +364,8 @@ def advanced_put(view: Array, advanced: Advanced, values: Any, accumulate: bool 
 
 def assign_to_view(view: Array, values: Any) -> None:
     """`view[...] = values` with PyTorch's rule: broadcast, after leading dimensions of size 1 are dropped."""
+    if view.dtype in WIDE_TYPES and getattr(values, "dtype", None) is not view.dtype:
+        values = as_type(np.asarray(values), view.dtype)
     try:
         view[...] = values
     except ValueError:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..._core.arrays.abstract import NeedsData, is_abstract
 from ..._core.arrays.lazy_signs import content, settle
+from ..._core.arrays.narrow import as_type, number_as
 from ..._core.backend import as_array, is_array
 from ..._core.device import CPU
 from ..._core.dtype import FLOAT, LEGACY_NAMES, bool_, dtype, int32, int64, uint8
@@ -409,8 +410,9 @@ def _general_setitem(tensor: Tensor, index: Any, value: Any) -> None:
 def _as_element(value: Any, target: dtype) -> Any:
     """A number as a 0-d array; integers must fit, floats may become infinite."""
     if target.category == FLOAT and isinstance(value, (int, float)):
-        return as_array(float(value)).astype(target.numpy)
-    return np.asarray(fitting(value, target), target.numpy)
+        number = as_array(float(value))
+        return number.astype(target.numpy) if target.wide is None else as_type(number, target.numpy)
+    return number_as(fitting(value, target), target.numpy)
 
 
 def _type_name(value: Any) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..._core.arrays.quick import ONES
 from ..._core.backend import as_array
-from ..._core.dtype import BOOL, COMPLEX, FLOAT, INTEGER, bool_
+from ..._core.dtype import BOOL, COMPLEX, FLOAT, INTEGER, bool_, finfo, from_numpy_dtype
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.precision import as_floating, in_single, no_gradient, only_where, refuse
 from ..._dispatch.axes import ELEMENTS
@@ -519,11 +519,7 @@ def _nan_to_num(self: Array, nan: float | None, posinf: float | None, neginf: fl
 
 @functools.cache
 def _largest_number(dtype: np.dtype[Any]) -> float:
-    if dtype.itemsize == 2:
-        from ml_dtypes import finfo  # knows float16 too
-
-        return float(finfo(dtype).max)  # type: ignore[no-untyped-call]  # ml_dtypes has no hint
-    return float(np.finfo(dtype).max)
+    return finfo(from_numpy_dtype(dtype)).max
 
 
 @public(inplace=True, out=True)

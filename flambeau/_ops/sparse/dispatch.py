@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from ..._core.arrays.sparse import COO, SparseArray
 from ..._core.device import CPU
+from ..._core.dtype import HAS_ML_DTYPES
 from ..._core.sparse import SparseTensor, sparse_tensor
 from ..._core.tensor import Tensor
 from ..._dispatch.changes.history import end_change
@@ -135,6 +136,11 @@ class SparsePrimitive(Primitive[..., Tensor]):
     """A primitive whose kernel takes or makes sparse arrays; see `dispatch.primitive`."""
 
     def _run_indirectly(self, arrays: list[Any], place: Any) -> Any:
+        if not HAS_ML_DTYPES and not place.dataless:
+            raise NotImplementedError(
+                f"{self.name}: sparse tensors of bfloat16, complex32 and the 8-bit floats need the package ml-dtypes, "
+                "which is not installed. Convert the tensor first, for example with .float()"
+            )
         return self.kernel(*arrays)
 
     def _wrap(self, array: Any, source: Tensor, modes: Any, many: bool) -> Tensor:

@@ -316,7 +316,7 @@ def fill(input: Tensor, value: Any) -> Tensor:
 def zero_(input: Tensor) -> Tensor:
     """Set every element to zero."""
     counter = quick_counter(input)
-    if counter is not None:
+    if counter is not None and not input._kind.indirect:
         input._array.fill(0)
         note_change(counter)
         return input

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from .backend import backend_of
-from .device import CPU, device, shown_device
+from .device import CPU, device, is_fake, shown_device
 from .dtype import LEGACY_NAMES, dtype, from_numpy_dtype
 
 
@@ -32,6 +32,9 @@ class Kind:
         self.runs, self.tries = self.backend.runs, self.backend.tries  # one look-up less on the way to a kernel
         self.plain: Kind = self  # the kind of results; another one where a sign is still to be taken (lazy_signs.py)
 
+    tensor_type: ClassVar[type[tensors.Tensor]]
+    """The class of tensors of this kind, bound when it exists."""
+
     @staticmethod
     def tensor_from_parts(parts: Any) -> tensors.Tensor:
         """A tensor of this kind over an array, this kind and a version counter, outside any graph."""
@@ -47,6 +50,12 @@ class Kind:
         return f"Kind({self.dtype}, {self.device})"
 
 
+class FakeKind(Kind):
+    """A dtype on the fake form of a device: its tensors are `FakeTensor`s."""
+
+    __slots__ = ()
+
+
 _KINDS: dict[tuple[dtype, device], Kind] = {}
 _CPU_KINDS: dict[np.dtype[Any], Kind] = {}
 _PLACED_KINDS: dict[tuple[np.dtype[Any], device], Kind] = {}
@@ -56,7 +65,8 @@ def kind_of(dtype: dtype, device: device) -> Kind:
     """The one `Kind` of `dtype` on `device`."""
     found = _KINDS.get((dtype, device))
     if found is None:
-        found = _KINDS.setdefault((dtype, device), Kind(dtype, device))
+        kind = FakeKind(dtype, device) if is_fake(device) else Kind(dtype, device)
+        found = _KINDS.setdefault((dtype, device), kind)
     return found
 
 

@@ -111,7 +111,7 @@ class Tensor(TensorMethods):
     @staticmethod
     def _from_parts(parts: Parts) -> Tensor:
         """A tensor outside any graph, over a given array, kind and version counter."""
-        tensor: Tensor = new(Tensor)
+        tensor: Tensor = new(parts[1].tensor_type)
         tensor._array, tensor._kind, tensor._counter = parts
         tensor._requires_grad = False
         tensor._grad_fn = None
@@ -576,4 +576,5 @@ def _dimension_message(dim: int, ndim: int) -> str:
     return f"Dimension out of range (expected to be in range of [{low}, {high}], but got {dim})"
 
 
+Kind.tensor_type = Tensor
 Kind.tensor_from_parts = staticmethod(Tensor._from_parts)  # type: ignore[method-assign]  # declared there

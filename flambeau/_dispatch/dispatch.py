@@ -241,7 +241,7 @@ class Primitive(Op, Generic[P, Results]):
             if array.dtype is not dtype:
                 windows.append(self._wrap(array, source, modes, True))
                 continue
-            window: Tensor = new(Tensor)  # as `view_of` makes it
+            window: Tensor = new(kind.tensor_type)  # as `view_of` makes it
             window._array = array
             window._kind = kind
             window._counter = counter
@@ -424,7 +424,7 @@ def fresh(array: Any, source: Tensor) -> Tensor:
         array = kind.backend.asarray(array)
     if type(kind) is not Kind or array.dtype is not source._array.dtype:  # a sparse one has its own, and one with signs
         kind = kind_of_array(array.dtype, kind.device)
-    tensor: Tensor = new(Tensor)  # as `_from_parts` makes it
+    tensor: Tensor = new(kind.tensor_type)  # as `_from_parts` makes it
     tensor._array = array
     tensor._kind = kind
     tensor._counter = None if THREAD.modes.inference else [0, None]

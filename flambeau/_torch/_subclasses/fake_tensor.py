@@ -11,20 +11,21 @@ the mode is to make every new tensor a fake one, and to refuse what would need e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import weakref
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from flambeau._core.arrays.abstract import meta_array
-from flambeau._core.device import CPU, fake_device
-from flambeau._core.device import is_fake as is_fake_device
-from flambeau._core.kind import Kind, kind_of
+from flambeau._core.device import CPU, device, fake_device
+from flambeau._core.kind import FakeKind, Kind, kind_of
+from flambeau._core.modes import THREAD
 from flambeau._core.process.defaults import make_fakes
-from flambeau._core.tensor import Tensor, new_counter
+from flambeau._core.tensor import Tensor, new_counter, run_directly
 from flambeau._dispatch.abstract.fake import DataDependentOutputException, DynamicOutputShapeException
 from flambeau._dispatch.factory import Factory, constant
 from flambeau._dispatch.op import Op
 from flambeau._dispatch.public.overloads import operator_call
-from flambeau._dispatch.public.overrides import retype
+from flambeau._dispatch.public.overrides import disabled_torch_function
 from flambeau.nn.parameter import Parameter
 from flambeau.utils._python_dispatch import TorchDispatchMode
 from flambeau.utils.weak import WeakTensorKeyDictionary
@@ -39,18 +40,52 @@ class UnsupportedFakeTensorException(RuntimeError):
     """A tensor that has no fake form."""
 
 
-class _FakeTensorMeta(type):
-    def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, Tensor) and is_fake_device(instance._kind.device)
+class FakeTensor(Tensor):
+    """A tensor without data that is said to be on a device: what ops give under a `FakeTensorMode`, and on fake tensors."""
 
-
-class FakeTensor(metaclass=_FakeTensorMeta):
-    """What `isinstance` asks: whether a tensor is a fake one, parameters included."""
+    __module__ = "flambeau._subclasses.fake_tensor"
 
     def __new__(cls, fake_mode: FakeTensorMode, elem: Tensor, device: Any, constant: Any = None) -> Any:
         """A fake tensor on `device` with the shape, strides and dtype of `elem`."""
         with fake_mode:
-            return _fake(elem, kind_of(elem.dtype, fake_device(elem.device if device is None else device)))
+            return _fake(elem, kind_of(elem.dtype, fake_device(elem.device if device is None else device)), fake_mode)
+
+    __torch_function__ = disabled_torch_function
+
+    def __repr__(self, **options: Any) -> str:  # type: ignore[override]  # mypy takes the options of special methods for positional
+        text = super().__repr__(**options)
+        return f"Parameter({text})" if isinstance(self, Parameter) else text
+
+    @property
+    def fake_device(self) -> device:
+        """The device that the tensor is said to be on."""
+        return self._kind.shown
+
+    @property
+    def fake_mode(self) -> Any:
+        """The mode that made the tensor; of a result that was computed outside of any mode the newest one."""
+        found = vars(self).get("_fake_mode")
+        if found is None:
+            entered = [each for each in THREAD.modes.interpreters if isinstance(each, FakeTensorMode)]
+            found = entered[-1] if entered else _NEWEST[0]()
+        return found
+
+    @property
+    def constant(self) -> Any:
+        """The numbers of which the tensor was made, as long as nobody has changed it; None of any other."""
+        mode = self.fake_mode
+        return mode._constants[self] if mode is not None and mode._is_constant(self) else None
+
+    @staticmethod
+    def from_tensor(t: Tensor, fake_mode: FakeTensorMode) -> Any:
+        """The fake form of a tensor in a mode."""
+        return fake_mode.from_tensor(t)
+
+
+run_directly(FakeTensor)
+FakeKind.tensor_type = FakeTensor
+_NEWEST: list[Callable[[], Any]] = [lambda: None]
+"""A weak reference to the mode that was made last."""
 
 
 def is_fake_tensor(value: Any) -> bool:
@@ -61,8 +96,10 @@ def is_fake_tensor(value: Any) -> bool:
 is_fake = is_fake_tensor
 
 
-def _fake(tensor: Tensor, kind: Kind) -> Tensor:
-    return Tensor._from_parts((meta_array(tensor._array), kind, new_counter()))
+def _fake(tensor: Tensor, kind: Kind, mode: FakeTensorMode) -> Tensor:
+    made = Tensor._from_parts((meta_array(tensor._array), kind, new_counter()))
+    vars(made)["_fake_mode"] = mode
+    return made
 
 
 def _fake_kind(kind: Kind) -> Kind:
@@ -92,6 +129,7 @@ class FakeTensorMode(TorchDispatchMode):
         """The fake forms of real tensors."""
         self._constants = WeakTensorKeyDictionary()
         """The data of tensors that were made of numbers, which Python may read as long as nobody has changed them."""
+        _NEWEST[0] = weakref.ref(self)
 
     def __enter__(self) -> Any:
         make_fakes(1)
@@ -116,14 +154,21 @@ class FakeTensorMode(TorchDispatchMode):
             kind = tensor._kind
             if kind.plain is not kind or tensor.layout.name != "strided":
                 raise UnsupportedFakeTensorException(f"a tensor of the kind {kind!r} and layout {tensor.layout}")
-            found = _fake(tensor, _fake_kind(kind))
+            found = _fake(tensor, _fake_kind(kind), self)
             if isinstance(tensor, Parameter):
-                found = retype(found, Parameter)
+                vars(found)["_is_param"] = True
             found._requires_grad = tensor.requires_grad
             self._made[tensor] = found
         return found
 
     def run(self, op: Op, args: Sequence[Any]) -> Any:
+        result = self._run(op, args)
+        for each in result if isinstance(result, tuple) else (result,):
+            if type(each) is FakeTensor:
+                vars(each)["_fake_mode"] = self
+        return result
+
+    def _run(self, op: Op, args: Sequence[Any]) -> Any:
         if op.reads:
             if all(isinstance(each, Tensor) and self._is_constant(each) for each in args):
                 return op(*[self._constants[each] for each in args])
@@ -148,6 +193,11 @@ class FakeTensorMode(TorchDispatchMode):
                     f"{list(value.shape)}; mode.from_tensor(tensor) makes a fake one"
                 )
             return self.from_tensor(value)
+        if type(value) is FakeTensor and vars(value).get("_fake_mode", self) is not self:
+            raise AssertionError(
+                f"Mixing fake modes NYI: a tensor of {value.fake_mode} was given to {operator_call(op, args)[0]} under "
+                f"{self}; make it under this mode too"
+            )
         if type(value) in (list, tuple):
             return type(value)([self._faked(op, args, each) for each in value])
         return value

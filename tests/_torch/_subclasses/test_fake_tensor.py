@@ -217,3 +217,40 @@ def _tensors(value: Any) -> list[Any]:
     if isinstance(value, flambeau.Tensor):
         return [value]
     return [each for item in value for each in _tensors(item)] if isinstance(value, (list, tuple)) else []
+
+
+def test_results_are_of_the_class() -> None:
+    """Results, views, parameters and gradients are `FakeTensor`s, inside of the mode and outside."""
+
+    def scenario(torch: Any) -> Any:
+        fakes = _fakes(torch)
+
+        def names(*tensors: Any) -> list[str]:
+            return [type(each).__name__ for each in tensors]
+
+        with fakes.FakeTensorMode() as mode:
+            x = torch.ones(3, 4)
+            layer = torch.nn.Linear(4, 2)
+            out = layer(x)
+            out.sum().backward()
+            inside = names(
+                x, x + 1, out, layer.weight, layer.weight.grad, x.detach(), x[0], out.data, *x.unbind(), *x.max(0),
+                torch.nn.Parameter(x),
+            )  # fmt: skip
+            modes = [each.fake_mode is mode for each in (x, out, layer.weight)]
+            counted = isinstance(layer.weight, torch.nn.Parameter), isinstance(layer.weight, fakes.FakeTensor)
+        outside = names(x + 1, x @ x.t(), x.view(12), x.clone(), x.split(2)[0], torch.ones(2))
+        return inside, modes, counted, outside, str(x.fake_device), fakes.FakeTensor.__mro__[1].__name__
+
+    compare(scenario)
+
+
+def test_fake_forms_of_real_tensors() -> None:
+    def scenario(torch: Any) -> Any:
+        mode = _fakes(torch).FakeTensorMode()
+        real = torch.nn.Parameter(torch.ones(3))
+        fake = mode.from_tensor(real)
+        again = mode.from_tensor(real) is fake, fake.fake_mode is mode
+        return type(fake).__name__, isinstance(fake, torch.nn.Parameter), fake.requires_grad, fake.is_leaf, again
+
+    compare(scenario)

@@ -82,7 +82,7 @@ class Node:
         return tuple((None, 0) if edge is None else (as_node(edge[0]), edge[1]) for edge in self.edges)
 
     @property
-    def hooks(self) -> NodeHooks:
+    def all_hooks(self) -> NodeHooks:
         """The node's hooks, made on first use."""
         if self._hooks is None:
             self._hooks = NodeHooks()
@@ -91,11 +91,11 @@ class Node:
     def register_hook(self, fn: Callable[[Any, Any], Any]) -> RemovableHandle:
         """Call `fn(grad_inputs, grad_outputs)` after this node ran; a returned tuple replaces `grad_inputs`."""
         self.spell_out()
-        return RemovableHandle(self.hooks.post, fn)
+        return RemovableHandle(self.all_hooks.post, fn)
 
     def register_prehook(self, fn: Callable[[Any], Any]) -> RemovableHandle:
         """Call `fn(grad_outputs)` before this node runs; a returned tuple replaces `grad_outputs`."""
-        return RemovableHandle(self.hooks.pre, fn)
+        return RemovableHandle(self.all_hooks.pre, fn)
 
     def _sequence_nr(self) -> int:
         return self.sequence
@@ -185,7 +185,10 @@ class SavedTensor:
         if not (callable(pack_hook) and callable(unpack_hook)):
             raise TypeError("register_hooks(): pack_hook and unpack_hook must be callable")
         if self.special is not None and self.special.unpack is not None:
-            raise RuntimeError("Calling register_hooks on a saved tensor with hooks already set is not allowed.")
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor whose hooks have already been set. Only one pair of hooks is "
+                "allowed at a time: remove the other one first."
+            )
         if self.tensor is None:
             raise RuntimeError("Calling register_hooks on a saved tensor after it has been freed. " + KEEP_GRAPH)
         self._pack(pack_hook, unpack_hook, None)

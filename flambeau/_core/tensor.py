@@ -47,13 +47,14 @@ class View:
 class Extra:
     """What few tensors have: hooks, the node that accumulates, forward-mode tangents, flags."""
 
-    __slots__ = ("accumulator", "hooks", "post_accumulate", "retains_grad", "tangents")
+    __slots__ = ("accumulator", "has_no_memory", "hooks", "post_accumulate", "retains_grad", "tangents")
 
     def __init__(self) -> None:
         self.hooks: HookDict | None = None
         self.post_accumulate: HookDict | None = None
         self.accumulator: Callable[[], AccumulateGrad | None] | None = None
         self.retains_grad = False
+        self.has_no_memory = False  # of a wrapper subclass: its class has the elements elsewhere
         self.tangents: dict[int, Tensor] | None = None
 
 
@@ -201,7 +202,7 @@ class Tensor(TensorMethods):
 
     def data_ptr(self) -> int:
         """The address of the first element."""
-        if self._array.size == 0 or self._kind.dataless:
+        if self._array.size == 0 or self._kind.dataless or (self._extra is not None and self._extra.has_no_memory):
             return 0
         beside_the_ops()
         hand_out(self._counter)
@@ -447,7 +448,7 @@ class Tensor(TensorMethods):
         node = self.grad_fn
         assert node is not None
         self._get_extra().retains_grad = True
-        node.hooks.retain[self._output_nr] = weakref.ref(self)
+        node.all_hooks.retain[self._output_nr] = weakref.ref(self)
 
     def register_hook(self, hook: Callable[[Tensor], Any]) -> RemovableHandle:
         """Call `hook(grad)` whenever this tensor's gradient is computed; a returned tensor replaces it."""
@@ -459,7 +460,7 @@ class Tensor(TensorMethods):
             if extra.hooks is None:
                 extra.hooks = HookDict()
             return RemovableHandle(extra.hooks, hook)
-        return RemovableHandle(node.hooks.tensor.setdefault(self._output_nr, HookDict()), hook)
+        return RemovableHandle(node.all_hooks.tensor.setdefault(self._output_nr, HookDict()), hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
         """Call `hook(tensor)` after a gradient was added to this leaf's `.grad`."""

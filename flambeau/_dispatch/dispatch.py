@@ -24,13 +24,14 @@ import numpy as np
 from .._core.arrays.lazy_signs import content, is_neg, marked
 from .._core.arrays.narrow import run_widened
 from .._core.backend import ARRAY_CLASSES
-from .._core.device import CPU
+from .._core.device import CPU, is_fake
 from .._core.kind import Kind, kind_of_array
 from .._core.modes import THREAD
 from .._core.node import Node, OpNode
 from .._core.process.caller import GENERATED, PACKAGE
 from .._core.slots import SLOTS
 from .._core.tensor import DEFAULT, INFERENCE, MULTI_OUTPUT, NO_GRAD, Tensor, View, new
+from .abstract.fake import FakeTensorDeviceMismatchError
 from .abstract.meta import run_without_data
 from .axes import ELEMENTS_OF_FIRST, Axes
 from .call.primitive import CALLS, short_call
@@ -411,7 +412,8 @@ def leading(name: str, first: Tensor, second: Tensor) -> Tensor:
         return first
     if first._kind.shown is CPU and not first._array.ndim:
         return second
-    raise RuntimeError(
+    refusal = FakeTensorDeviceMismatchError if is_fake(first._kind.device) else RuntimeError
+    raise refusal(
         f"Expected all tensors to be on the same device, but found at least two devices, {first.device} and "
         f"{second.device}! (in {name}; move one of them with .to('{first.device}'))"
     )

@@ -25,6 +25,7 @@ HOMES: dict[str, str] = {
         "_dispatch.public.choices": "get_float32_matmul_precision get_num_interop_threads init_num_threads "
         "set_float32_matmul_precision set_flush_denormal set_num_interop_threads",
         "_dispatch.public.keys": "DispatchKey DispatchKeySet ExcludeDispatchKeyGuard",
+        "_compile": "_disable_dynamo",
         "_higher_order_ops": "cond while_loop",
         "_jit_internal": "_overload",
         "_utils": "classproperty",

@@ -282,10 +282,12 @@ _LAZY = {
     "profiler": "profiler", "profiler_legacy": "profiler_legacy", "profiler_util": "profiler_util",
     "set_multithreading_enabled": "grad_mode", "enforce_grad_layout_policy": "grad_mode",
     "_force_original_view_tracking": "grad_mode",
+    "kineto_available": "profiler", "_functions": "_functions",
     "detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode", "anomaly_mode": "anomaly_mode",
 }  # fmt: skip
 
 _LAZY_MODULES = frozenset({
+    "_functions",
     "anomaly_mode", "forward_ad", "function", "functional", "profiler", "profiler_legacy", "profiler_util", "variable",
 })  # fmt: skip
 

@@ -81,7 +81,9 @@ def queue_callback(callback: Callable[[], None]) -> None:
     """Call a function at the end of the backward pass that is running: hooks ask for it."""
     own = THREAD.modes.backward_pass
     if own is None:
-        raise RuntimeError("queue_callback is for hooks: no backward pass is running")
+        raise RuntimeError(
+            "Final callbacks can only be installed during backward pass: from a hook, or from a backward function"
+        )
     own.callbacks.append(callback)
 
 

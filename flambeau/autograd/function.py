@@ -6,7 +6,8 @@ The context that `forward` and `backward` receive is the node itself: what is st
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from .._core.modes import THREAD
@@ -63,6 +64,23 @@ class FunctionCtx:
         self.materialize_grads = value
 
 
+_ENGINE_NAMES = "edges", "outputs", "place", "sequence"
+"""Attributes of nodes that a user's own names on `ctx` may meet."""
+
+
+@contextmanager
+def _exchanged(node: FunctionNode, values: dict[str, Any]) -> Iterator[None]:
+    before = {name: getattr(node, name) for name in values}
+    for name, value in values.items():
+        setattr(node, name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            values[name] = getattr(node, name)
+            setattr(node, name, value)
+
+
 class FunctionNode(Node, FunctionCtx):
     """The node, and the context, of one call of a custom function."""
 
@@ -79,7 +97,9 @@ class FunctionNode(Node, FunctionCtx):
         self._saved: list[SavedTensor | None] | None = []
         self._is_tensor: tuple[bool, ...] = ()
         self._in_jvp = False
+        self._user: dict[str, Any] | None = None
         initialise(self, (), ())
+        self._begun = {name: getattr(self, name) for name in _ENGINE_NAMES}
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
@@ -111,7 +131,12 @@ class FunctionNode(Node, FunctionCtx):
             gradients = [self._zeros(i) if each is None else each for i, each in enumerate(gradients)]
         backward = self._forward_cls.user_backward()
         boxed = getattr(self._forward_cls, "boxed_grads_call", False)  # one list, which `backward` may empty
-        results = backward(self, gradients) if boxed else backward(self, *gradients)
+        given = [gradients] if boxed else gradients
+        if self._user is None:
+            results = backward(self, *given)
+        else:
+            with _exchanged(self, self._user):
+                results = backward(self, *given)
         return self._for_edges(results if isinstance(results, (tuple, list)) else (results,))
 
     def apply_boxed(self, *grads: Any) -> Any:
@@ -125,6 +150,15 @@ class FunctionNode(Node, FunctionCtx):
     def apply_jvp(self, *tangents: Any) -> Any:
         """Run the user's `jvp`."""
         return self._forward_cls.jvp(self, *tangents)
+
+    def take_user_values(self) -> None:
+        """Remember what the user's `forward` has assigned to names that are the engine's."""
+        found = {name: getattr(self, name) for name in _ENGINE_NAMES}
+        changed = {name: value for name, value in found.items() if value is not self._begun[name]}
+        if changed:
+            self._user = changed
+            for name in changed:
+                setattr(self, name, self._begun[name])
 
     def _zeros(self, number: int) -> Tensor | None:
         from .._ops.create.constants import zeros
@@ -279,6 +313,7 @@ class Function(metaclass=FunctionMeta):
         edges = [each._edge() if recorded else None for each in args if isinstance(each, Tensor)]
         with no_grad():
             output = run_forward(cls, node, args)
+        node.take_user_values()
         return _wrap_outputs(cls, node, args, output, tuple(edges), recorded)
 
 
@@ -366,6 +401,8 @@ def _wrap_outputs(cls: Any, node: FunctionNode, args: tuple[Any, ...], output: A
     single = not isinstance(output, tuple)
     outputs = [output] if single else list(output)
     _check_dirty(node, outputs)
+    if len(outputs) > 1 and recorded:
+        _check_views(node, outputs)
     node.edges = edges
     if recorded and THREAD.modes.anomaly:
         note_traceback(node)
@@ -396,6 +433,18 @@ def _check_dirty(node: FunctionNode, outputs: list[Any]) -> None:
             raise RuntimeError(
                 "Some elements marked as dirty during the forward method were not returned as output. The inputs that "
                 "are modified inplace must all be outputs of the Function."
+            )
+
+
+def _check_views(node: FunctionNode, outputs: list[Any]) -> None:
+    """Refuse to change a view in place where there is more than one output: history has room for one."""
+    tensors = [each for each in outputs if isinstance(each, Tensor)]
+    for each in node.dirty_tensors:
+        if len(tensors) > 1 and each._view is not None and each._kind.differentiable:
+            raise RuntimeError(
+                "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot "
+                "return more than one Tensor. This is not supported by the current autograd engine. Pass a tensor that "
+                "is no view (x.clone()), or return the other tensors from a function of their own."
             )
 
 
@@ -463,3 +512,6 @@ class _Twice(Function):
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+
+
+_Twice._backward_cls.__name__ = "Error"  # as PyTorch's node is called

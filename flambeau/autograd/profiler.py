@@ -10,7 +10,7 @@ __getattr__, __dir__ = (
         "files of NVIDIA's older profiler, which it has withdrawn, are not read",
         functions="load_nvprof parse_nvprof_trace",
     )
-    .elsewhere("emit_itt emit_nvtx", "profiler._marks")
+    .elsewhere("emit_itt emit_nvtx kineto_available", "profiler._marks")
     .elsewhere("EnforceUnique KinetoStepTracker", "profiler._counting")
     .elsewhere("profile", "profiler._profile")
     .elsewhere("record_function", "profiler._schedule")

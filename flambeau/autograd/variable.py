@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._core.tensor import Tensor
 from .._dispatch.public.overrides import DisableTorchFunctionSubclass, as_subclass_result, retype
+from .engine import queue_callback
 from .grad_mode import no_grad
 
 
@@ -25,6 +27,43 @@ class VolatileTensor(Tensor):
         return repr(Tensor._from_parts(self._parts()))
 
 
+class ExecutionEngine:
+    """The engine as an object: `Variable._execution_engine`, whose callbacks libraries use."""
+
+    @staticmethod
+    def queue_callback(callback: Callable[[], None]) -> None:
+        """Call a function at the end of the backward pass that is running."""
+        queue_callback(callback)
+
+    @staticmethod
+    def run_backward(
+        tensors: Sequence[Tensor],
+        grad_tensors: Sequence[Tensor | None],
+        keep_graph: bool,
+        create_graph: bool,
+        inputs: Sequence[Tensor] = (),
+        allow_unreachable: bool = False,
+        accumulate_grad: bool = False,
+    ) -> tuple[Tensor | None, ...] | None:
+        """What `backward` (with `accumulate_grad`) and `grad` run."""
+        from . import backward, grad
+
+        if accumulate_grad:
+            backward(tensors, grad_tensors, keep_graph, create_graph, inputs=tuple(inputs) or None)
+            return None
+        found: tuple[Tensor | None, ...] = grad(
+            tensors, inputs, grad_tensors, keep_graph, create_graph, allow_unused=allow_unreachable
+        )
+        return found
+
+    @staticmethod
+    def is_checkpoint_valid() -> bool:
+        """Whether re-entrant checkpoints may run."""
+        from . import _is_checkpoint_valid
+
+        return _is_checkpoint_valid()
+
+
 class VariableMeta(type):
     """Every tensor counts as a `Variable`."""
 
@@ -34,6 +73,8 @@ class VariableMeta(type):
 
 class Variable(metaclass=VariableMeta):
     """`Variable(tensor, requires_grad=True)` returns a tensor. Write `tensor.requires_grad_()` instead."""
+
+    _execution_engine = ExecutionEngine()
 
     def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: bool = False) -> Any:
         from .._ops.create.constants import empty

@@ -12,6 +12,7 @@ from ._modules import GenericModule as GenericModule
 from ._modules import PropModule as PropModule
 from ._modules import disable_global_flags as disable_global_flags
 from ._modules import flags_frozen as flags_frozen
+from ._modules import unfrozen
 
 __all__ = ["cpu", "cuda", "cudnn", "flags", "mkl", "mps", "openmp", "set_flags"]
 
@@ -40,3 +41,8 @@ def flags(fp32_precision: str = "none") -> Iterator[None]:
         yield
     finally:
         set_flags(*before)
+
+
+__allow_nonbracketed_mutation = unfrozen
+__allow_nonbracketed_mutation_flag = True
+"""PyTorch's name for the opposite of `flags_frozen()`; assigning to it does nothing here."""

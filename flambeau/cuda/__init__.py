@@ -30,6 +30,7 @@ __getattr__, __dir__ = where_present(
     .returning(lambda: False, functions="is_bf16_supported is_initialized is_tf32_supported")
     .returning(lambda: False, functions="_is_in_bad_fork _is_compiled")
     .constant("default_generators", ())
+    .constant("_initialized", False)
     .returning(list, functions="get_arch_list")
     .returning(lambda: "", functions="get_gencode_flags")
     .returning(lambda: None, functions="set_stream")

@@ -48,7 +48,7 @@ class DeviceMesh:
             init_process_group()
         self.device_type = device_type
         ranks = mesh.numpy() if isinstance(mesh, Tensor) else np.asarray(mesh)
-        self._ranks = ranks.astype(np.int64)
+        self._ranks = ranks.astype(np.int32)
         if self._ranks.size > get_world_size() or len(np.unique(self._ranks)) != self._ranks.size:
             raise RuntimeError(
                 f"a mesh has each rank once at most, and there are {get_world_size()}: {self._ranks.tolist()}"

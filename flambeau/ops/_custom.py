@@ -35,6 +35,9 @@ class Namespace:
     def __init__(self, name: str) -> None:
         self._name = name
 
+    def __repr__(self) -> str:
+        return f"<module 'torch.ops.{self._name}' from 'torch.ops'>"
+
     def __getattr__(self, name: str) -> Any:
         known = OPERATORS.get(self._name, {})
         if not any(each.partition(".")[0] == name for each in known):

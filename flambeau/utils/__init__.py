@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 from .._core.names.absent import Table
@@ -44,6 +45,11 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
     for tensor in (t1, t2):
         if tensor._grad_fn is not None:
             raise RuntimeError("Cannot swap tensors that are results of recorded operations: swap leaves")
+    for name, tensor in (("t1", t1), ("t2", t2)):
+        if weakref.getweakrefcount(tensor):
+            raise RuntimeError(
+                f"Cannot swap {name} because it has weakref associated with it: whoever holds it would find the other"
+            )
     for slot in _SLOTS:
         first, second = getattr(t1, slot), getattr(t2, slot)
         setattr(t1, slot, second)

@@ -210,6 +210,25 @@ def is_namedtuple_instance(obj: Any) -> bool:
 _is_namedtuple_instance = is_namedtuple_instance
 
 
+def is_structseq_class(cls: Any) -> bool:
+    """Whether a class is a sequence with names that C code makes: `os.stat_result`, the results of `torch.max`."""
+    return (
+        isinstance(cls, type)
+        and issubclass(cls, tuple)
+        and all(type(getattr(cls, name, None)) is int for name in ("n_fields", "n_sequence_fields", "n_unnamed_fields"))
+    )
+
+
+def is_structseq(obj: Any) -> bool:
+    """Whether a value is such a sequence, or a class is one of them."""
+    return is_structseq_class(obj if isinstance(obj, type) else type(obj))
+
+
+def is_structseq_instance(obj: Any) -> bool:
+    """Whether a value is such a sequence."""
+    return is_structseq_class(type(obj))
+
+
 def _indexed(values: Iterable[Any]) -> list[tuple[Any, Any]]:
     return [(SequenceKey(number), value) for number, value in enumerate(values)]
 

@@ -685,3 +685,48 @@ def test_gradients_in_one_list(T: Any) -> Any:
     first, second = Both.apply(x)
     (first.sum() + second.sum()).backward()
     return x.grad
+
+
+@differential
+def test_names_that_users_choose_for_the_context(T: Any) -> Any:
+    """The engine has attributes of the same names on its nodes: none of the user's values is lost."""
+    names = ("edges", "outputs", "place", "sequence", "hooks", "inputs", "saved", "index")
+    seen = []
+
+    def forward(ctx: Any, x: Any) -> Any:
+        for number, name in enumerate(names):
+            setattr(ctx, name, number)
+        return x * 1
+
+    def backward(ctx: Any, grad: Any) -> Any:
+        seen.append([getattr(ctx, name) for name in names])
+        ctx.edges += 10
+        return grad * 2
+
+    x = _leaf(T, 1.0, 2.0)
+    y = _function(T, "Named", forward=forward, backward=backward).apply(x)
+    y.sum().backward(retain_graph=True)
+    y.sum().backward()
+    return seen, x.grad
+
+
+@differential
+def test_changed_views_are_the_only_output(T: Any) -> Any:
+    def forward(ctx: Any, x: Any) -> Any:
+        x.add_(1)
+        ctx.mark_dirty(x)
+        return x, x.clone()
+
+    changed = _function(T, "Changed", forward=forward, backward=lambda ctx, first, second: first + second)
+    x = _leaf(T, 1.0, 2.0, 3.0).clone()
+    return outcome(lambda: changed.apply(x[:2]), "cannot return more than one Tensor"), changed.apply(x.clone())[0]
+
+
+@differential
+def test_once_differentiable_leaves_an_error_in_the_graph(T: Any) -> Any:
+    once = T.autograd.function.once_differentiable(lambda ctx, grad: grad * 2)
+    function = _function(T, "Once", forward=lambda ctx, x: x * 1, backward=once)
+    x = _leaf(T, 1.0)
+    start = _leaf(T, 1.0)
+    (grad,) = T.autograd.grad(function.apply(x), x, start, create_graph=True)
+    return type(grad.grad_fn).__name__, outcome(grad.backward, "marked with @once_differentiable")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import flambeau
-from tests.support.differential import differential
+from tests.support.differential import differential, outcome
 
 
 @differential
@@ -111,3 +111,26 @@ def test_creator_is_grad_fn() -> None:
     assert x.creator is None
     assert y.creator is y.grad_fn
     assert y.creator.name() == "MulBackward0"
+
+
+@differential
+def test_the_engine_as_an_object(T: Any) -> Any:
+    engine = T.autograd.Variable._execution_engine
+    seen: list[Any] = []
+    x = T.ones(2, requires_grad=True)
+    y = x * 2
+    y.register_hook(lambda grad: engine.queue_callback(lambda: seen.append(x.grad is not None)))
+    engine.run_backward((y,), (T.ones(2),), True, False, (), True, accumulate_grad=True)
+    gradients = engine.run_backward((x * 3,), (T.ones(2),), False, False, (x,), True)
+    outside = outcome(lambda: engine.queue_callback(print), "during backward pass")
+    return x.grad, seen, gradients, outside, engine.is_checkpoint_valid()
+
+
+@differential
+def test_resize_of_the_first_years(T: Any) -> Any:
+    import importlib
+
+    resize = importlib.import_module(f"{T.__name__}.autograd._functions").Resize
+    x = T.arange(4.0, requires_grad=True)
+    (resize.apply(x, (2, 2)) ** 2).sum().backward()
+    return x.grad, outcome(lambda: resize.apply(x, (3, 2)), "requested resize to 3x2")

@@ -18,6 +18,10 @@ class DataDependentOutputException(RuntimeError):
         self.func = func
 
 
+class FakeTensorDeviceMismatchError(RuntimeError):
+    """Fake tensors that are said to be on two devices meet in an op."""
+
+
 class DynamicOutputShapeException(RuntimeError):
     """The shape of a result depends on elements that are not there; `func` is the operator."""
 

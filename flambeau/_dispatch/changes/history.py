@@ -116,7 +116,7 @@ def _move_retained(target: Tensor, node: Node, output_nr: int) -> None:
     old = target._grad_fn
     if old is not None and old._hooks is not None:
         old._hooks.retain.pop(target._output_nr, None)
-    node.hooks.retain[output_nr] = weakref.ref(target)
+    node.all_hooks.retain[output_nr] = weakref.ref(target)
 
 
 Geometry = tuple[tuple[int, ...], tuple[int, ...], int]

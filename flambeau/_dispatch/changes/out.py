@@ -24,6 +24,11 @@ def store(result: Tensor, out: Tensor, operands: Sequence[Any] = ()) -> Tensor:
             "functions with out=... arguments don't support automatic differentiation, but one of the arguments "
             "requires grad. Leave out= away, or compute under torch.no_grad()."
         )
+    if THREAD.modes.forward_level >= 0 and any(_has_tangent(each) for each in (result, out)):
+        raise NotImplementedError(
+            "Trying to use forward AD with an operator that does not support it because it is an out= function: leave "
+            "out= away"
+        )
     if out.device is not result.device:
         raise RuntimeError(f"Expected out tensor to be on {result.device}, but found out on {out.device}")
     if not can_cast(result.dtype, out.dtype):
@@ -45,6 +50,10 @@ def store(result: Tensor, out: Tensor, operands: Sequence[Any] = ()) -> Tensor:
             overwrite(out, content(result))
     end_change(out)
     return out
+
+
+def _has_tangent(tensor: Tensor) -> bool:
+    return tensor._extra is not None and bool(tensor._extra.tangents)
 
 
 def _take_strides(out: Tensor, result: Tensor) -> None:

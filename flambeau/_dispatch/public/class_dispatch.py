@@ -121,6 +121,7 @@ def make_wrapper_subclass(
         needed = 1 + sum((length - 1) * step for length, step in zip(shape, strides, strict=True) if length)
         array = strided(np.zeros(needed, array_type), shape, tuple([each * array_type.itemsize for each in strides]))
     wrapper = retype(Tensor._from_parts((array, kind, [0, None])), cls)
+    wrapper._get_extra().has_no_memory = True
     if requires_grad:
         wrapper._requires_grad = True
     return wrapper

@@ -33,6 +33,7 @@ from .schema import Argument, FunctionSchema, parse
 from .schemas import dispatched, schemas_of, written_in_python
 from .written_forms import WRITTEN
 
+_STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 _NUMPY = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
 _RAISES = dis.opmap["RAISE_VARARGS"]
 
@@ -552,6 +553,13 @@ def _value(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
+def _is_of_the_user(trace: TracebackType) -> bool:
+    """Whether an error comes from code that nobody here calls: that of a signal's handler, wherever that interrupts."""
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    return not trace.tb_frame.f_code.co_filename.startswith((PACKAGE, GENERATED, _NUMPY, _STANDARD, "<frozen"))
+
+
 def _is_meant(error: Exception) -> bool:
     """Whether an error was raised on purpose, by this package or by a user's own code that it called."""
     if type(error).__module__.partition(".")[0] == "numpy":
@@ -560,7 +568,7 @@ def _is_meant(error: Exception) -> bool:
     if trace is None:
         return True
     trace = trace.tb_next  # the public function itself
-    if trace is None:
+    if trace is None or _is_of_the_user(trace):
         return True
     while True:
         file = trace.tb_frame.f_code.co_filename

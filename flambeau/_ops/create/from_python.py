@@ -56,6 +56,8 @@ def asarray(
     if source is None:
         if copy is False and isinstance(obj, np.generic):
             raise RuntimeError("can't alias NumPy scalars: leave copy=False away, or make an array of it")
+        if isinstance(obj, np.generic):
+            obj = obj.item() if dtype is not None else obj
         if copy is False:
             raise ValueError("can't alias arbitrary sequence into a tensor: leave copy=False away")
         return tensor(obj, dtype=dtype, device=device, requires_grad=bool(requires_grad))

@@ -80,7 +80,7 @@ def _like(name: str, value: Any, quick: Any, doc: str) -> Callable[..., Tensor]:
                 }  # fmt: skip
                 return run_override(function, (input,), (input,), options)
             elif (created := created_by_class(name, input, (), dtype, device)) is not None:
-                return created
+                return created.requires_grad_() if requires_grad else created
             kind = _kind_like(input, dtype, device, name)
             return filled_like(input, kind, memory_format, value, requires_grad)
         except MemoryError as error:
@@ -108,7 +108,7 @@ def full_like(
 ) -> Tensor:  # fmt: skip
     """One value everywhere, with the shape, dtype and device of `input`."""
     if (created := created_by_class("full_like", input, (fill_value,), dtype, device)) is not None:
-        return created
+        return created.requires_grad_() if requires_grad else created
     kind = _kind_like(input, dtype, device, "full_like")
     number = fitting(fill_number(fill_value, "full_like"), kind.dtype)
     return filled_like(input, kind, memory_format, number, requires_grad)
@@ -129,7 +129,7 @@ def new_zeros(
     """Zeros of the given size with the dtype and device of `input`."""
     shape = requested_shape(sizes, size, "new_zeros")
     if (created := created_by_class("new_zeros", input, (list(shape),), dtype, device)) is not None:
-        return created
+        return created.requires_grad_() if requires_grad else created
     kind = _kind_like(input, dtype, device, "new_zeros")
     return _filled_beside(input, shape, kind, 0, requires_grad)
 
@@ -142,7 +142,7 @@ def new_ones(
     """Ones of the given size with the dtype and device of `input`."""
     shape = requested_shape(sizes, size, "new_ones")
     if (created := created_by_class("new_ones", input, (list(shape),), dtype, device)) is not None:
-        return created
+        return created.requires_grad_() if requires_grad else created
     kind = _kind_like(input, dtype, device, "new_ones")
     return _filled_beside(input, shape, kind, 1, requires_grad)
 
@@ -155,7 +155,7 @@ def new_empty(
     """Uninitialised memory of the given size with the dtype and device of `input`."""
     shape = requested_shape(sizes, size, "new_empty")
     if (created := created_by_class("new_empty", input, (list(shape),), dtype, device)) is not None:
-        return created
+        return created.requires_grad_() if requires_grad else created
     kind = _kind_like(input, dtype, device, "new_empty")
     return _filled_beside(input, shape, kind, None, requires_grad)
 

@@ -504,15 +504,26 @@ def _lower_factor(matrix: Array) -> tuple[Array, int]:
             order += 1
 
 
+def _first_nan(lower: Array) -> Array:
+    """The order of the first leading minor that is NaN, for each matrix: NumPy's library goes on where LAPACK stops."""
+    unknown = np.isnan(np.diagonal(lower, axis1=-2, axis2=-1))
+    return (
+        np.asarray(np.where(unknown.any(-1), unknown.argmax(-1) + 1, 0), np.int32)
+        if unknown.any()
+        else np.zeros(lower.shape[:-2], np.int32)
+    )
+
+
 def _factors(A: Array, upper: bool) -> tuple[Array, Array]:
     """Cholesky factors, and for each matrix the order of the first leading minor that is not positive, or 0."""
     matrices = A.swapaxes(-1, -2).conj() if upper else A
     found = lapack.positive_factored(matrices) if type(A) is np.ndarray else None
     if found is not None:
         factors = column_major(found.swapaxes(-1, -2).conj()) if upper else found
-        return factors, np.zeros(A.shape[:-2], np.int32)
+        return factors, _first_nan(found)
     try:
-        lower, info = lapack.cholesky(matrices), np.zeros(A.shape[:-2], np.int32, like=A)
+        lower = lapack.cholesky(matrices)
+        info = _first_nan(lower) if type(A) is np.ndarray else np.zeros(A.shape[:-2], np.int32, like=A)
     except np.linalg.LinAlgError:
         lower, info = _each(matrices, _lower_factor, matrices)
     return column_major(lower.swapaxes(-1, -2).conj() if upper else lower), info

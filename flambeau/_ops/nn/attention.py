@@ -30,7 +30,7 @@ from ..shape.view import _unsafe_view, wrap_dim
 
 _LOWEST = -math.inf
 
-ENABLED = {"MATH", "FLASH_ATTENTION", "EFFICIENT_ATTENTION", "CUDNN_ATTENTION"}
+ENABLED = {"MATH", "FLASH_ATTENTION", "EFFICIENT_ATTENTION", "CUDNN_ATTENTION", "OVERRIDEABLE"}
 """The ways of computing attention that `nn.attention.sdpa_kernel` leaves."""
 
 

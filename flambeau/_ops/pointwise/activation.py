@@ -281,7 +281,7 @@ def _elu_gradient(grad: Tensor, input: Tensor, alpha: float, scale: float, input
 @in_single
 def _elu_backward(self: Array, input: Array, alpha: float, scale: float, input_scale: float) -> Array:
     slope = np.exp(input * input_scale) * (alpha * scale * input_scale)
-    return np.where(input > 0, self * scale, self * slope)
+    return np.where(input <= 0, self * slope, self * scale)  # a NaN is not on the curve
 
 
 @primitive(

@@ -56,6 +56,11 @@ def tolist(input: Tensor) -> Any:
         return run_override(tolist, (input,), (input,), {})
     if input.is_meta:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+    if input._extra is not None and input._extra.has_no_memory:
+        raise RuntimeError(
+            f".tolist() is not supported for tensor subclasses, got {type(input).__name__}, whose class has "
+            "the elements: ask a tensor that it wraps"
+        )
     array = elements(input)
     return array.astype(np.float32).tolist() if input._kind.dtype is bfloat16 else array.tolist()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import weakref
 from typing import Any
 
 from flambeau._core.device import device, layout, memory_format, own_name
@@ -31,8 +33,10 @@ _has_torch_function = has_override
 
 __getattr__, __dir__ = (
     Table(__name__)
-    .submodules("_distributed_c10d _distributed_rpc _fft _functorch _linalg _nn _onnx _special _VariableFunctions")
+    .submodules("_autograd _distributed_c10d _distributed_rpc _fft _functions _functorch _linalg _nn _onnx _special")
+    .submodules("_VariableFunctions")
     .elsewhere("PyTorchFileReader PyTorchFileWriter", "_serialization.records")
+    .elsewhere("StorageBase", "storage")
     .returning(lambda: None, functions="_get_tracing_state")
     .returning(lambda: False, functions="_has_cuda _is_tracing")
     .returning(lambda: None, functions="_log_api_usage_once _jit_clear_class_registry")
@@ -86,3 +90,13 @@ def _set_math_sdp_allow_fp16_bf16_reduction(enabled: bool) -> None:
     from flambeau.backends.cuda import allow_fp16_bf16_reduction_math_sdp
 
     allow_fp16_bf16_reduction_math_sdp(enabled)
+
+
+_PASSES: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+_NUMBERS = itertools.count()
+
+
+def _current_graph_task_id() -> int:
+    """A number for the backward pass that is running; -1 outside of one."""
+    running = THREAD.modes.backward_pass
+    return -1 if running is None else _PASSES.setdefault(running, next(_NUMBERS))

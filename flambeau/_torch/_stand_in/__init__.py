@@ -64,7 +64,7 @@ def torch_module(name: str) -> str | None:
     first, *parts = name.split(".")
     if first != PACKAGE or (parts and parts[0].startswith("_") and parts[0] not in _SHARED):
         return None
-    return ".".join(["torch", *parts])
+    return ".".join(parts if parts[:1] == ["functorch"] else ["torch", *parts])
 
 
 def counterpart(name: str) -> str:
@@ -139,6 +139,8 @@ class _TorchFinder:
         first = fullname.partition(".")[0]
         if first == "torch":
             return ModuleSpec(fullname, SameModule(counterpart(fullname)))
+        if first == "functorch":
+            return ModuleSpec(fullname, SameModule(counterpart(f"torch.{fullname}")))
         if first != PACKAGE or torch_module(fullname) is None:
             return None
         spec = PathFinder.find_spec(fullname, path, target)

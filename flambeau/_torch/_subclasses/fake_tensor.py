@@ -21,7 +21,11 @@ from flambeau._core.kind import FakeKind, Kind, kind_of
 from flambeau._core.modes import THREAD
 from flambeau._core.process.defaults import make_fakes
 from flambeau._core.tensor import Tensor, new_counter, run_directly
-from flambeau._dispatch.abstract.fake import DataDependentOutputException, DynamicOutputShapeException
+from flambeau._dispatch.abstract.fake import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensorDeviceMismatchError,
+)
 from flambeau._dispatch.factory import Factory, constant
 from flambeau._dispatch.op import Op
 from flambeau._dispatch.public.overloads import operator_call
@@ -31,7 +35,8 @@ from flambeau.utils._python_dispatch import TorchDispatchMode
 from flambeau.utils.weak import WeakTensorKeyDictionary
 
 __all__ = [
-    "DataDependentOutputException", "DynamicOutputShapeException", "FakeTensor", "FakeTensorMode",
+    "DataDependentOutputException", "DynamicOutputShapeException", "FakeTensor",
+    "FakeTensorDeviceMismatchError", "FakeTensorMode",
     "UnsupportedFakeTensorException", "is_fake", "is_fake_tensor", "unset_fake_temporarily",
 ]  # fmt: skip
 
@@ -41,7 +46,7 @@ class UnsupportedFakeTensorException(RuntimeError):
 
 
 class FakeTensor(Tensor):
-    """A tensor without data that is said to be on a device: what ops give under a `FakeTensorMode`, and on fake tensors."""
+    """A tensor without data that is said to be on a device: what ops give under a `FakeTensorMode`."""
 
     __module__ = "flambeau._subclasses.fake_tensor"
 

@@ -22,7 +22,7 @@ from ...conformance.checks import arguments
 from ...conformance.entries import Entry, entries
 from ...conformance.translate import translate
 from ...support.allocations import counted_allocations
-from ...support.differential import compare
+from ...support.differential import compare, outcome
 
 
 def _fakes(torch: Any) -> Any:
@@ -252,5 +252,19 @@ def test_fake_forms_of_real_tensors() -> None:
         fake = mode.from_tensor(real)
         again = mode.from_tensor(real) is fake, fake.fake_mode is mode
         return type(fake).__name__, isinstance(fake, torch.nn.Parameter), fake.requires_grad, fake.is_leaf, again
+
+    compare(scenario)
+
+
+def test_what_fake_tensors_refuse_to_meet() -> None:
+    def scenario(torch: Any) -> Any:
+        fakes = _fakes(torch)
+        with fakes.FakeTensorMode():
+            x = torch.ones(2)
+            apart = outcome(lambda: torch.ones(2, device="cuda") + torch.ones(2), "at least two devices")
+            shown = repr(torch.nn.Parameter(torch.ones(2)))
+        with fakes.FakeTensorMode():
+            mixed = outcome(lambda: x + 1, "Mixing fake modes")
+        return apart, mixed, shown, type(x + 1).__name__
 
     compare(scenario)

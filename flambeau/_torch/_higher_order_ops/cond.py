@@ -1,0 +1,27 @@
+"""`cond`: one of two functions, by the truth of a tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flambeau._core.tensor import Tensor
+
+
+def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Any = ()) -> Any:
+    """`true_fn(*operands)` or `false_fn(*operands)`, by the truth of `pred`.
+
+    >>> flambeau.cond(flambeau.tensor(True), lambda x: x + 1, lambda x: x - 1, (flambeau.ones(1),))
+    tensor([2.])
+    """
+    if not callable(true_fn):
+        raise RuntimeError("Expect both branches to be callable.")
+    if not callable(false_fn):
+        raise RuntimeError("Expect both branches to be callable.")
+    if not isinstance(pred, (bool, int, float, Tensor)):
+        raise RuntimeError(f"Expected pred to be bool or tensor, but got {pred}.")
+    if isinstance(pred, Tensor) and pred.numel() != 1:
+        raise RuntimeError(f"Expected pred to be bool or single-element tensor, but got {pred}.")
+    if not isinstance(operands, (tuple, list)):
+        raise RuntimeError(f"Expect operands to be a tuple of possibly nested dict/list/tuple, but got {operands}.")
+    return (true_fn if pred else false_fn)(*operands)

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 
 class Ruled:
-    """A function for which autocast has a rule: `own` computes, and what is called for it depends on the thread."""
+    """A function for which autocast has a rule: `own` computes, and what is called for it depends on the thread.
 
-    __slots__ = ("name", "own")
+    `rules` has the rule of each type of device.
+    """
 
-    def __init__(self, name: str, own: Callable[..., Any]) -> None:
-        self.name, self.own = name, own
+    __slots__ = ("own", "rules")
+
+    def __init__(self, rules: Mapping[str, Any], own: Callable[..., Any]) -> None:
+        self.rules, self.own = rules, own
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What autocast makes of a call in this thread. (A function that is called often does the look-up itself.)"""

@@ -41,7 +41,7 @@ from .._core.storage import are_apart
 from .._core.tensor import DIRECT_TYPES, PLAIN_TYPES, Tensor
 from .._core.version import note_change
 from .abstract.meta import arranged_dataless
-from .arguments.autocast_rules import ELEMENTWISE_NAMES
+from .arguments.autocast_rules import ELEMENTWISE_DEVICES, Autocast, rules_of
 from .arguments.casting_calls import operands
 from .arguments.promotion import is_number, result_type_of
 from .axes import ELEMENTS
@@ -124,6 +124,7 @@ class Elementwise(Op):
         formulas: dict[str, Formula],
         refuses: tuple[int, ...],
         op_name: str | None = None,
+        autocast: Autocast | None = None,
     ) -> None:
         self.enter(op_name or name)
         self.title = name
@@ -138,8 +139,10 @@ class Elementwise(Op):
         """For kinds that meet: the dtypes to which the operands are converted, if they are, and the body."""
         self.grad_inputs = tuple(position for position, each in enumerate(inputs) if each in formulas)
         self._recorded_as = node, formulas
-        self.ruled = Ruled(name, operands) if name in ELEMENTWISE_NAMES else None
+        rules = rules_of(name, autocast)
+        self.ruled = None if rules is None else Ruled(rules, operands)
         """By what autocast's table knows it, if that has a rule for it on some type of device."""
+        ELEMENTWISE_DEVICES.update(rules or ())
 
     def __getattr__(self, attribute: str) -> Any:
         # Made when the op is first recorded: most programs record few of the ops.
@@ -297,13 +300,14 @@ def unary(
     refuses: tuple[int, ...] = (),
     inplace: bool = True,
     method: bool = True,
+    autocast: Autocast | None = None,
     doc: str = "",
 ) -> ElementwiseFunction:
     """Publish an elementwise op of one tensor. `derivative` takes the gradient and `self` and/or `result`."""
     formulas = {} if derivative is None else {"self": derivative}
     if node is None and derivative is not None:
         node = f"{name.replace('_', ' ').title().replace(' ', '')}Backward0"
-    op = Elementwise(name, body, rule, node, ("self",), formulas, refuses)
+    op = Elementwise(name, body, rule, node, ("self",), formulas, refuses, autocast=autocast)
 
     def called(shown: str, owner: Namespace | None) -> Callable[..., Tensor]:
         def slow(input: Tensor, out: Tensor | None) -> Tensor:
@@ -349,6 +353,7 @@ def binary(
     tensors_only: bool = False,
     doc: str = "",
     op_name: str | None = None,
+    autocast: Autocast | None = None,
     **formulas: Formula,
 ) -> ElementwiseFunction:
     """Publish an elementwise op of two operands, tensors or numbers. Formulas are those of `operands`.
@@ -357,7 +362,7 @@ def binary(
     """
     if node is None and formulas:
         node = f"{name.replace('_', ' ').title().replace(' ', '')}Backward0"
-    op = Elementwise(name, body, rule, node, operands, formulas, refuses, op_name)
+    op = Elementwise(name, body, rule, node, operands, formulas, refuses, op_name, autocast)
     op.tensors_only = tensors_only
 
     def called(shown: str, owner: Namespace | None) -> Callable[..., Tensor]:

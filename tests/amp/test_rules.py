@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import types
 import warnings
 from typing import Any
 
@@ -93,11 +94,17 @@ def _expected(info: Any, call: Any, device: str, lower: str) -> list[str] | None
         return None
 
 
+def _ruled(device):
+    """The public functions whose records have a rule for a type of device."""
+    registry.load_all()
+    return {name for name, rules in autocast_rules.RULED.items() if device in rules}
+
+
 @pytest.mark.parametrize(("device", "lower"), [("cpu", "bfloat16"), ("cpu", "float16"), ("cuda", "float16")])
 def test_database(device, lower, monkeypatch):
     if device == "cuda":
         rules_of_cuda_on_cpu(monkeypatch)
-    named = {*autocast_rules.RULES["cpu"], *autocast_rules.ELEMENTWISE.get("cpu", {})} | ALSO
+    named = _ruled(device) | ALSO
     wrong, seen = [], set()
     for info in op_db:
         if info.name not in named or info.name in KNOWN[device]:
@@ -129,22 +136,21 @@ def test_every_listed_op_has_a_rule(device):
         for name in pytorch._C._dispatch_get_all_op_names()
         if pytorch._C._dispatch_has_kernel_for_dispatch_key(name, key)
     }
-    ruled = {*autocast_rules.RULES[device], *autocast_rules.ELEMENTWISE.get(device, {})}
-    words = {name.removeprefix("nn.functional.").replace(".", "_") for name in ruled}
+    words = {name.removeprefix("nn.functional.").replace(".", "_") for name in _ruled(device)}
     missing = {name for name in listed - words - WITHOUT_RULE[device] if "upsample" not in name}
     assert not missing
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_rules_are_for_public_functions(device):
-    registry.load_all()
-    found = set()
+    ruled, found = _ruled(device), set()
     for functions in registry.FUNCTIONS.values():
         for function in map(registry.resolved, functions.values()):
             function = getattr(function, "__func__", function)  # public functions are bound to their namespace
-            if "ruled" in getattr(function, "__globals__", ()):
-                found.add(f"{function.__module__}.{function.__qualname__}".removeprefix("flambeau."))
-    assert autocast_rules.RULES[device].keys() <= found
+            if "ruled" in getattr(function, "__globals__", ()) or hasattr(function, "op"):
+                name = function.__qualname__.removeprefix("Tensor.")
+                found.add(f"{function.__module__}.{name}".removeprefix("flambeau."))
+    assert ruled <= found
 
 
 def test_binary_cross_entropy_is_refused_on_cuda(monkeypatch):
@@ -152,3 +158,13 @@ def test_binary_cross_entropy_is_refused_on_cuda(monkeypatch):
     half = flambeau.full((2,), 0.5)
     with flambeau.autocast("cpu"), pytest.raises(RuntimeError, match="unsafe to autocast"):
         flambeau.nn.functional.binary_cross_entropy(half, half)
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "softmin"])
+def test_functional_softmax_is_in_float32_on_cuda(name, monkeypatch):
+    rules_of_cuda_on_cpu(monkeypatch)
+    info = types.SimpleNamespace(op=getattr(pytorch.nn.functional, name))
+    expected = _expected(info, (pytorch.ones(2, 3).half(), (-1,), {}), "cuda", "float16")
+    with flambeau.autocast("cpu", flambeau.float16):
+        result = getattr(flambeau.nn.functional, name)(flambeau.ones(2, 3).half(), -1)
+    assert list(_leaves(result)) == expected == ["torch.float32"]

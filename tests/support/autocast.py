@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from flambeau._dispatch.arguments import autocast, autocast_rules
+from flambeau._dispatch.arguments import autocast, casting_calls
 
 
 def rules_of_cuda_on_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let tensors on the CPU have the rules of those on CUDA."""
-    monkeypatch.setitem(autocast_rules.RULES, "cpu", autocast_rules.RULES["cuda"])
-    monkeypatch.setitem(autocast_rules.ELEMENTWISE, "cpu", autocast_rules.ELEMENTWISE["cuda"])
+    monkeypatch.setattr(casting_calls, "rule_for", lambda device_type, ruled: ruled.rules.get("cuda"))
+    monkeypatch.setattr(casting_calls, "ELEMENTWISE_DEVICES", {"cpu", "cuda"})
     monkeypatch.setattr(autocast._THREAD, "tables", {})

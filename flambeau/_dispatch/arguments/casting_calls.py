@@ -14,7 +14,7 @@ from ..._core.modes import UNCAST, Casts, Modes, Ruled
 from ..._core.slots import SLOTS
 from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..op import parameter_names
-from .autocast_rules import ELEMENTWISE, FULL, FULL_RESULT, LOWER, RULES, WIDEST, FullIf
+from .autocast_rules import ELEMENTWISE_DEVICES, FULL, FULL_RESULT, LOWER, WIDEST, FullIf
 
 Function = Callable[..., Any]
 
@@ -46,16 +46,21 @@ class CastingCalls(Casts):
 
     def __init__(self, enabled: dict[str, dtype], settings: Settings, modes: Modes) -> None:
         self._casters = {kind: Caster(kind, lower, settings, modes, self) for kind, lower in enabled.items()}
-        self.elementwise = any(ELEMENTWISE.get(kind) for kind in enabled)
+        self.elementwise = not ELEMENTWISE_DEVICES.isdisjoint(enabled)
 
     def __missing__(self, ruled: Ruled) -> Function:
         call = ruled.own
         for kind, caster in self._casters.items():
-            rule = RULES.get(kind, {}).get(ruled.name) or ELEMENTWISE.get(kind, {}).get(ruled.name)
+            rule = rule_for(kind, ruled)
             if rule is not None:
                 call = caster.call(rule, call, ruled.own)
         self[ruled] = call
         return call
+
+
+def rule_for(device_type: str, ruled: Ruled) -> Any:
+    """The rule of a function for tensors on a type of device; None: it has none."""
+    return ruled.rules.get(device_type)
 
 
 def operands(*given: Any) -> Any:

@@ -181,7 +181,8 @@ def with_protocol(
     older: tuple[str, ...] = (),
     inplace_of: str | None = None,
     overridable: bool = True,
-    rule: str | None = None,
+    original: str | None = None,
+    autocast: Mapping[str, Any] | None = None,
     owner: Namespace | None = None,
 ) -> Function:
     """`body` behind a function of the same signature that also heeds `__torch_function__`, NumPy's names and `out=`.
@@ -189,8 +190,8 @@ def with_protocol(
     The function is written out as source, so that Python itself binds the arguments, and kept where debuggers find it,
     under `label`: `sum` is one function, `masked.sum` another. With `inplace_of`, the name of the op, the result
     becomes the content of the first argument. A function that heeds `__torch_function__` by itself is not `overridable`
-    here. `rule` is the name by which autocast knows it, if that is another. With an `owner` it is bound to
-    that, so that no class binds it.
+    here. `original` is the name under which it is documented, if that is another; `autocast` are its rules by type of
+    device. With an `owner` it is bound to that, so that no class binds it.
     """
     import inspect
 
@@ -205,7 +206,7 @@ def with_protocol(
     if out:
         parameters.append(inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None))
     synonyms = _synonyms(parameters, also)
-    casts = overridable and inplace_of is None and _has_rule(rule or label)
+    casts = overridable and inplace_of is None and autocast is not None
     leading = owner is not None
     source = _source(name, label, parameters, synonyms, bool(out), bool(older), inplace_of, overridable, casts, leading)
     is_method = not leading and is_compiled_at("", label)  # users call the function by its namespace
@@ -220,16 +221,16 @@ def with_protocol(
         "MISSING": _MISSING, "missing": _missing, "SYNONYMS": synonyms, "renamed": renamed,
         "OLDER": older, "reordered": reordered, "write_out": out if callable(out) else store_exactly, **defaults,
     }  # fmt: skip
-    if casts:
-        scope.update(ruled=Ruled(rule or label, body), THREAD=THREAD)
+    if casts and autocast is not None:
+        scope.update(ruled=Ruled(autocast, body), THREAD=THREAD)
     exec(compiled_sources([(file, source)])[0], scope)
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     wrapped: Function = scope.pop(name)
     this = wrapped if owner is None else MethodType(wrapped, owner)
     scope["this"] = this  # not by its name, which a parameter may have too, or a function that it calls, as `type`
     own = body.__doc__ if inplace_of is None else f"In-place form of `{inplace_of}`."
-    original = inplace_of or rule or label
-    wrapped.__doc__ = completed(own, label, parameters, str(signature.return_annotation), original)
+    documented = inplace_of or original or label
+    wrapped.__doc__ = completed(own, label, parameters, str(signature.return_annotation), documented)
     wrapped.__module__ = body.__module__
     wrapped.__annotations__ = body.__annotations__
     if leading:
@@ -405,12 +406,6 @@ def uncast(own: Body) -> Body:
         return run_uncast(own, args, kwargs)
 
     return cast(Body, call)
-
-
-def _has_rule(name: str) -> bool:
-    from ..arguments.autocast_rules import NAMES
-
-    return name in NAMES
 
 
 # ----- types of arguments, and errors ---------------------------------------------------------------------------------

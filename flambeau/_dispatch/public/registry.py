@@ -14,6 +14,7 @@ from typing import Any
 
 from ..._core.slots import SLOTS
 from ..._core.tensor import Tensor
+from ..arguments.autocast_rules import Autocast, rules_of
 from . import catalogue
 from .documentation import complete
 from .namespaces import HOME, Namespace, namespace_at, written
@@ -255,6 +256,7 @@ def public(
     name: str | None = None,
     also: Mapping[str, str] = NO_NAMES,
     older: tuple[str, ...] = (),
+    autocast: Autocast | None = None,
 ) -> Callable[[Body], Body]:
     """Publish the decorated function of tensors.
 
@@ -262,7 +264,8 @@ def public(
     `out`: the function takes `out=`, which must have the result's dtype, or is filled by the function given here:
     `write_out` converts. `aliases` are further names, with their namespace ("linalg.norm") or without; those without
     become methods too. `also`: what some of PyTorch's overloads call a parameter. `older`: the parameters in an order
-    that is deprecated, with more of them by position.
+    that is deprecated, with more of them by position. `autocast`: what that does with the arguments
+    (`arguments/autocast_rules.py`).
     """
 
     def decorate(body: Body) -> Body:
@@ -271,10 +274,13 @@ def public(
         functions = [own, *aliases] if function else list(aliases)
         home = own if function else next((each for each in aliases if "." in each), "")
         label = home or own
+        rules = rules_of(label, autocast)
 
         def called(each: str) -> Function:
             def write(owner: Namespace | None) -> Function:
-                made = with_protocol(body, shown_name(each), out, each, also, older, rule=label, owner=owner)
+                made = with_protocol(
+                    body, shown_name(each), out, each, also, older, original=label, autocast=rules, owner=owner
+                )
                 return at_home(made, each) if home else made
 
             return written_for(write)

@@ -11,6 +11,7 @@ from ..._core.backend import all_within, as_array
 from ..._core.dtype import COMPLEX, INTEGER, LEGACY_NAMES, int32, int64
 from ..._core.process.caller import warn_user_once
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.autocast_rules import WIDEST, on
 from ..._dispatch.arguments.scalar import fitting
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.public.registry import public
@@ -175,7 +176,7 @@ def _index_copy_arguments(input: Tensor, dim: int, index: Tensor, source: Tensor
     return dim, index, source
 
 
-@public(out=True)
+@public(out=True, autocast=on(cpu=WIDEST))
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """A copy of `input` with `source` in the slices `index` along `dim`."""
     return _index_copy(input, *_index_copy_arguments(input, dim, index, source))

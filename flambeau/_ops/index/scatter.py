@@ -10,6 +10,7 @@ from ..._backends import arrays
 from ..._core.backend import is_array
 from ..._core.process.caller import warn_user_once
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.autocast_rules import WIDEST, on
 from ..._dispatch.arguments.scalar import fitting
 from ..._dispatch.dispatch import Array
 from ..._dispatch.public.registry import public
@@ -166,7 +167,7 @@ def _scatter_add_arguments(input: Tensor, dim: int, index: Tensor, src: Tensor) 
     return _checked("scatter_add", input, dim, index, src), index, src
 
 
-@public(out=True)
+@public(out=True, autocast=on(cuda=WIDEST))
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """A copy of `input` with `src` added at the positions `index` along `dim`."""
     return _scatter_add(input, *_scatter_add_arguments(input, dim, index, src))

@@ -20,6 +20,7 @@ from ..._core.node import SavedTensor, save
 from ..._core.tensor import DEFAULT, DIRECT_TYPES, INFERENCE, NO_GRAD, PLAIN_TYPES, Tensor, View, new, new_counter
 from ..._dispatch.abstract.fake import refuse_shape
 from ..._dispatch.abstract.meta import shape_in_elements
+from ..._dispatch.arguments.autocast_rules import WIDEST, on
 from ..._dispatch.arguments.scalar import fitting
 from ..._dispatch.changes.history import end_change
 from ..._dispatch.changes.inplace import check_apart, check_no_overlap, check_separate, check_writable
@@ -541,7 +542,7 @@ def _advanced_of(indices: Indices, shape: tuple[int, ...]) -> tuple[Any, ...]:
     return _expand_masks(entries, list(shape))
 
 
-@public()
+@public(autocast=on(cuda=WIDEST))
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """A copy of `input` with `values` at the positions that the tensors in `indices` give, or added to them."""
     return _index_put(input, *_index_put_arguments(input, indices, values, accumulate))

@@ -13,6 +13,7 @@ from ..._core.dtype import LEGACY_NAMES
 from ..._core.modes import THREAD
 from ..._core.slots import SLOTS
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.autocast_rules import LOWER, WIDEST, on
 from ..._dispatch.changes.exact_out import store_resized
 from ..._dispatch.dispatch import Array, fresh, primitive
 from ..._dispatch.gradients.array_derivatives import unrecorded
@@ -142,7 +143,7 @@ def _check_addmm(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:
         expand_error(input._array.shape, shape)
 
 
-@public(inplace=True, out=True, older=older_orders("mat1 mat2"))
+@public(inplace=True, out=True, older=older_orders("mat1 mat2"), autocast=LOWER)
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`beta * input + alpha * (mat1 @ mat2)`."""
     _check_addmm(input, mat1, mat2)
@@ -162,7 +163,7 @@ def _addmv(self: Array, mat: Array, vec: Array, beta: Any, alpha: Any) -> Array:
     return _combined(self, mat, vec, np.dot, "addmv_impl_cpu", beta, alpha)
 
 
-@public(inplace=True, out=True, older=older_orders("mat vec"))
+@public(inplace=True, out=True, older=older_orders("mat vec"), autocast=on(cuda=LOWER))
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`beta * input + alpha * (mat @ vec)`."""
     dims = [each._array.ndim for each in (input, mat, vec)]
@@ -195,7 +196,7 @@ def _addr(self: Array, vec1: Array, vec2: Array, beta: Any, alpha: Any) -> Array
     return _combined(self, vec1, vec2, np.multiply.outer, "addr", beta, alpha)
 
 
-@public(inplace=True, out=write_out, older=older_orders("vec1 vec2"))
+@public(inplace=True, out=write_out, older=older_orders("vec1 vec2"), autocast=on(cuda=LOWER))
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`beta * input + alpha * outer(vec1, vec2)`."""
     from ..._dispatch.arguments.promotion import result_type_of
@@ -242,7 +243,7 @@ def _check_result_has_sizes(batch1: Tensor, batch2: Tensor) -> None:
     wrap_dim(2, batch2._array.ndim)
 
 
-@public(inplace=True, out=True, older=older_orders("batch1 batch2"))
+@public(inplace=True, out=True, older=older_orders("batch1 batch2"), autocast=LOWER)
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`beta * input + alpha * bmm(batch1, batch2)`."""
     _check_result_has_sizes(batch1, batch2)
@@ -281,7 +282,7 @@ def _sum_of_products(batch1: Any, batch2: Any) -> Any:
     )
 
 
-@public(inplace=True, out=store_resized, older=older_orders("batch1 batch2"))
+@public(inplace=True, out=store_resized, older=older_orders("batch1 batch2"), autocast=LOWER)
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`beta * input + alpha *` the sum of the products of a batch."""
     _check_result_has_sizes(batch1, batch2)
@@ -330,7 +331,7 @@ def _einsum(*args: Any) -> Tensor:
     return einsum(*args)
 
 
-@public("nn.functional.bilinear", method=False)
+@public("nn.functional.bilinear", method=False, autocast=on(cuda=WIDEST))
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input1 @ weight[k] @ input2 + bias[k]` for each output k."""
     one, two, sizes = input1._array.shape, input2._array.shape, weight._array.shape

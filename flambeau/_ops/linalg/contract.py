@@ -14,6 +14,7 @@ from ..._core.arrays.quick import dim_moved, joint_shape
 from ..._core.modes import Ruled
 from ..._core.process.caller import warn_user_once
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.autocast_rules import LOWER, RULED, WIDEST, on
 from ..._dispatch.axes import Along
 from ..._dispatch.call.elementwise import shape_error
 from ..._dispatch.changes.exact_out import store_exactly
@@ -27,8 +28,8 @@ from ..tensor.copy import _clone
 from .matmul import checked_mm, dot, element_name, matmul
 
 _Product = Callable[[Tensor, Tensor], Tensor]
-_checked_mm: _Product = Ruled("mm", checked_mm)
-_matmul: _Product = Ruled("matmul", matmul)
+_checked_mm: _Product = Ruled(RULED["mm"], checked_mm)
+_matmul: _Product = Ruled(RULED["matmul"], matmul)
 
 # ----- tensordot ----------------------------------------------------------------------------------------------------
 
@@ -55,7 +56,7 @@ def _dim_lists(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[int]]:
     return list(dims[0]), list(dims[1])
 
 
-@public(method=False)
+@public(method=False, autocast=on(cuda=WIDEST))
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
     """The product of two tensors summed over pairs of dimensions: the last and first `dims`, or two lists of them."""
     first, second = _dim_lists(a, b, dims)
@@ -101,7 +102,7 @@ def _contracted(left: Tensor, right: Tensor, first: list[int], second: list[int]
 # ----- chains -------------------------------------------------------------------------------------------------------
 
 
-@public("linalg.multi_dot", function=False, method=False, out=True)
+@public("linalg.multi_dot", function=False, method=False, out=True, autocast=on(cuda=LOWER))
 def multi_dot(tensors: Any) -> Tensor:
     """The product of several matrices, multiplied in the order that takes the fewest operations."""
     matrices: list[Any] = list(tensors)
@@ -162,7 +163,7 @@ def _multiplied(matrices: list[Any], split: dict[tuple[int, int], int], first: i
     return _checked_mm(_multiplied(matrices, split, first, middle), _multiplied(matrices, split, middle + 1, last))
 
 
-@public(method=False)
+@public(method=False, autocast=on(cuda=LOWER))
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     """The product of several matrices. `linalg.multi_dot` is the newer name."""
     warn_user_once(
@@ -278,7 +279,7 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     return _cross(input, other, place)
 
 
-@public(out=True)
+@public(out=True, autocast=on(cuda=WIDEST))
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """The cross product along `dim`; without it along the first dimension of size 3."""
     if dim is None:

@@ -14,6 +14,7 @@ from ..._core.dtype import LEGACY_NAMES, int64
 from ..._core.modes import THREAD
 from ..._core.process.caller import warn_of_old_name
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.autocast_rules import FULL, lower_result, on
 from ..._dispatch.axes import MATRICES
 from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.gradients.needed import needs_gradient
@@ -125,13 +126,13 @@ def _checked_qr(A: Tensor, mode: str) -> tuple[Tensor, ...]:
     return _qr(A, mode)
 
 
-@public("linalg.qr", function=False, method=False, out=True)
+@public("linalg.qr", function=False, method=False, out=True, autocast=on(cpu=FULL))
 def linalg_qr(A: Tensor, mode: str = "reduced") -> Any:
     """A = Q R with orthonormal columns in Q and an upper triangular R."""
     return named(LINALG_QR, _checked_qr(A, mode))
 
 
-@public(out=True)
+@public(out=True, autocast=on(cpu=FULL))
 def qr(input: Tensor, some: bool = True) -> Any:
     """`linalg.qr` under its old name; with `some=False` Q is square."""
     warn_of_old_name("qr", "linalg.qr")
@@ -240,21 +241,21 @@ def _check_svd(A: Tensor, driver: str | None) -> None:
         raise RuntimeError(f"torch.linalg.svd: keyword {_DRIVERS}, but got driver={driver!r} on {A.device}")
 
 
-@public("linalg.svd", function=False, method=False, out=True)
+@public("linalg.svd", function=False, method=False, out=True, autocast=on(cpu=FULL))
 def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> Any:
     """A = U diag(S) Vh with orthonormal columns in U and rows in Vh; S descends."""
     _check_svd(A, driver)
     return named(LINALG_SVD, _svd(A, bool(full_matrices)))
 
 
-@public("linalg.svdvals", function=False, method=False, out=True)
+@public("linalg.svdvals", function=False, method=False, out=True, autocast=on(cpu=FULL))
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     """The singular values, in descending order."""
     _check_svd(A, driver)
     return _svd(A, False)[1] if _needs_vectors(A) else _svdvals(A)
 
 
-@public(out=True)
+@public(out=True, autocast=on(cpu=FULL))
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     """`linalg.svd` under its old name: gives V instead of Vh, and by default the reduced form."""
     if input._array.ndim < 2:
@@ -310,13 +311,13 @@ def _check_eigh(A: Tensor, UPLO: str) -> str:
     return UPLO.upper()
 
 
-@public("linalg.eigh", function=False, method=False, out=True)
+@public("linalg.eigh", function=False, method=False, out=True, autocast=on(cpu=FULL))
 def eigh(input: Tensor, UPLO: str = "L") -> Any:
     """The eigenvalues, ascending, and eigenvectors of a Hermitian matrix, of which one triangle is read."""
     return named(LINALG_EIGH, _eigh(input, _check_eigh(input, UPLO)))
 
 
-@public("linalg.eigvalsh", function=False, method=False, out=True)
+@public("linalg.eigvalsh", function=False, method=False, out=True, autocast=on(cpu=FULL))
 def eigvalsh(input: Tensor, UPLO: str = "L") -> Tensor:
     """The eigenvalues of a Hermitian matrix, in ascending order."""
     triangle = _check_eigh(input, UPLO)
@@ -360,14 +361,14 @@ def _check_eig(A: Tensor) -> None:
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
 
 
-@public("linalg.eig", function=False, method=False, out=True)
+@public("linalg.eig", function=False, method=False, out=True, autocast=on(cpu=FULL))
 def eig(input: Tensor) -> Any:
     """The eigenvalues and eigenvectors, always complex."""
     _check_eig(input)
     return named(LINALG_EIG, _eig(input))
 
 
-@public("linalg.eigvals", function=False, method=False, out=True)
+@public("linalg.eigvals", function=False, method=False, out=True, autocast=on(cpu=FULL))
 def eigvals(input: Tensor) -> Tensor:
     """The eigenvalues, always complex."""
     _check_eig(input)
@@ -436,7 +437,7 @@ def _tolerance(value: Any) -> Any:
     return content(value.detach())
 
 
-@public("linalg.pinv", function=False, method=False, out=write_out)
+@public("linalg.pinv", function=False, method=False, out=write_out, autocast=on(cpu=lower_result))
 def pinv(input: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
     """The pseudo-inverse; singular values up to max(atol, rtol * the largest) count as zero."""
     check_matrix("linalg.pinv", input)
@@ -448,7 +449,7 @@ def pinv(input: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any
     return _pinv(input, _tolerance(atol), _tolerance(relative), hermitian)
 
 
-@public(out=False)
+@public(out=False, autocast=on(cpu=FULL))
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """`linalg.pinv` under its old name."""
     return pinv(input, rcond)
@@ -516,7 +517,7 @@ def _lstsq(self: Array, b: Array, rcond: Any, driver: str) -> Any:
     return solution, residuals, rank, values
 
 
-@public("linalg.lstsq", function=False, method=False, out=write_out)
+@public("linalg.lstsq", function=False, method=False, out=write_out, autocast=on(cpu=FULL))
 def lstsq(input: Tensor, b: Tensor, rcond: Any = None, *, driver: str | None = None) -> Any:
     """The X that makes the columns of A X - B shortest."""
     for name, each in (("input", input), ("other", b)):
@@ -557,7 +558,7 @@ def lstsq(input: Tensor, b: Tensor, rcond: Any = None, *, driver: str | None = N
     return named(LSTSQ, (solution.squeeze(-1) if vector else solution, residuals, rank, values.detach()))
 
 
-@public("linalg.matrix_rank", function=False, method=False, out=write_out)
+@public("linalg.matrix_rank", function=False, method=False, out=write_out, autocast=on(cpu=FULL))
 def matrix_rank(
     input: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
 ) -> Tensor:
@@ -587,7 +588,7 @@ def _rank(self: Array, atol: Any, rtol: Any, longer: int) -> Array:
 _CONDITION_NORMS = (None, 1, -1, 2, -2, math.inf, -math.inf, "fro", "nuc")
 
 
-@public("linalg.cond", function=False, method=False, out=write_out)
+@public("linalg.cond", function=False, method=False, out=write_out, autocast=on(cpu=FULL))
 def cond(input: Tensor, p: Any = None) -> Tensor:
     """The condition number: the norm of A times the norm of its inverse."""
     check_matrix("linalg.cond", input)

@@ -13,6 +13,7 @@ from ..._core.backend import as_array, beside
 from ..._core.dtype import FLOAT, LEGACY_NAMES
 from ..._core.geometry.layout import contiguous_array
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.autocast_rules import FULL, on
 from ..._dispatch.arguments.precision import as_floating
 from ..._dispatch.arguments.promotion import result_type_of
 from ..._dispatch.axes import ELEMENTS, MATRICES, Along
@@ -100,7 +101,7 @@ def _refuse_half(name: str, x: Tensor) -> None:
         raise NotImplementedError(f'"{name}" not implemented for {LEGACY_NAMES[x._kind.dtype]!r}')
 
 
-@public(method=False)
+@public(method=False, autocast=FULL)
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = _MODES[0]) -> Tensor:
     """The `p`-norm distances between every row of `x1` and every row of `x2`."""
     for word, each in (("X1", x1), ("X2", x2)):
@@ -163,7 +164,7 @@ def _pdist(self: Array, p: float) -> Array:
     return _norm_of(self[first] - self[second], p, (1,), False)
 
 
-@public("nn.functional.pdist", method=False)
+@public("nn.functional.pdist", method=False, autocast=on(cuda=FULL))
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """The `p`-norm distances between every two rows of `input`."""
     if input._array.ndim != 2:
@@ -189,7 +190,7 @@ def _shifted(self: Array, other: float) -> Array:
     return as_array(self + self.dtype.type(other))
 
 
-@public("nn.functional.pairwise_distance", method=False)
+@public("nn.functional.pairwise_distance", method=False, autocast=on(cuda=FULL))
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The `p`-norm of x1 - x2 + eps along the last dimension."""
     shifted = _shifted(as_floating(x1 - x2), eps)
@@ -198,7 +199,7 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
     return _norm_along(shifted, float(p), (shifted._array.ndim - 1,), keepdim)
 
 
-@public("nn.functional.cosine_similarity", method=False)
+@public("nn.functional.cosine_similarity", method=False, autocast=on(cuda=FULL))
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors along `dim`; lengths below `eps` count as `eps`."""
     if not eps >= 0:
@@ -241,7 +242,7 @@ def _at_least(self: Array, least: float) -> Array:
     return as_array(np.maximum(self, self.dtype.type(least)))
 
 
-@public("nn.functional.normalize", function=False, method=False)
+@public("nn.functional.normalize", function=False, method=False, autocast=on(cuda=FULL))
 def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
     """`input` divided by its `p`-norms along `dim`, so that they become 1; norms below `eps` count as `eps`."""
     size = vector_norm(input, p, dim, True)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from ..._core.modes import Ruled
 from ..._core.tensor import Tensor
 from ..._dispatch.abstract.list_rules import unrecorded
+from ..._dispatch.arguments.autocast_rules import LOWER, RULED, on
 from ..._dispatch.arguments.promotion import Operand
 from ..._dispatch.public.overrides import ARRANGED
 from ..._dispatch.public.registry import public
@@ -22,7 +23,7 @@ from ..shape.parts import diagonal
 from ..shape.view import _permute, reshaped, unsqueeze
 from .matmul import bmm
 
-_bmm = Ruled("bmm", bmm)
+_bmm = Ruled(RULED["bmm"], bmm)
 
 _ELLIPSIS = "."
 _LETTERS = string.ascii_uppercase + string.ascii_lowercase
@@ -39,7 +40,7 @@ class Equation(NamedTuple):
     output: list[str] | None
 
 
-@public(method=False)
+@public(method=False, autocast=on(cuda=LOWER))
 def einsum(*args: Operand) -> Tensor:
     """Sum of products of the operands' elements, as the equation says."""
     if len(args) < 2:

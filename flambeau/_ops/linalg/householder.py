@@ -15,6 +15,7 @@ from ..._backends import lapack
 from ..._core.dtype import LEGACY_NAMES
 from ..._core.geometry.layout import contiguous_array
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.autocast_rules import FULL, on
 from ..._dispatch.axes import MATRICES, Last
 from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.public.protocol import write_out
@@ -57,7 +58,7 @@ def _geqrf(self: Array) -> Any:
     return column_major(turned.swapaxes(-1, -2)), contiguous_array(tau)
 
 
-@public(out=write_out)
+@public(out=write_out, autocast=on(cpu=FULL))
 def geqrf(input: Tensor) -> Any:
     """The QR decomposition as LAPACK leaves it: R above, reflectors below the diagonal, and their factors `tau`."""
     _check_dims("geqrf", "input", input)
@@ -149,7 +150,7 @@ def _householder_product(input: Array, tau: Array) -> Array:
     return column_major(found)
 
 
-@public("linalg.householder_product", function=False, method=False, out=write_out)
+@public("linalg.householder_product", function=False, method=False, out=write_out, autocast=on(cpu=FULL))
 def householder_product(input: Tensor, tau: Tensor) -> Tensor:
     """The first columns of the product of the reflectors in `input` and `tau`, as `geqrf` gives them."""
     name = "linalg.householder_product"
@@ -178,7 +179,7 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
     return _householder_product(input, tau)
 
 
-@public(out=True)
+@public(out=True, autocast=on(cpu=FULL))
 def orgqr(input: Tensor, input2: Tensor) -> Tensor:
     """`linalg.householder_product` under its old name."""
     return householder_product(input, input2)
@@ -212,7 +213,7 @@ def _ormqr(self: Array, tau: Array, other: Array, left: bool, transpose: bool) -
     return column_major(turned.swapaxes(-1, -2).conj())
 
 
-@public(out=True)
+@public(out=True, autocast=on(cpu=FULL))
 def ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
     """Q `input3` for the square Q with reflectors in `input` and factors in `input2`; `left=False`: `input3` Q;
     `transpose`: with Q^H for Q.

@@ -16,6 +16,7 @@ from ..._backends.arrays import increased
 from ..._core.modes import THREAD
 from ..._core.node import SavedTensor, initialise, new_node, next_sequence_number
 from ..._core.tensor import PLAIN_TYPES, Tensor
+from ..._dispatch.arguments.autocast_rules import LOWER
 from ..._dispatch.backend_op import BackendOp
 from ..._dispatch.dispatch import Array, fresh, primitive
 from ..._dispatch.gradients.array_derivatives import TAKEN, unrecorded
@@ -123,7 +124,7 @@ _product_by_rows = BackendOp("product_by_rows")
 """`(input, weight)`: `input @ weight.T`, without a view in between."""
 
 
-@public("nn.functional.linear", function=False, method=False, out=write_product)
+@public("nn.functional.linear", function=False, method=False, out=write_product, autocast=LOWER)
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input @ weight.T + bias`."""
     if bias is None and input._kind.backend.costs_per_call and weight._kind is input._kind:

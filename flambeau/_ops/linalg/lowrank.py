@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.autocast_rules import FULL, on
 from ..._dispatch.public.registry import public
 from ..random.draws import randn
 from .decompose import linalg_qr, linalg_svd
@@ -20,7 +21,7 @@ def _range_of(A: Tensor, q: int, niter: int) -> Any:
     return basis
 
 
-@public(method=False)
+@public(method=False, autocast=on(cpu=FULL))
 def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None) -> Any:
     """U, S and V of a matrix near A - M of rank `q` at most; random, so that the seed decides the last digits."""
     matrix = A
@@ -35,7 +36,7 @@ def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor |
     return (right, values, left) if wide else (left, values, right)
 
 
-@public(method=False)
+@public(method=False, autocast=on(cpu=FULL))
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> Any:
     """Principal components: `svd_lowrank` of A less the mean of its rows, or with `center=False` of A."""
     rows, columns = A._array.shape[-2:]

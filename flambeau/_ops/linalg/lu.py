@@ -13,6 +13,7 @@ from ..._core.backend import as_array, read
 from ..._core.dtype import FLOAT, LEGACY_NAMES, int32
 from ..._core.process.caller import warn_of_old_name
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.autocast_rules import FULL, LOWER, on
 from ..._dispatch.axes import MATRICES, Last
 from ..._dispatch.changes.exact_out import write_packed
 from ..._dispatch.dispatch import Array, primitive, several
@@ -353,7 +354,7 @@ def _lu_solve(LU: Array, pivots: Array, B: Array, left: bool, adjoint: bool) -> 
     return column_major(solution) if left else row_major(solution.swapaxes(-1, -2).conj())
 
 
-@public()
+@public(autocast=on(cpu=FULL))
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
     """`linalg.lu_factor_ex` under its old name; the codes only with `get_infos`."""
     warn_of_old_name("lu", "linalg.lu_factor / torch.linalg.lu_factor_ex")
@@ -368,7 +369,7 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) 
     return tuple(into.resize_as_(each).copy_(each) for each, into in zip(result, out, strict=True))
 
 
-@public(out=True)
+@public(out=True, autocast=on(cpu=FULL))
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """`linalg.lu_solve` under its old name."""
     warn_of_old_name("lu_solve", "linalg.lu_solve")
@@ -441,7 +442,7 @@ def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -
     return A.diagonal(offset, dim1, dim2)
 
 
-@public("linalg.vecdot", function=False, method=False, out=True)
+@public("linalg.vecdot", function=False, method=False, out=True, autocast=LOWER)
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """The dot products of vectors along `dim`, those of `x` conjugated."""
     check_floating("linalg.vecdot", x)
@@ -466,7 +467,7 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
     return cat([powers.new_ones((*vector._array.shape, 1)), powers], -1)
 
 
-@public("linalg.tensorinv", function=False, method=False, out=write_packed)
+@public("linalg.tensorinv", function=False, method=False, out=write_packed, autocast=on(cpu=FULL))
 def tensorinv(input: Tensor, ind: int = 2) -> Tensor:
     """The inverse for tensordot over the last dimensions; the first `ind` dimensions count as rows."""
     if ind <= 0:
@@ -482,7 +483,7 @@ def tensorinv(input: Tensor, ind: int = 2) -> Tensor:
     return flat.reshape(*shape[ind:], *shape[:ind])
 
 
-@public("linalg.tensorsolve", function=False, method=False, out=write_out)
+@public("linalg.tensorsolve", function=False, method=False, out=write_out, autocast=on(cpu=FULL))
 def tensorsolve(input: Tensor, other: Tensor, dims: Any = None) -> Tensor:
     """The X with tensordot(A, X, X.ndim) = B; `dims` of A are moved to its end first."""
     system = input

@@ -14,6 +14,7 @@ from ..._core.backend import as_array
 from ..._core.dtype import BOOL, C_NAMES, INTEGER, LEGACY_NAMES
 from ..._core.modes import THREAD, Ruled
 from ..._core.tensor import DIRECT_TYPES, Tensor
+from ..._dispatch.arguments.autocast_rules import DEVICE_TYPES, LOWER, RULED, WIDEST, on
 from ..._dispatch.axes import Along
 from ..._dispatch.call.elementwise import shape_error
 from ..._dispatch.changes.exact_out import store_exactly
@@ -92,7 +93,7 @@ def _mm(self: Array, mat2: Array) -> Array:
     return product(self, mat2, array_dot, "addmm_impl_cpu_")
 
 
-_RULED_MM = Ruled("mm", _mm)
+_RULED_MM = Ruled(dict.fromkeys(DEVICE_TYPES, LOWER), _mm)
 
 
 def check_mm(left: Tensor, right: Tensor) -> None:
@@ -119,7 +120,7 @@ def checked_mm(left: Tensor, right: Tensor) -> Tensor:
     return (THREAD.modes.autocast[_RULED_MM] if CASTING else _mm)(left, right)
 
 
-@public(out=True)
+@public(out=True, autocast=LOWER)
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """The product of two matrices."""
     if input._array.ndim != 2:
@@ -188,7 +189,7 @@ def check_bmm(batch1: Tensor, batch2: Tensor) -> None:
         raise RuntimeError(f"expected scalar type {LEGACY_NAMES[batch1.dtype]} but found {LEGACY_NAMES[batch2.dtype]}")
 
 
-@public(out=True)
+@public(out=True, autocast=LOWER)
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """The products of two batches of matrices."""
     check_bmm(input, mat2)
@@ -204,7 +205,7 @@ def _mv(self: Array, vec: Array) -> Array:
     return product(self, vec, np.dot, "addmv_impl_cpu")
 
 
-@public(out=True)
+@public(out=True, autocast=on(cuda=LOWER))
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     """The product of a matrix and a vector."""
     if input._array.ndim != 2 or vec._array.ndim != 1:
@@ -279,14 +280,14 @@ def _check_dot(left: Tensor, right: Tensor) -> None:
         )
 
 
-@public(out=True)
+@public(out=True, autocast=on(cuda=WIDEST))
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
     """The dot product of two vectors."""
     _check_dot(input, tensor)
     return _dot(input, tensor)
 
 
-@public(out=True)
+@public(out=True, autocast=on(cuda=WIDEST))
 def vdot(input: Tensor, other: Tensor) -> Tensor:
     """The dot product of two vectors, the first of them conjugated."""
     _check_dot(input, other)
@@ -311,7 +312,7 @@ def write_product(result: Tensor, out: Tensor, operands: tuple[Any, ...]) -> Ten
     return store_exactly(result, out, operands)
 
 
-@public("linalg.matmul", out=write_product)
+@public("linalg.matmul", out=write_product, autocast=LOWER)
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """The matrix product; vectors are rows or columns as needed, and further dimensions are batches that broadcast."""
     given: tuple[Any, ...] = (input, other)
@@ -335,7 +336,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     return _batched(input, other)
 
 
-_RULED_MATMUL = Ruled("matmul", matmul)
+_RULED_MATMUL = Ruled(RULED["matmul"], matmul)
 
 
 def _batched_on_arrays(left: Array, right: Array) -> Any:

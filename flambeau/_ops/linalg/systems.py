@@ -14,6 +14,7 @@ from ..._core.backend import as_array, read
 from ..._core.modes import THREAD
 from ..._core.process.caller import warn_of_old_name
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.autocast_rules import FULL, on
 from ..._dispatch.axes import MATRICES
 from ..._dispatch.changes.exact_out import write_packed
 from ..._dispatch.dispatch import Array, primitive, several
@@ -192,7 +193,7 @@ def _inv_ex(self: Array) -> Any:
         return column_major(inverse), info
 
 
-@public("linalg.inv_ex", function=False, method=False, out=True)
+@public("linalg.inv_ex", function=False, method=False, out=True, autocast=on(cpu=FULL))
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
     """The inverse of square matrices, and codes that are not zero where there is none."""
     check_square("linalg.inv", A)
@@ -203,7 +204,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
     return named(INV_EX, (inverse, info))
 
 
-@public("linalg.inv", function=False, method=False, out=True)
+@public("linalg.inv", function=False, method=False, out=True, autocast=on(cpu=FULL))
 def inv(A: Tensor) -> Tensor:
     """The inverse of a square matrix, or of each one in a batch."""
     check_square("linalg.inv", A)
@@ -213,7 +214,7 @@ def inv(A: Tensor) -> Tensor:
     return inverse
 
 
-@public(out=True)
+@public(out=True, autocast=on(cpu=FULL))
 def inverse(input: Tensor) -> Tensor:
     """The inverse of a square matrix, or of each one in a batch."""
     return inv(input)
@@ -358,7 +359,7 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
     return named(SOLVE_EX, (result, info))
 
 
-@public("linalg.solve", function=False, method=False, out=True)
+@public("linalg.solve", function=False, method=False, out=True, autocast=on(cpu=FULL))
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """The solution of A X = B; with `left=False` of X A = B."""
     _check_solve("linalg.solve", A, B, left)
@@ -464,7 +465,7 @@ def _triangular_solve(self: Array, A: Array, upper: bool, transpose: bool, unitr
     return column_major(solution), column_major(np.broadcast_to(A, (*batch, *A.shape[-2:])).copy())
 
 
-@public(out=True)
+@public(out=True, autocast=on(cpu=FULL))
 def triangular_solve(
     input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> Any:
@@ -548,19 +549,19 @@ def _checked_cholesky(name: str, A: Tensor, upper: bool, check_errors: bool = Tr
     return L, info
 
 
-@public("linalg.cholesky_ex", function=False, method=False, out=True)
+@public("linalg.cholesky_ex", function=False, method=False, out=True, autocast=on(cpu=FULL))
 def cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
     """The Cholesky factor, and codes that are not zero where there is none."""
     return named(CHOLESKY_EX, _checked_cholesky("linalg.cholesky_ex", input, upper, check_errors))
 
 
-@public("linalg.cholesky", function=False, method=False, out=True)
+@public("linalg.cholesky", function=False, method=False, out=True, autocast=on(cpu=FULL))
 def linalg_cholesky(input: Tensor, *, upper: bool = False) -> Tensor:
     """The lower triangular L with A = L L^H; with `upper` the U with A = U^H U."""
     return _checked_cholesky("linalg.cholesky", input, upper)[0]
 
 
-@public(out=write_packed)
+@public(out=write_packed, autocast=on(cpu=FULL))
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """The Cholesky factor of a positive-definite matrix, or of each one in a batch."""
     warn_of_old_name("cholesky", "linalg.cholesky")
@@ -593,7 +594,7 @@ def _cholesky_solve(self: Array, input2: Array, upper: bool) -> Array:
     return column_major(solve_triangle(second, solve_triangle(first, self, False, False), True, False))
 
 
-@public(out=write_packed)
+@public(out=write_packed, autocast=on(cpu=FULL))
 def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
     """The solution X of A X = B, where L is the Cholesky factor of A."""
     if input._array.ndim < 2:
@@ -621,7 +622,7 @@ def _cholesky_inverse(self: Array, upper: bool) -> Array:
     return column_major(np.matmul(inverse, adjoint) if upper else np.matmul(adjoint, inverse))
 
 
-@public(out=write_out)
+@public(out=write_out, autocast=on(cpu=FULL))
 def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
     """The inverse of A, where L is the Cholesky factor of A."""
     check_square("cholesky_inverse", input)

@@ -16,6 +16,7 @@ from ..._core.geometry.layout import element_strides, empty_array, preserved_str
 from ..._core.kind import kind_of
 from ..._core.modes import THREAD
 from ..._core.tensor import PLAIN_TYPES, Tensor
+from ..._dispatch.arguments.autocast_rules import LOWER
 from ..._dispatch.arguments.precision import in_single
 from ..._dispatch.axes import Along
 from ..._dispatch.composite import derivative
@@ -386,7 +387,7 @@ def _repeated(tensor: Any, heads: int) -> Any:
     return tensor.unsqueeze(-3).expand(*batch, own, heads // own, length, width).reshape(*batch, heads, length, width)
 
 
-@public("nn.functional.scaled_dot_product_attention", function=False, method=False)
+@public("nn.functional.scaled_dot_product_attention", function=False, method=False, autocast=LOWER)
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,

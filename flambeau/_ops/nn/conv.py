@@ -25,6 +25,7 @@ from ..._core.geometry.moving_windows import (
     strides_for,
 )
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.autocast_rules import LOWER, on
 from ..._dispatch.arguments.precision import in_single
 from ..._dispatch.dispatch import Array, Primitive, primitive
 from ..._dispatch.public.registry import public
@@ -369,7 +370,7 @@ def _convolution_in(rank: int, inputs: str) -> Any:
         return _unbatched(_run, rank, input, weight, bias, steps, around, gaps, False, (0,) * rank, groups)
 
     function.__doc__ = f"Slide filters over {inputs} and sum the products at each place."
-    return public(f"nn.functional.{name}", method=False, name=name)(function)
+    return public(f"nn.functional.{name}", method=False, name=name, autocast=LOWER)(function)
 
 
 def _transposed_in(rank: int, inputs: str) -> Any:
@@ -395,7 +396,7 @@ def _transposed_in(rank: int, inputs: str) -> Any:
     function.__doc__ = (
         f"Spread each element of {inputs} by the filters and add what overlaps: transposed `conv{rank}d`."
     )
-    return public(f"nn.functional.{name}", method=False, name=name)(function)
+    return public(f"nn.functional.{name}", method=False, name=name, autocast=LOWER)(function)
 
 
 conv1d = _convolution_in(1, "signals (batch, channels, length)")
@@ -406,7 +407,7 @@ conv_transpose2d = _transposed_in(2, "images")
 conv_transpose3d = _transposed_in(3, "volumes")
 
 
-@public(method=False)
+@public(method=False, autocast=on(cuda=LOWER))
 def convolution(
     input: Tensor,
     weight: Tensor,
@@ -465,7 +466,7 @@ def _conv_tbc(self: Array, weight: Array, bias: Array, pad: int) -> Array:
     return result
 
 
-@public("nn.functional.conv_tbc", method=False)
+@public("nn.functional.conv_tbc", method=False, autocast=LOWER)
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
     """Convolution of signals (time, batch, channels) with a weight (kernel, channels, outputs)."""
     if input._array.ndim != 3:

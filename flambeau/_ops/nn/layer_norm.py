@@ -12,6 +12,7 @@ from ..._core.device import channels_last, channels_last_3d, contiguous_format
 from ..._core.dtype import FLOAT, LEGACY_NAMES, dtype, finfo, float32
 from ..._core.geometry.layout import contiguous_array, has_format, in_format_of
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.autocast_rules import FULL, on
 from ..._dispatch.backend_op import BackendOp
 from ..._dispatch.composite import derivative
 from ..._dispatch.dispatch import Array, several
@@ -110,7 +111,7 @@ def _checked_shape(name: str, input: Tensor, normalized_shape: Any, **parameters
     return shape
 
 
-@public(method=False)
+@public(method=False, autocast=on(cuda=FULL))
 def native_layer_norm(
     input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -144,7 +145,7 @@ def _normalised(
     return _layer_norm(input, shape, weight, bias, eps, kept)
 
 
-@public(method=False, name="layer_norm")
+@public(method=False, name="layer_norm", autocast=on(cuda=FULL))
 def torch_layer_norm(
     input: Tensor,
     normalized_shape: Any,
@@ -157,7 +158,7 @@ def torch_layer_norm(
     return _normalised(input, normalized_shape, weight, bias, eps, alone=True)[0]
 
 
-@public("nn.functional.layer_norm", function=False, method=False)
+@public("nn.functional.layer_norm", function=False, method=False, autocast=on(cuda=FULL))
 def layer_norm(
     input: Tensor,
     normalized_shape: Any,
@@ -213,7 +214,7 @@ def _precision(given: dtype) -> float:
     return finfo(float32 if given.itemsize == 2 else given).eps
 
 
-@public("nn.functional.rms_norm", method=False)
+@public("nn.functional.rms_norm", method=False, autocast=on(cuda=FULL))
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """`input` divided by the root of its mean square over the last dimensions; then times `weight`.
 
@@ -345,7 +346,7 @@ def native_group_norm(
     return result, mean, rstd
 
 
-@public(method=False, name="group_norm")
+@public(method=False, name="group_norm", autocast=on(cuda=FULL))
 def torch_group_norm(
     input: Tensor,
     num_groups: int,
@@ -376,7 +377,7 @@ def torch_group_norm(
     return native_group_norm(dense, weight, bias, *sizes, num_groups, eps)[0]
 
 
-@public("nn.functional.group_norm", function=False, method=False)
+@public("nn.functional.group_norm", function=False, method=False, autocast=on(cuda=FULL))
 def group_norm(
     input: Tensor,
     num_groups: int,

@@ -9,6 +9,7 @@ from typing import Any
 from ..._core.dtype import BOOL, FLOAT
 from ..._core.modes import Ruled
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.autocast_rules import RULED
 from ..._dispatch.public.registry import public
 from ..linalg.linear import linear
 from ..linalg.matmul import bmm
@@ -18,7 +19,7 @@ from ..shape.split import _unbind
 from ..shape.view import _contiguous_clone, _permute, _transpose, reshaped
 from .attention import scaled_dot_product_attention
 
-_linear, _bmm = Ruled("nn.functional.linear", linear), Ruled("bmm", bmm)
+_linear, _bmm = Ruled(RULED["nn.functional.linear"], linear), Ruled(RULED["bmm"], bmm)
 
 
 def _require(condition: bool, message: str) -> None:

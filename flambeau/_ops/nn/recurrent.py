@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from ..._core.dtype import LEGACY_NAMES
 from ..._core.geometry.recurrence import Recurrence
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.autocast_rules import LOWER, by_state, on
 from ..._dispatch.public.registry import public
 from .recurrent_cells import gru_layer, lstm_layer, rnn_layer
 from .recurrent_network import network
@@ -162,7 +163,7 @@ def _check_states(states: Sequence[Any], count: int) -> None:
 # ----- networks ----------------------------------------------------------------------------------------------------
 
 
-@public(method=False)
+@public(method=False, autocast=LOWER)
 def lstm(input: Tensor | None = None, *args: Any, **options: Any) -> tuple[Tensor, Tensor, Tensor]:
     """Long short-term memory: `lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional,
     batch_first)`, or for a packed sequence `lstm(data, batch_sizes, hx, params, ...)` without the last one.
@@ -189,19 +190,19 @@ def _of_one_state(
     return output, last
 
 
-@public(method=False)
+@public(method=False, autocast=on(cpu=by_state, cuda=LOWER))
 def gru(input: Tensor | None = None, *args: Any, **options: Any) -> tuple[Tensor, Tensor]:
     """Gated recurrent units; arguments as in `lstm`, with one initial state. The output and the last states."""
     return _of_one_state("gru", input, args, options)
 
 
-@public(method=False)
+@public(method=False, autocast=LOWER)
 def rnn_tanh(input: Tensor | None = None, *args: Any, **options: Any) -> tuple[Tensor, Tensor]:
     """A plain recurrent network with `tanh`; arguments as in `gru`."""
     return _of_one_state("rnn_tanh", input, args, options)
 
 
-@public(method=False)
+@public(method=False, autocast=LOWER)
 def rnn_relu(input: Tensor | None = None, *args: Any, **options: Any) -> tuple[Tensor, Tensor]:
     """A plain recurrent network with `relu`; arguments as in `gru`."""
     return _of_one_state("rnn_relu", input, args, options)
@@ -238,7 +239,7 @@ def _check_step(input: Any, states: Sequence[Any], w_ih: Any, w_hh: Any) -> tupl
     return (batch,)
 
 
-@public(method=False)
+@public(method=False, autocast=on(cpu=by_state, cuda=LOWER))
 def lstm_cell(
     input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
@@ -251,7 +252,7 @@ def lstm_cell(
     return hidden, cell
 
 
-@public(method=False)
+@public(method=False, autocast=on(cpu=by_state, cuda=LOWER))
 def gru_cell(
     input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
 ) -> Tensor:
@@ -261,7 +262,7 @@ def gru_cell(
     return gru_layer(input, hx, w_ih, w_hh, b_ih, b_hh, sizes, False)[1]
 
 
-@public(method=False)
+@public(method=False, autocast=LOWER)
 def rnn_tanh_cell(
     input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
 ) -> Tensor:
@@ -271,7 +272,7 @@ def rnn_tanh_cell(
     return rnn_layer(input, hx, w_ih, w_hh, b_ih, b_hh, sizes, False, False)[1]
 
 
-@public(method=False)
+@public(method=False, autocast=LOWER)
 def rnn_relu_cell(
     input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
 ) -> Tensor:

@@ -12,6 +12,7 @@ from ..._core.backend import as_array, read, undispatched
 from ..._core.dtype import BOOL, COMPLEX, INTEGER, LEGACY_NAMES, bool_
 from ..._core.process.processor import ON_X86_64
 from ..._core.tensor import DIRECT_TYPES, Tensor
+from ..._dispatch.arguments.autocast_rules import FULL, LOWER, on
 from ..._dispatch.arguments.precision import in_single, no_gradient, only_where, refuse
 from ..._dispatch.axes import ELEMENTS, Along
 from ..._dispatch.changes.exact_out import store_resized
@@ -238,7 +239,7 @@ def _prelu(self: Array, weight: Array) -> Array:
     return np.where(self > 0, self, weight * self)
 
 
-@public("nn.functional.prelu")
+@public("nn.functional.prelu", autocast=LOWER)
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """`input` where it is positive, elsewhere `weight * input`, with one weight for all or for each channel."""
     if input.dtype is not weight.dtype:
@@ -468,7 +469,7 @@ def _softplus(self: Array, beta: float, threshold: float) -> Array:
     return np.where(scaled > threshold, self, _log1p_exp(scaled) / beta).astype(self.dtype, copy=False)
 
 
-@public("nn.functional.softplus", function=False, method=False, out=True)
+@public("nn.functional.softplus", function=False, method=False, out=True, autocast=on(cuda=FULL))
 def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
     """`log(1 + exp(beta * input)) / beta`, and `input` itself where `beta * input` exceeds the threshold."""
     refuse("softplus", input, *_FLOATS_ONLY)

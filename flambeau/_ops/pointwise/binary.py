@@ -23,6 +23,7 @@ from ..._core.dtype import (
 )
 from ..._core.modes import THREAD
 from ..._core.tensor import DIRECT_TYPES, Tensor
+from ..._dispatch.arguments.autocast_rules import FULL, on
 from ..._dispatch.arguments.precision import in_single, no_gradient, only_where
 from ..._dispatch.arguments.promotion import Operand, is_number, result_type_of, scalar_category
 from ..._dispatch.axes import ELEMENTS
@@ -549,7 +550,7 @@ _pow_of_number = binary(
 )
 
 
-@public(inplace=True, out=write_out, also={"self": "input"})
+@public(inplace=True, out=write_out, also={"self": "input"}, autocast=on(cuda=FULL))
 def pow(input: Operand, exponent: Operand) -> Tensor:
     """`input ** exponent`."""
     if not isinstance(exponent, Tensor) and not isinstance(input, Tensor):
@@ -571,7 +572,7 @@ def pow(input: Operand, exponent: Operand) -> Tensor:
     return _pow_number(input if common is input._kind.dtype else input.to(common), exponent)
 
 
-@public("special.square", inplace=True, out=write_out)
+@public("special.square", inplace=True, out=write_out, autocast=on(cuda=FULL))
 def square(input: Tensor) -> Tensor:
     """`input * input`."""
     return pow(input, 2)

@@ -11,6 +11,7 @@ import numpy as np
 from ..._core.backend import as_array
 from ..._core.dtype import BOOL, COMPLEX, FLOAT, INTEGER, LEGACY_NAMES
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.autocast_rules import WIDEST, on
 from ..._dispatch.arguments.precision import as_floating, no_gradient, only_where
 from ..._dispatch.arguments.promotion import Operand
 from ..._dispatch.compiled_body import compiled_at_any_size
@@ -39,6 +40,7 @@ atan2 = binary(
     doc="The angle of the point (other, input).",
     self=lambda grad, self, other: _atan2_gradient(grad, other, self, other),
     other=lambda grad, self, other: _atan2_gradient(grad, -self, self, other),
+    autocast=on(cuda=WIDEST),
 )
 hypot = binary(
     "hypot",

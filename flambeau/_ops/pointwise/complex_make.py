@@ -10,6 +10,7 @@ from ..._core.arrays.quick import joint_shape
 from ..._core.backend import as_array
 from ..._core.dtype import LEGACY_NAMES, float16, float32, float64, from_numpy_dtype
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.autocast_rules import FULL, on
 from ..._dispatch.axes import ELEMENTS
 from ..._dispatch.changes.out import store
 from ..._dispatch.dispatch import Array, primitive
@@ -72,7 +73,7 @@ def _polar(abs: Array, angle: Array) -> Array:
     return _joined(abs * np.cos(angle), abs * np.sin(angle))
 
 
-@public(method=False)
+@public(method=False, autocast=on(cpu=FULL))
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complex numbers of the given lengths and angles."""
     _check_pair(abs, angle)

@@ -10,6 +10,7 @@ import numpy as np
 from ..._core.backend import as_array
 from ..._core.dtype import COMPLEX, finfo
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.autocast_rules import FULL, on
 from ..._dispatch.arguments.precision import as_floating, in_single, only_where, refuse
 from ..._dispatch.arguments.promotion import Operand
 from ..._dispatch.axes import ELEMENTS
@@ -47,6 +48,7 @@ erfinv = unary(
     **_REAL,
     doc="The inverse of `erf`.",
     derivative=lambda grad, result: grad * ((result * result).exp() / _TWO_OVER_SQRT_PI),
+    autocast=on(cuda=FULL),
 )
 lgamma = unary(
     "lgamma",

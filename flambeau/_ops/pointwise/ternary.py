@@ -9,6 +9,7 @@ import numpy as np
 from ..._core.dtype import BOOL, C_NAMES, COMPLEX, FLOAT, LEGACY_NAMES, dtype
 from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._dispatch.abstract.combinations import interpolated, scaled_product, scaled_quotient
+from ..._dispatch.arguments.autocast_rules import WIDEST, on
 from ..._dispatch.arguments.precision import in_single, only_where
 from ..._dispatch.arguments.promotion import Operand, is_number, result_type_of
 from ..._dispatch.arguments.scalar import fitting
@@ -170,7 +171,7 @@ def _fused(
         raise _joined_shape_error(name, input, tensor1, tensor2) from None
 
 
-@public(out=write_out, older=_OLDER)
+@public(out=write_out, older=_OLDER, autocast=on(cuda=WIDEST))
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """`input + value * tensor1 * tensor2`."""
     return _fused(_addcmul, "addcmul", input, tensor1, tensor2, value)
@@ -188,7 +189,7 @@ def _is_differentiable(value: Any) -> bool:
     return isinstance(value, Tensor) and value._kind.differentiable
 
 
-@public(out=write_out, older=_OLDER)
+@public(out=write_out, older=_OLDER, autocast=on(cuda=WIDEST))
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """`input + value * tensor1 / tensor2`."""
     if not _is_differentiable(tensor2) and result_type_of(tensor1, tensor2).category < FLOAT:

@@ -12,6 +12,7 @@ from ..._core.arrays.quick import ONES
 from ..._core.backend import as_array
 from ..._core.dtype import BOOL, COMPLEX, FLOAT, INTEGER, bool_, finfo, from_numpy_dtype
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.autocast_rules import FULL, on
 from ..._dispatch.arguments.precision import as_floating, in_single, no_gradient, only_where, refuse
 from ..._dispatch.axes import ELEMENTS
 from ..._dispatch.changes.exact_out import store_exactly
@@ -174,7 +175,13 @@ def _scaled(x: Array, factor: float) -> Array:
 
 
 exp = unary(
-    "exp", np.exp, "special.exp", rule=FLOATING, derivative=lambda grad, result: grad * conj(result), doc="e ** input."
+    "exp",
+    np.exp,
+    "special.exp",
+    rule=FLOATING,
+    derivative=lambda grad, result: grad * conj(result),
+    doc="e ** input.",
+    autocast=on(cuda=FULL),
 )
 exp2 = unary(
     "exp2",
@@ -191,14 +198,23 @@ expm1 = unary(
     rule=FLOATING,
     derivative=lambda grad, result: grad * (conj(result) + 1),
     doc="e ** input - 1, accurate near 0.",
+    autocast=on(cuda=FULL),
 )
-log = unary("log", np.log, rule=FLOATING, derivative=lambda grad, self: grad / conj(self), doc="Natural logarithm.")
+log = unary(
+    "log",
+    np.log,
+    rule=FLOATING,
+    derivative=lambda grad, self: grad / conj(self),
+    doc="Natural logarithm.",
+    autocast=on(cuda=FULL),
+)
 log2 = unary(
     "log2",
     np.log2,
     rule=FLOATING,
     derivative=lambda grad, self: grad / (conj(self) * math.log(2)),
     doc="Logarithm to base 2.",
+    autocast=on(cuda=FULL),
 )
 log10 = unary(
     "log10",
@@ -206,6 +222,7 @@ log10 = unary(
     rule=FLOATING,
     derivative=lambda grad, self: grad / (conj(self) * math.log(10)),
     doc="Logarithm to base 10.",
+    autocast=on(cuda=FULL),
 )
 
 
@@ -225,6 +242,7 @@ log1p = unary(
     rule=FLOATING,
     derivative=lambda grad, self: grad / conj(self + 1),
     doc="log(1 + input), accurate near 0.",
+    autocast=on(cuda=FULL),
 )
 sqrt = unary(
     "sqrt", np.sqrt, rule=FLOATING, derivative=lambda grad, result: grad / (2 * conj(result)), doc="Square root."
@@ -235,6 +253,7 @@ rsqrt = unary(
     rule=FLOATING,
     derivative=lambda grad, result: grad * -0.5 * conj(result * result * result),
     doc="1 / sqrt(input).",
+    autocast=on(cuda=FULL),
 )
 reciprocal = unary(
     "reciprocal",
@@ -242,6 +261,7 @@ reciprocal = unary(
     rule=FLOATING,
     derivative=lambda grad, result: -grad * conj(result * result),
     doc="1 / input.",
+    autocast=on(cuda=FULL),
 )
 
 
@@ -334,7 +354,12 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
 sin = unary("sin", np.sin, rule=FLOATING, derivative=lambda grad, self: grad * conj(self.cos()), doc="Sine.")
 cos = unary("cos", np.cos, rule=FLOATING, derivative=lambda grad, self: grad * -conj(self.sin()), doc="Cosine.")
 tan = unary(
-    "tan", np.tan, rule=FLOATING, derivative=lambda grad, result: grad * conj(1 + result * result), doc="Tangent."
+    "tan",
+    np.tan,
+    rule=FLOATING,
+    derivative=lambda grad, result: grad * conj(1 + result * result),
+    doc="Tangent.",
+    autocast=on(cuda=FULL),
 )
 asin = unary(
     "asin",
@@ -343,6 +368,7 @@ asin = unary(
     rule=FLOATING,
     derivative=lambda grad, self: grad * conj((1 - self * self).rsqrt()),
     doc="Inverse sine.",
+    autocast=on(cuda=FULL),
 )
 acos = unary(
     "acos",
@@ -351,6 +377,7 @@ acos = unary(
     rule=FLOATING,
     derivative=lambda grad, self: grad * -conj((1 - self * self).rsqrt()),
     doc="Inverse cosine.",
+    autocast=on(cuda=FULL),
 )
 atan = unary(
     "atan",
@@ -361,10 +388,20 @@ atan = unary(
     doc="Inverse tangent.",
 )
 sinh = unary(
-    "sinh", np.sinh, rule=FLOATING, derivative=lambda grad, self: grad * conj(self.cosh()), doc="Hyperbolic sine."
+    "sinh",
+    np.sinh,
+    rule=FLOATING,
+    derivative=lambda grad, self: grad * conj(self.cosh()),
+    doc="Hyperbolic sine.",
+    autocast=on(cuda=FULL),
 )
 cosh = unary(
-    "cosh", np.cosh, rule=FLOATING, derivative=lambda grad, self: grad * conj(self.sinh()), doc="Hyperbolic cosine."
+    "cosh",
+    np.cosh,
+    rule=FLOATING,
+    derivative=lambda grad, self: grad * conj(self.sinh()),
+    doc="Hyperbolic cosine.",
+    autocast=on(cuda=FULL),
 )
 tanh = unary("tanh", np.tanh, "nn.functional.tanh", rule=FLOATING, derivative=_tanh_gradient, doc="Hyperbolic tangent.")
 asinh = unary(

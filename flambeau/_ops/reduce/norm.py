@@ -13,6 +13,7 @@ from ..._core.arrays.quick import ZEROS, joint_shape
 from ..._core.backend import LARGE, as_array
 from ..._core.dtype import BOOL, FLOAT, LEGACY_NAMES, promote_types
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.autocast_rules import FULL, on
 from ..._dispatch.axes import Along
 from ..._dispatch.call.elementwise import shape_error
 from ..._dispatch.changes.exact_out import store_exactly
@@ -111,7 +112,7 @@ _vector_norm = primitive("LinalgVectorNormBackward0", op_name="vector_norm", axe
 _vector_norm.tangent = _norm_tangent
 
 
-@public("linalg.vector_norm", function=False, method=False)
+@public("linalg.vector_norm", function=False, method=False, autocast=on(cuda=FULL))
 def vector_norm(
     input: Tensor, ord: Any = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
 ) -> Tensor:
@@ -143,7 +144,7 @@ def _is_int(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-@public(method=False)
+@public(method=False, autocast=on(cuda=FULL))
 def norm(
     input: Tensor, p: Any = "fro", dim: Dims = None, keepdim: bool = False, out: Any = None, dtype: Any = None
 ) -> Tensor:
@@ -166,7 +167,7 @@ def norm(
     return vector_norm(input, p, dim, keepdim, dtype=dtype, out=out)
 
 
-@public(function=False, name="norm")
+@public(function=False, name="norm", autocast=on(cuda=FULL))
 def _method_norm(input: Tensor, p: Any = "fro", dim: Dims = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """The `p`-norm of the elements; "fro" is the 2-norm."""
     return norm(input, p, dim, keepdim, dtype=dtype)
@@ -186,7 +187,7 @@ def _dist(self: Array, other: Array, p: float) -> Array:
     return _norm_of(apart, p, tuple(range(apart.ndim)), False)
 
 
-@public()
+@public(autocast=on(cuda=FULL))
 def dist(input: Tensor, other: Tensor, p: Any = 2) -> Tensor:
     """The `p`-norm of `input - other`."""
     common = promote_types(input._kind.dtype, other._kind.dtype)
@@ -225,7 +226,7 @@ def _renorm(self: Array, p: float, dim: int, maxnorm: float) -> Array:
     return np.array(in_single(self) * factor, self.dtype, order="C", like=self)
 
 
-@public(inplace=True, out=True)
+@public(inplace=True, out=True, autocast=on(cuda=FULL))
 def renorm(input: Tensor, p: Any, dim: int, maxnorm: float) -> Tensor:
     """Scale the sub-tensors along `dim` whose `p`-norm exceeds `maxnorm` down to it."""
     if input._kind.dtype.category < FLOAT:
@@ -266,7 +267,7 @@ def _zero_norm(nothing: Tensor, dim: int, keepdim: bool) -> Tensor:
     return nothing.detach().sum(dim, keepdim)
 
 
-@public("linalg.matrix_norm", function=False, method=False, out=True)
+@public("linalg.matrix_norm", function=False, method=False, out=True, autocast=on(cuda=FULL))
 def matrix_norm(
     input: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor:
@@ -304,7 +305,7 @@ def matrix_norm(
     return sums.amax(compared, keepdim) if ord > 0 else sums.amin(compared, keepdim)
 
 
-@public("linalg.norm", function=False, method=False, out=True)
+@public("linalg.norm", function=False, method=False, out=True, autocast=on(cuda=FULL))
 def linalg_norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The norm of vectors or, where `dim` names two dimensions, of matrices."""
     ndim = input._array.ndim

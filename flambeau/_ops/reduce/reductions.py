@@ -16,6 +16,7 @@ from ..._core.dtype import FLOAT, INTEGER, LEGACY_NAMES, float32, int64, uint8
 from ..._core.dtype import dtype as DType
 from ..._core.geometry.layout import contiguous_array
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.autocast_rules import FULL, FULL_RESULT, on
 from ..._dispatch.axes import Along, Whole
 from ..._dispatch.changes.exact_out import refuse_out, store_exactly, store_truth
 from ..._dispatch.compiled_body import pointwise_at_any_size
@@ -181,7 +182,7 @@ def _sum_dim(self: Array, dim: tuple[int, ...], keepdim: bool, dtype: Any) -> Ar
     return sum_of_array(self, dim, keepdim, dtype)
 
 
-@public()
+@public(autocast=on(cuda=FULL_RESULT))
 def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
     """Sum of the elements, of all or along `dim`."""
     kind = input._kind
@@ -353,7 +354,7 @@ def _prod_dim(self: Array, dim: int, keepdim: bool, dtype: Any) -> Array:
     return _prod_of(self, (dim,) if self.ndim else None, keepdim, dtype)
 
 
-@public()
+@public(autocast=on(cpu=FULL, cuda=FULL_RESULT))
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
     """Product of the elements, of all or along `dim`."""
     if dim is None:

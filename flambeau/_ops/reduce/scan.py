@@ -14,6 +14,7 @@ from ..._core.backend import LARGE, read
 from ..._core.dtype import BOOL, COMPLEX, FLOAT
 from ..._core.geometry.layout import contiguous_array
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.autocast_rules import FULL_RESULT, on
 from ..._dispatch.axes import Along
 from ..._dispatch.changes.exact_out import store_exactly
 from ..._dispatch.dispatch import Array, Primitive, primitive, several
@@ -79,7 +80,7 @@ def _cumsum(self: Array, dim: int, dtype: Any) -> Array:
     return _running(np.add, self, dim, dtype)
 
 
-@public(inplace=True)
+@public(inplace=True, autocast=on(cuda=FULL_RESULT))
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None, out: Any = None) -> Tensor:
     """Running sum along `dim`."""
     return _scanned(_cumsum, "cumsum", input, dim, dtype, out)
@@ -108,7 +109,7 @@ def _cumprod(self: Array, dim: int, dtype: Any) -> Array:
     return _running(np.multiply, self, dim, dtype)
 
 
-@public(inplace=True)
+@public(inplace=True, autocast=on(cuda=FULL_RESULT))
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None, out: Any = None) -> Tensor:
     """Running product along `dim`."""
     return _scanned(_cumprod, "cumprod", input, dim, dtype, out)

@@ -11,6 +11,7 @@ from ..._core.backend import as_array
 from ..._core.dtype import FLOAT, LEGACY_NAMES, float32
 from ..._core.geometry.layout import contiguous_array
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.autocast_rules import FULL, FULL_RESULT, on
 from ..._dispatch.arguments.precision import as_floating, in_single
 from ..._dispatch.axes import Along
 from ..._dispatch.dispatch import Array, primitive
@@ -101,7 +102,7 @@ def _prepared(name: str, input: Tensor, dtype: Any) -> Tensor:
     return input
 
 
-@public("special.softmax", out=True)
+@public("special.softmax", out=True, autocast=on(cuda=FULL_RESULT))
 def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """`exp(input) / exp(input).sum(dim)`: positive numbers along `dim` whose sum is 1."""
     if dtype is not None or type(input) is not Tensor or input._kind.dtype.category != FLOAT:
@@ -109,7 +110,7 @@ def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     return _softmax(input, wrap_dim(dim, input._array.ndim))
 
 
-@public("special.log_softmax", out=True)
+@public("special.log_softmax", out=True, autocast=on(cuda=FULL_RESULT))
 def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """The logarithm of `softmax`, computed in one go."""
     if dtype is not None or type(input) is not Tensor or input._kind.dtype.category != FLOAT:
@@ -168,7 +169,7 @@ def _functional(name: str, op: Callable[..., Tensor], of: str, negated: bool = F
         return op(input, wrap_dim(dim, input._array.ndim))
 
     function.__doc__ = _MEANINGS[name]
-    public(f"nn.functional.{name}", function=False, method=False, name=name)(function)
+    public(f"nn.functional.{name}", function=False, method=False, name=name, autocast=on(cuda=FULL_RESULT))(function)
     return function
 
 
@@ -195,7 +196,7 @@ def _logsumexp(self: Array, dim: tuple[int, ...], keepdim: bool) -> Array:
     return total if keepdim or not self.ndim else np.squeeze(total, dim)
 
 
-@public("special.logsumexp", out=write_out)
+@public("special.logsumexp", out=write_out, autocast=on(cuda=FULL))
 def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
     """The logarithm of the sum of exponentials along `dim`."""
     floating = as_floating(input)

@@ -15,6 +15,7 @@ from ..._core.device import contiguous_format
 from ..._core.dtype import COMPLEX, FLOAT, INTEGER, LEGACY_NAMES, float32, float64
 from ..._core.tensor import Tensor
 from ..._dispatch.abstract.meta import shape_in_elements
+from ..._dispatch.arguments.autocast_rules import FULL, lower_result, on
 from ..._dispatch.changes.exact_out import store_exactly
 from ..._dispatch.composite import composite
 from ..._dispatch.dispatch import Array, primitive
@@ -130,7 +131,7 @@ def _between(ordered: Tensor, ranks: Tensor, interpolation: str) -> Tensor:
     return left.lerp(right, weight)
 
 
-@public()
+@public(autocast=on(cpu=FULL))
 def quantile(
     input: Tensor,
     q: Any,
@@ -144,7 +145,7 @@ def quantile(
     return store_exactly(_quantile("quantile", input, q, dim, keepdim, interpolation, False), out)
 
 
-@public()
+@public(autocast=on(cpu=FULL))
 def nanquantile(
     input: Tensor,
     q: Any,
@@ -309,7 +310,7 @@ def _weights(name: str, weights: Tensor, count: int, category: int, words: str) 
     return weights
 
 
-@public()
+@public(autocast=on(cpu=lower_result))
 def cov(
     input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
 ) -> Tensor:
@@ -348,7 +349,7 @@ def cov(
     return covariance.squeeze()
 
 
-@public()
+@public(autocast=on(cpu=lower_result))
 def corrcoef(input: Tensor) -> Tensor:
     """The correlation coefficients of the variables in the rows of `input`."""
     if input._array.ndim > 2:

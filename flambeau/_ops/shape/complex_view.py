@@ -10,6 +10,7 @@ from ..._core.dtype import dtype as DType
 from ..._core.geometry.strided_windows import Geometry, restrided, span
 from ..._core.kind import Kind
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.autocast_rules import FULL, on
 from ..._dispatch.axes import Last
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.public.registry import export_method, public
@@ -129,7 +130,7 @@ def check_pairs(input: Tensor) -> None:
         raise RuntimeError(f"Tensor must have a storage_offset divisible by 2, got {input.storage_offset()}")
 
 
-@public(method=False)
+@public(method=False, autocast=on(cpu=FULL))
 def view_as_complex(input: Tensor) -> Tensor:
     """A real tensor with a last dimension of size 2 as a complex one; shares memory."""
     check_pairs(input)

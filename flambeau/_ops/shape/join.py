@@ -16,6 +16,7 @@ from ..._core.dtype import LEGACY_NAMES, can_cast, promote_types
 from ..._core.geometry.layout import is_channels_last
 from ..._core.modes import THREAD
 from ..._core.tensor import PLAIN_TYPES, Tensor, wrap
+from ..._dispatch.arguments.autocast_rules import WIDEST, on
 from ..._dispatch.changes.inplace import check_separate
 from ..._dispatch.dispatch import Array, fresh, primitive
 from ..._dispatch.gradients.array_derivatives import unrecorded
@@ -165,7 +166,7 @@ def _plain_cat(tensors: Any, dim: int, stacked: bool = False) -> Tensor | None:
     return output
 
 
-@public("concat", "concatenate", method=False, out=_write_joined)
+@public("concat", "concatenate", method=False, out=_write_joined, autocast=on(cpu=WIDEST))
 def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
     """`tensors` one after the other along `dim`."""
     quick = _plain_cat(tensors, dim)
@@ -208,7 +209,7 @@ def _stack(tensors: list[Array], dim: int, dtype: Any) -> Array:
     return _concatenated(_grown_by(tensors, dim), dim, dtype.numpy)
 
 
-@public(method=False, out=_write_joined)
+@public(method=False, out=_write_joined, autocast=on(cpu=WIDEST))
 def stack(tensors: list[Tensor], dim: int = 0) -> Tensor:
     """Tensors of one shape side by side along a new dimension `dim`."""
     quick = _plain_cat(tensors, dim, stacked=True)
@@ -235,20 +236,20 @@ def _grown(tensors: Any, name: str, grow: Any) -> list[Tensor]:
     return [grow(each) for each in given]
 
 
-@public(method=False, out=_write_joined)
+@public(method=False, out=_write_joined, autocast=on(cpu=WIDEST))
 def hstack(tensors: list[Tensor]) -> Tensor:
     """`tensors` one after the other along the second dimension, or the only one they have."""
     given = _grown(tensors, "hstack", atleast_1d)
     return cat(given, 0 if given[0]._array.ndim == 1 else 1)
 
 
-@public("row_stack", method=False, out=_write_joined)
+@public("row_stack", method=False, out=_write_joined, autocast=on(cpu=WIDEST))
 def vstack(tensors: list[Tensor]) -> Tensor:
     """`tensors` one below the other: vectors become rows."""
     return cat(_grown(tensors, "vstack", atleast_2d), 0)
 
 
-@public(method=False, out=_write_joined)
+@public(method=False, out=_write_joined, autocast=on(cpu=WIDEST))
 def dstack(tensors: list[Tensor]) -> Tensor:
     """`tensors` one after the other along the third dimension."""
     return cat(_grown(tensors, "dstack", atleast_3d), 2)
@@ -258,7 +259,7 @@ def _as_column(tensor: Tensor) -> Tensor:
     return tensor if tensor._array.ndim > 1 else reshaped(tensor, (tensor._array.size, 1))
 
 
-@public(method=False, out=_write_joined)
+@public(method=False, out=_write_joined, autocast=on(cpu=WIDEST))
 def column_stack(tensors: list[Tensor]) -> Tensor:
     """`tensors` side by side: vectors become columns."""
     return cat(_grown(tensors, "column_stack", _as_column), 1)

@@ -15,6 +15,7 @@ from ..._core.geometry.strided_windows import overlaps, positions, window
 from ..._core.size import fits_int64
 from ..._core.storage import address_of, owner_of
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.autocast_rules import FULL, on
 from ..._dispatch.axes import MATRICES, Along
 from ..._dispatch.composite import composite
 from ..._dispatch.dispatch import Array, primitive
@@ -384,7 +385,7 @@ def _trace(self: Array, dtype: Any) -> Array:
     return self.diagonal().sum(dtype=dtype.numpy)
 
 
-@public()
+@public(autocast=on(cpu=FULL))
 def trace(input: Tensor) -> Tensor:
     """The sum of the diagonal of a matrix."""
     if input._array.ndim != 2:

@@ -16,6 +16,7 @@ from ..._core.dtype import FLOAT, LEGACY_NAMES, complex64, complex128, float32, 
 from ..._core.geometry.layout import contiguous_array
 from ..._core.process.processor import ON_X86_64
 from ..._core.tensor import Tensor, wrap
+from ..._dispatch.arguments.autocast_rules import FULL, Autocast, on
 from ..._dispatch.arguments.precision import as_floating
 from ..._dispatch.axes import Along
 from ..._dispatch.dispatch import Array, primitive
@@ -351,6 +352,10 @@ def _stored(result: Tensor, out: Any, name: str, exactly: bool = False) -> Tenso
     return write_out(result, out)
 
 
+_ON_CPU = on(cpu=FULL)
+"""What autocast does with transforms; those of several dimensions of Hermitian signals have no rule in PyTorch."""
+
+
 def _publish_one(name: str, transform: Callable[..., Tensor], forward: bool, doc: str) -> None:
     """Publish a transform of one dimension."""
 
@@ -363,7 +368,7 @@ def _publish_one(name: str, transform: Callable[..., Tensor], forward: bool, doc
     _publish(function, name, doc)
 
 
-def _publish_many(name: str, transform: Callable[..., Tensor], doc: str) -> None:
+def _publish_many(name: str, transform: Callable[..., Tensor], doc: str, autocast: Autocast | None = _ON_CPU) -> None:
     """Publish a transform of several dimensions, and its form for two."""
     checked = "fftn" if name == "ifftn" else name
 
@@ -379,14 +384,14 @@ def _publish_many(name: str, transform: Callable[..., Tensor], doc: str) -> None
             raise TypeError(f"fft_{name[:-1]}2(): argument 'dim' (position 3) must be tuple of ints, not NoneType")
         return _stored(transform(input, s, dim, norm), out, checked)
 
-    _publish(function, name, doc)
-    _publish(of_two, f"{name[:-1]}2", f"{doc} By default the last two dimensions are transformed.")
+    _publish(function, name, doc, autocast)
+    _publish(of_two, f"{name[:-1]}2", f"{doc} By default the last two dimensions are transformed.", autocast)
 
 
-def _publish(function: Callable[..., Tensor], name: str, doc: str) -> None:
+def _publish(function: Callable[..., Tensor], name: str, doc: str, autocast: Autocast | None = _ON_CPU) -> None:
     function.__name__ = function.__qualname__ = f"fft_{name}"
     function.__doc__ = doc
-    public(f"fft.{name}", function=False, method=False)(function)
+    public(f"fft.{name}", function=False, method=False, autocast=autocast)(function)
 
 
 _publish_one("fft", _fft, True, "The discrete Fourier transform along one dimension.")
@@ -404,8 +409,8 @@ _publish_many("fftn", _fftn, "The Fourier transform along several dimensions.")
 _publish_many("ifftn", _ifftn, "The inverse Fourier transform along several dimensions.")
 _publish_many("rfftn", _rfftn, "The Fourier transform of real input along several dimensions; of the last one half.")
 _publish_many("irfftn", _irfftn, "The inverse of `rfftn`.")
-_publish_many("hfftn", _hfftn, "The Fourier transform of a Hermitian signal along several dimensions.")
-_publish_many("ihfftn", _ihfftn, "The inverse of `hfftn`.")
+_publish_many("hfftn", _hfftn, "The Fourier transform of a Hermitian signal along several dimensions.", None)
+_publish_many("ihfftn", _ihfftn, "The inverse of `hfftn`.", None)
 
 
 # ----- frequencies and shifts ---------------------------------------------------------------------------------------

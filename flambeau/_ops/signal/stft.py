@@ -11,6 +11,7 @@ from ..._core.backend import read
 from ..._core.dtype import FLOAT, LEGACY_NAMES
 from ..._core.process.caller import warn_user_once
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.autocast_rules import FULL, on
 from ..._dispatch.public.registry import public
 from ..create.constants import ones
 from ..nn.image.pad import constant_pad_nd, pad
@@ -60,7 +61,7 @@ def _padded(input: Tensor, amount: int, mode: str) -> Tensor:
     return framed.view(framed._array.shape[framed._array.ndim - len(shape) :])
 
 
-@public()
+@public(autocast=on(cpu=FULL))
 def stft(
     input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
     window: Tensor | None = None, center: bool = True, pad_mode: str = "reflect", normalized: bool = False,

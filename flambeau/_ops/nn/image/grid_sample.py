@@ -16,6 +16,7 @@ from ...._core.geometry.sample_points import pixel_of_nan, tap_of_nan
 from ...._core.modes import THREAD, recording
 from ...._core.slots import SLOTS
 from ...._core.tensor import Tensor
+from ...._dispatch.arguments.autocast_rules import FULL, WIDEST, on
 from ...._dispatch.arguments.precision import in_single
 from ...._dispatch.axes import Images
 from ...._dispatch.dispatch import Array, Primitive, primitive
@@ -343,7 +344,7 @@ def _sample(
     return op(input, grid, int(interpolation_mode), int(padding_mode), bool(align_corners))
 
 
-@public(method=False)
+@public(method=False, autocast=on(cpu=FULL))
 def grid_sampler_2d(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
@@ -351,7 +352,7 @@ def grid_sampler_2d(
     return _sample(2, input, grid, interpolation_mode, padding_mode, align_corners)
 
 
-@public(method=False)
+@public(method=False, autocast=on(cpu=FULL))
 def grid_sampler_3d(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
@@ -359,7 +360,7 @@ def grid_sampler_3d(
     return _sample(3, input, grid, interpolation_mode, padding_mode, align_corners)
 
 
-@public(method=False)
+@public(method=False, autocast=on(cpu=FULL, cuda=WIDEST))
 def grid_sampler(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
@@ -380,7 +381,7 @@ def default_corners(align_corners: bool | None) -> bool:
     return bool(align_corners)
 
 
-@public("nn.functional.grid_sample", function=False, method=False)
+@public("nn.functional.grid_sample", function=False, method=False, autocast=on(cpu=FULL, cuda=WIDEST))
 def grid_sample(
     input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
 ) -> Tensor:

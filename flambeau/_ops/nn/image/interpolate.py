@@ -17,6 +17,7 @@ from ...._core.dtype import dtype as DType
 from ...._core.geometry.moving_windows import channel_last
 from ...._core.size import fits_int64
 from ...._core.tensor import Tensor
+from ...._dispatch.arguments.autocast_rules import FULL, FullIf, on
 from ...._dispatch.axes import Images
 from ...._dispatch.dispatch import Array, Primitive, primitive
 from ...._dispatch.public.registry import public
@@ -316,7 +317,7 @@ _OPTIONS = frozenset((str, bool, type(None)))
 _kept_request = functools.lru_cache(_KEPT, typed=True)(_request)
 
 
-@public("nn.functional.interpolate", function=False, method=False)
+@public("nn.functional.interpolate", function=False, method=False, autocast=on(cuda=FullIf("mode", ("area",), False)))
 def interpolate(
     input: Tensor,
     size: Any = None,
@@ -350,14 +351,14 @@ def upsample(
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
-@public("nn.functional.upsample_nearest", function=False, method=False)
+@public("nn.functional.upsample_nearest", function=False, method=False, autocast=on(cuda=FULL))
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """`interpolate` by nearest neighbours, under an older name."""
     _deprecated("upsample_nearest")
     return interpolate(input, size, scale_factor, "nearest")
 
 
-@public("nn.functional.upsample_bilinear", function=False, method=False)
+@public("nn.functional.upsample_bilinear", function=False, method=False, autocast=on(cuda=FULL))
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """`interpolate` with mode "bilinear" and aligned corners, under an older name."""
     _deprecated("upsample_bilinear")

@@ -15,6 +15,7 @@ from ...._core.dtype import BOOL, COMPLEX, INTEGER
 from ...._core.geometry.layout import empty_array, strides_like
 from ...._core.geometry.moving_windows import Shape, new_array, suggests_channels_last
 from ...._core.tensor import Tensor
+from ...._dispatch.arguments.autocast_rules import FullIf, on
 from ...._dispatch.arguments.precision import in_single
 from ...._dispatch.axes import Images, Last
 from ...._dispatch.dispatch import Array, Primitive, primitive
@@ -312,7 +313,9 @@ def _integers(function: str, pad: Any) -> Pads:
     return tuple([operator.index(each) for each in pad])
 
 
-@public("nn.functional.pad", function=False, method=False)
+@public(
+    "nn.functional.pad", function=False, method=False, autocast=on(cpu=FullIf("mode", ("reflect", "replicate"), True))
+)
 def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Tensor:
     """`input` made larger: `pad` is (before, after) of the last dimension, then of the one before, and so on.
 

@@ -13,6 +13,7 @@ from ...._core.backend import as_array, read
 from ...._core.dtype import BOOL, COMPLEX, FLOAT, INTEGER, LEGACY_NAMES, bool_, int64, uint8
 from ...._core.reduction import MEAN, NONE, REDUCTIONS, SUM
 from ...._core.tensor import Tensor
+from ...._dispatch.arguments.autocast_rules import FULL, on, refused
 from ...._dispatch.arguments.precision import in_single, refuse
 from ...._dispatch.axes import LOSS
 from ...._dispatch.changes.inplace import check_castable
@@ -117,7 +118,7 @@ def _squared_distance(x: Array, y: Array) -> Array:
     return np.square(x - y)
 
 
-@public("nn.functional.mse_loss", function=False, method=False)
+@public("nn.functional.mse_loss", function=False, method=False, autocast=FULL)
 def mse_loss(
     input: Tensor,
     target: Tensor,
@@ -134,7 +135,7 @@ def mse_loss(
     return _mse_loss(input, target, number)
 
 
-@public("nn.functional.l1_loss", function=False, method=False)
+@public("nn.functional.l1_loss", function=False, method=False, autocast=FULL)
 def l1_loss(
     input: Tensor,
     target: Tensor,
@@ -173,7 +174,7 @@ def _smooth_l1(x: Array, y: Array, beta: float) -> Array:
     return np.where(size < beta, size * size * (0.5 / beta), size - 0.5 * beta)
 
 
-@public("nn.functional.smooth_l1_loss", function=False, method=False)
+@public("nn.functional.smooth_l1_loss", function=False, method=False, autocast=FULL)
 def smooth_l1_loss(
     input: Tensor,
     target: Tensor,
@@ -213,7 +214,7 @@ def _huber(x: Array, y: Array, delta: float) -> Array:
     return np.where(size <= delta, 0.5 * size * size, delta * (size - 0.5 * delta))
 
 
-@public("nn.functional.huber_loss", function=False, method=False)
+@public("nn.functional.huber_loss", function=False, method=False, autocast=FULL)
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
@@ -284,7 +285,7 @@ def _check_probabilities(input: Array) -> None:
         raise RuntimeError("all elements of input should be between 0 and 1")
 
 
-@public("nn.functional.binary_cross_entropy", function=False, method=False)
+@public("nn.functional.binary_cross_entropy", function=False, method=False, autocast=on(cpu=FULL, cuda=refused))
 def binary_cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -338,7 +339,7 @@ def _with_logits(self: Array, target: Array, weight: Array | None, pos_weight: A
     return reduced_array(losses if weight is None else losses * weight, reduction)
 
 
-@public(method=False, name="binary_cross_entropy_with_logits")
+@public(method=False, name="binary_cross_entropy_with_logits", autocast=FULL)
 def _bce_with_logits(
     input: Tensor,
     target: Tensor,
@@ -363,7 +364,7 @@ def _bce_with_logits(
     return _with_logits(logits, target, weight, pos_weight, reduction)
 
 
-@public("nn.functional.binary_cross_entropy_with_logits", function=False, method=False)
+@public("nn.functional.binary_cross_entropy_with_logits", function=False, method=False, autocast=FULL)
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
@@ -520,7 +521,7 @@ def _check_classes(input: Tensor, target: Tensor, weight: Tensor | None, kernel:
         )
 
 
-@public("nn.functional.nll_loss", function=False, method=False)
+@public("nn.functional.nll_loss", function=False, method=False, autocast=FULL)
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -538,7 +539,7 @@ def nll_loss(
     return _nll_any(input, target, weight, number, ignore_index)
 
 
-@public("nn.functional.cross_entropy", function=False, method=False)
+@public("nn.functional.cross_entropy", function=False, method=False, autocast=FULL)
 def cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -617,7 +618,7 @@ def _smoothed(
     return mul_number(exact, 1 - label_smoothing) + mul_number(even, label_smoothing / classes)
 
 
-@public(method=False, name="kl_div")
+@public(method=False, name="kl_div", autocast=FULL)
 def _kl_div(input: Tensor, target: Tensor, reduction: int = NONE, *, log_target: bool = False) -> Tensor:
     """The Kullback-Leibler divergence of distributions; `input` holds log-probabilities."""
     if COMPLEX in (input._kind.dtype.category, target._kind.dtype.category):
@@ -629,7 +630,7 @@ def _kl_div(input: Tensor, target: Tensor, reduction: int = NONE, *, log_target:
     return reduce_losses(losses, reduction)
 
 
-@public("nn.functional.kl_div", function=False, method=False)
+@public("nn.functional.kl_div", function=False, method=False, autocast=FULL)
 def kl_div(
     input: Tensor,
     target: Tensor,

@@ -11,6 +11,7 @@ from ...._core.backend import read
 from ...._core.dtype import FLOAT, INTEGER, LEGACY_NAMES, float32, float64, int64
 from ...._core.reduction import MEAN, NONE
 from ...._core.tensor import Tensor
+from ...._dispatch.arguments.autocast_rules import FULL, on
 from ...._dispatch.dispatch import Array, primitive, several
 from ...._dispatch.gradients.undifferentiable import no_derivative
 from ...._dispatch.host_read import elements
@@ -248,7 +249,7 @@ def _ctc_loss(
     return losses, alphas
 
 
-@public(method=False)
+@public(method=False, autocast=on(cpu=FULL))
 @one_by_one("input_lengths", "target_lengths")
 def ctc_loss(
     log_probs: Tensor,
@@ -282,7 +283,7 @@ def ctc_loss(
     return reduce_losses(losses, reduction)
 
 
-@public("nn.functional.ctc_loss", function=False, method=False, name="ctc_loss")
+@public("nn.functional.ctc_loss", function=False, method=False, name="ctc_loss", autocast=on(cpu=FULL))
 def _functional_ctc_loss(
     log_probs: Tensor,
     targets: Tensor,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from ...._core.reduction import NONE
 from ...._core.tensor import Tensor
+from ...._dispatch.arguments.autocast_rules import FULL, on
 from ...._dispatch.public.registry import public
 from ...index.masked import where
 from ...linalg.distance import pairwise_distance
@@ -14,7 +15,7 @@ from .common import reduce_losses, reduction_number
 _EPSILON = 1e-12
 
 
-@public(method=False)
+@public(method=False, autocast=FULL)
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = NONE
 ) -> Tensor:
@@ -35,7 +36,9 @@ def cosine_embedding_loss(
     return reduce_losses(near + where(goal == -1, (cosine - margin).clamp_min(0), 0.0), reduction)
 
 
-@public("nn.functional.cosine_embedding_loss", function=False, method=False, name="cosine_embedding_loss")
+@public(
+    "nn.functional.cosine_embedding_loss", function=False, method=False, name="cosine_embedding_loss", autocast=FULL
+)
 def _functional_cosine_embedding_loss(
     input1: Tensor,
     input2: Tensor,
@@ -80,7 +83,7 @@ def _triplet(
     return reduce_losses((margin + near - far).clamp_min(0), reduction)
 
 
-@public(method=False)
+@public(method=False, autocast=FULL)
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -99,7 +102,7 @@ def triplet_margin_loss(
     return _triplet(anchor, positive, negative, distance, margin, swap, reduction)
 
 
-@public("nn.functional.triplet_margin_loss", function=False, method=False, name="triplet_margin_loss")
+@public("nn.functional.triplet_margin_loss", function=False, method=False, name="triplet_margin_loss", autocast=FULL)
 def _functional_triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -118,7 +121,7 @@ def _functional_triplet_margin_loss(
     return triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, number)
 
 
-@public("nn.functional.triplet_margin_with_distance_loss", function=False, method=False)
+@public("nn.functional.triplet_margin_with_distance_loss", function=False, method=False, autocast=on(cuda=FULL))
 def triplet_margin_with_distance_loss(
     anchor: Tensor,
     positive: Tensor,

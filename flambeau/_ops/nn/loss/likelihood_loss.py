@@ -9,6 +9,7 @@ import numpy as np
 from ...._core.backend import read
 from ...._core.reduction import REDUCTIONS
 from ...._core.tensor import Tensor
+from ...._dispatch.arguments.autocast_rules import FULL
 from ...._dispatch.compiled_body import pointwise_at_any_size
 from ...._dispatch.composite import composite
 from ...._dispatch.host_read import check
@@ -96,7 +97,7 @@ def _poisson_losses(rate: Tensor, count: Tensor, log_input: bool, eps: float) ->
     return rate.exp() - count * rate if log_input else rate - count * (rate + eps).log()
 
 
-@public(method=False)
+@public(method=False, autocast=FULL)
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int) -> Tensor:
     """The negative log-likelihood of Poisson distributions: `exp(input) - target * input`, for rates exp(input)."""
     losses = _poisson_losses(input, target, log_input, eps)
@@ -106,7 +107,7 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool,
     return reduce_losses(losses, reduction)
 
 
-@public("nn.functional.poisson_nll_loss", function=False, method=False, name="poisson_nll_loss")
+@public("nn.functional.poisson_nll_loss", function=False, method=False, name="poisson_nll_loss", autocast=FULL)
 def _functional_poisson_nll_loss(
     input: Tensor,
     target: Tensor,

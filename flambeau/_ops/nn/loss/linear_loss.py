@@ -13,6 +13,7 @@ from ...._core.dtype import bfloat16, float16, float32, int64
 from ...._core.modes import Ruled
 from ...._core.reduction import MEAN, NONE, REDUCTIONS
 from ...._core.tensor import Tensor
+from ...._dispatch.arguments.autocast_rules import RULED
 from ...._dispatch.arguments.precision import in_single
 from ...._dispatch.dispatch import Array, primitive, several
 from ...._dispatch.host_read import check
@@ -20,8 +21,8 @@ from ...._dispatch.public.registry import public
 from ...linalg.linear import linear
 from .common import cross_entropy, reduction_number
 
-_linear: Callable[..., Tensor] = Ruled("nn.functional.linear", linear)
-_cross_entropy: Callable[..., Tensor] = Ruled("nn.functional.cross_entropy", cross_entropy)
+_linear: Callable[..., Tensor] = Ruled(RULED["nn.functional.linear"], linear)
+_cross_entropy: Callable[..., Tensor] = Ruled(RULED["nn.functional.cross_entropy"], cross_entropy)
 
 
 def _chunk_size(options: Any, rows: int, features: int, classes: int) -> int:

@@ -10,6 +10,7 @@ from ...._core.backend import as_array, read
 from ...._core.dtype import LEGACY_NAMES, float32, float64, int64
 from ...._core.reduction import MEAN, NONE
 from ...._core.tensor import Tensor
+from ...._dispatch.arguments.autocast_rules import FULL
 from ...._dispatch.arguments.precision import in_single
 from ...._dispatch.axes import LOSS
 from ...._dispatch.compiled_body import pointwise
@@ -40,7 +41,7 @@ def _soft_margin(x: Array, target: Array) -> Array:
     return np.log1p(np.exp(-target * x))
 
 
-@public("nn.functional.soft_margin_loss", function=False, method=False)
+@public("nn.functional.soft_margin_loss", function=False, method=False, autocast=FULL)
 def soft_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -79,7 +80,7 @@ def multilabel_soft_margin_loss(
     return reduce_losses(losses.sum(-1) / input.size(-1), number)
 
 
-@public(method=False)
+@public(method=False, autocast=FULL)
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = NONE) -> Tensor:
     """`input` where the target is 1, and max(0, margin - input) where it is -1."""
     goal = target
@@ -87,7 +88,7 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, red
     return reduce_losses(apart + where(goal != -1, input, 0.0), reduction)
 
 
-@public("nn.functional.hinge_embedding_loss", function=False, method=False, name="hinge_embedding_loss")
+@public("nn.functional.hinge_embedding_loss", function=False, method=False, name="hinge_embedding_loss", autocast=FULL)
 def _functional_hinge_embedding_loss(
     input: Tensor,
     target: Tensor,
@@ -100,7 +101,7 @@ def _functional_hinge_embedding_loss(
     return hinge_embedding_loss(input, target, margin, reduction_number(reduction, size_average, reduce))
 
 
-@public(method=False)
+@public(method=False, autocast=FULL)
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = NONE
 ) -> Tensor:
@@ -109,7 +110,7 @@ def margin_ranking_loss(
     return reduce_losses(losses.clamp_min(0), reduction)
 
 
-@public("nn.functional.margin_ranking_loss", function=False, method=False, name="margin_ranking_loss")
+@public("nn.functional.margin_ranking_loss", function=False, method=False, name="margin_ranking_loss", autocast=FULL)
 def _functional_margin_ranking_loss(
     input1: Tensor,
     input2: Tensor,
@@ -201,7 +202,7 @@ def _multi_margin_loss(
     return reduced_array(losses.reshape(target.shape), reduction)
 
 
-@public("nn.functional.multi_margin_loss", function=False, method=False)
+@public("nn.functional.multi_margin_loss", function=False, method=False, autocast=FULL)
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -307,7 +308,7 @@ def _multilabel_margin_loss(self: Array, target: Array, reduction: int) -> tuple
     return as_array(reduced_array(losses.reshape(self.shape[:-1]), reduction)), marks
 
 
-@public("nn.functional.multilabel_margin_loss", function=False, method=False)
+@public("nn.functional.multilabel_margin_loss", function=False, method=False, autocast=FULL)
 def multilabel_margin_loss(
     input: Tensor,
     target: Tensor,

@@ -16,6 +16,7 @@ from ...._core.dtype import FLOAT
 from ...._core.geometry.moving_windows import channel_last
 from ...._core.size import fits_int64
 from ...._core.tensor import Tensor
+from ...._dispatch.arguments.autocast_rules import FULL, on
 from ...._dispatch.arguments.precision import in_single
 from ...._dispatch.axes import Images
 from ...._dispatch.dispatch import Array, primitive
@@ -331,7 +332,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     return _means(2, input, _completed("adaptive_avg_pool2d", input, output_size, 2))
 
 
-@public("nn.functional.adaptive_avg_pool3d", function=False, method=False)
+@public("nn.functional.adaptive_avg_pool3d", function=False, method=False, autocast=on(cpu=FULL))
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """The means of as many windows in each of the last three dimensions as are asked for; None keeps a size."""
     return _means(3, input, _completed("adaptive_avg_pool3d", input, output_size, 3))
@@ -383,7 +384,7 @@ def adaptive_max_pool3d_with_indices(input: Tensor, output_size: Any, return_ind
     return _largest(3, input, _completed("adaptive_max_pool3d", input, output_size, 3))
 
 
-@public("nn.functional.adaptive_max_pool3d", function=False, method=False)
+@public("nn.functional.adaptive_max_pool3d", function=False, method=False, autocast=on(cpu=FULL))
 def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Tensor:
     """The largest elements of windows in the last three dimensions; with `return_indices`, their places too."""
     found = adaptive_max_pool3d_with_indices(input, output_size)

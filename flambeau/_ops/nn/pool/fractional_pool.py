@@ -10,6 +10,7 @@ import numpy as np
 
 from ...._core.dtype import FLOAT, LEGACY_NAMES
 from ...._core.tensor import Tensor
+from ...._dispatch.arguments.autocast_rules import FULL, on
 from ...._dispatch.arguments.precision import in_single
 from ...._dispatch.axes import Images
 from ...._dispatch.dispatch import Array, primitive
@@ -197,7 +198,7 @@ def fractional_max_pool2d_with_indices(
     return _pooled(2, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
-@public("nn.functional.fractional_max_pool2d", function=False, method=False)
+@public("nn.functional.fractional_max_pool2d", function=False, method=False, autocast=on(cpu=FULL))
 def fractional_max_pool2d(
     input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
     _random_samples: Tensor | None = None,
@@ -216,7 +217,7 @@ def fractional_max_pool3d_with_indices(
     return _pooled(3, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
-@public("nn.functional.fractional_max_pool3d", function=False, method=False)
+@public("nn.functional.fractional_max_pool3d", function=False, method=False, autocast=on(cpu=FULL))
 def fractional_max_pool3d(
     input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
     _random_samples: Tensor | None = None,

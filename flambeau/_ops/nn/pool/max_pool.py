@@ -13,6 +13,7 @@ from ...._core.dtype import FLOAT, INTEGER
 from ...._core.geometry.moving_windows import channel_last, output_sizes
 from ...._core.modes import THREAD
 from ...._core.tensor import Tensor
+from ...._dispatch.arguments.autocast_rules import FullIf, on
 from ...._dispatch.arguments.precision import in_single
 from ...._dispatch.axes import Images
 from ...._dispatch.dispatch import Array, primitive
@@ -346,7 +347,7 @@ def max_pool2d(
     return _pooled(2, input, kernel_size, stride, padding, dilation, ceil_mode, False)
 
 
-@public(method=False)
+@public(method=False, autocast=on(cpu=FullIf("return_indices", (True,), False)))
 def max_pool3d(
     input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
 ) -> Tensor:
@@ -376,7 +377,13 @@ def _max_pool2d_functional(
     return _pooled(2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-@public("nn.functional.max_pool3d", name="max_pool3d", function=False, method=False)
+@public(
+    "nn.functional.max_pool3d",
+    name="max_pool3d",
+    function=False,
+    method=False,
+    autocast=on(cpu=FullIf("return_indices", (True,), False)),
+)
 def _max_pool3d_functional(
     input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
     return_indices: bool = False,

@@ -12,6 +12,7 @@ from ...._core.backend import beside
 from ...._core.dtype import bfloat16, float16, float32, float64, int64
 from ...._core.geometry.moving_windows import channel_last, output_sizes
 from ...._core.tensor import Tensor
+from ...._dispatch.arguments.autocast_rules import FULL, on
 from ...._dispatch.arguments.precision import in_single
 from ...._dispatch.axes import Images
 from ...._dispatch.dispatch import Array, primitive
@@ -259,7 +260,7 @@ def avg_pool2d(
     return _averages(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
-@public("nn.functional.avg_pool3d", function=False, method=False, out=True)
+@public("nn.functional.avg_pool3d", function=False, method=False, out=True, autocast=on(cpu=FULL))
 def avg_pool3d(
     input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
     count_include_pad: bool = True, divisor_override: int | None = None,

@@ -12,6 +12,7 @@ from ...._core.dtype import FLOAT, int64
 from ...._core.geometry.moving_windows import channel_last
 from ...._core.process.determinism import alert_not_deterministic
 from ...._core.tensor import Tensor
+from ...._dispatch.arguments.autocast_rules import FULL, on
 from ...._dispatch.axes import Images
 from ...._dispatch.dispatch import Array, primitive
 from ...._dispatch.public.registry import public
@@ -120,7 +121,7 @@ def _unpooled(
     return (_max_unpool2d if rank == 2 else _max_unpool3d)(input, indices, size)
 
 
-@public("nn.functional.max_unpool1d", function=False, method=False)
+@public("nn.functional.max_unpool1d", function=False, method=False, autocast=on(cpu=FULL))
 def max_unpool1d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:
@@ -128,7 +129,7 @@ def max_unpool1d(
     return _unpooled(1, input, indices, kernel_size, stride, padding, output_size)
 
 
-@public("nn.functional.max_unpool2d", function=False, method=False)
+@public("nn.functional.max_unpool2d", function=False, method=False, autocast=on(cpu=FULL))
 def max_unpool2d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:
@@ -136,7 +137,7 @@ def max_unpool2d(
     return _unpooled(2, input, indices, kernel_size, stride, padding, output_size)
 
 
-@public("nn.functional.max_unpool3d", function=False, method=False)
+@public("nn.functional.max_unpool3d", function=False, method=False, autocast=on(cpu=FULL))
 def max_unpool3d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:

@@ -290,6 +290,11 @@ class ElementwiseFunction(Protocol):
         """Of operands."""
 
 
+def node_name(name: str) -> str:
+    """What the node of an op is called, where PyTorch has no other name for it."""
+    return f"{name.replace('_', ' ').title().replace(' ', '')}Backward0"
+
+
 def unary(
     name: str,
     body: Body,
@@ -306,7 +311,7 @@ def unary(
     """Publish an elementwise op of one tensor. `derivative` takes the gradient and `self` and/or `result`."""
     formulas = {} if derivative is None else {"self": derivative}
     if node is None and derivative is not None:
-        node = f"{name.replace('_', ' ').title().replace(' ', '')}Backward0"
+        node = node_name(name)
     op = Elementwise(name, body, rule, node, ("self",), formulas, refuses, autocast=autocast)
 
     def called(shown: str, owner: Namespace | None) -> Callable[..., Tensor]:
@@ -361,7 +366,7 @@ def binary(
     `op_name` tells the op from others of the same function, where that has several.
     """
     if node is None and formulas:
-        node = f"{name.replace('_', ' ').title().replace(' ', '')}Backward0"
+        node = node_name(name)
     op = Elementwise(name, body, rule, node, operands, formulas, refuses, op_name, autocast)
     op.tensors_only = tensors_only
 

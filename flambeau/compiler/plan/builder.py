@@ -10,6 +10,7 @@ from ..._backends.tiers import generated
 from ..._core.arrays.abstract import meta_array
 from ..._core.storage import address_of
 from ..._core.tensor import Tensor
+from ..._dispatch.compiled_body import BODIES
 from ..._dispatch.composite import Composite
 from ..._dispatch.dispatch import Primitive
 from ..._dispatch.elementwise import Elementwise
@@ -83,11 +84,12 @@ class Draft:
             return self._derivative(op, call)
         if op.name == "copy_":
             return self._overwritten(call)
-        if op.name not in TRACED or not isinstance(op, (Primitive, Composite, Writer)):
-            raise Untraceable(op.name)
         first = op.tensors_of(call.examples)[0]
-        operands = self._stand_ins(call.args, call.examples)
         lowering = first._kind.backend.lowering(op.name)
+        is_marked = op.kernel in BODIES and lowering is None  # as elementwise: it says itself what may run
+        if not (is_marked or op.name in TRACED) or not isinstance(op, (Primitive, Composite, Writer)):
+            raise Untraceable(op.name)
+        operands = self._stand_ins(call.args, call.examples)
         if lowering is None:
             return op.kernel(*operands)
         if (found := lowering(*operands, bench=families.bench_of(self.sheet))) is None:

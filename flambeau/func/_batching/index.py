@@ -209,6 +209,27 @@ def _masked_scatter(self: Tensor, mask: Any, source: Tensor) -> Tensor:
     return self.where(mask.logical_not(), source.reshape(-1).gather(0, positions).reshape(self._array.shape))
 
 
+def _in_range(self: Tensor, indices: Sequence[Any]) -> tuple[Any, ...]:
+    """Positions of which those that a mask hides may be anywhere."""
+    return tuple(each.clamp(-size, size - 1) for each, size in zip(indices, self._array.shape, strict=False))
+
+
+def _hidden(mask: Any, ndim: int) -> Any:
+    return mask.logical_not().reshape(*mask._array.shape, *[1] * (ndim - rank(mask)))
+
+
+@decomposition("unsafe_masked_index")
+def _unsafe_masked_index(self: Tensor, mask: Any, indices: Sequence[Any], fill: Any) -> Tensor:
+    found = self[_in_range(self, indices)]
+    return found.masked_fill(_hidden(mask, rank(found)), fill)
+
+
+@decomposition("unsafe_masked_index_put_accumulate")
+def _unsafe_masked_index_put(self: Tensor, mask: Any, indices: Sequence[Any], values: Tensor) -> Tensor:
+    added = values.masked_fill(_hidden(mask, rank(values)), 0)
+    return self.index_put(_in_range(self, indices), added, accumulate=True)
+
+
 @decomposition("unravelled")
 def _unravelled(self: Any, sizes: tuple[int, ...]) -> Any:
     results = []

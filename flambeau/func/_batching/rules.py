@@ -20,6 +20,8 @@ RULES: dict[str, tuple[bool, Callable[..., Any]]] = {}
 
 _FAMILIES = ("pointwise", "shape", "reduce", "index", "linalg", "image", "network", "loss", "random")
 _loaded = False
+_NAMED: set[str] = set()
+"""The ops with an entry from those files: `RULES` also keeps what follows from records."""
 
 
 def rule_of(op: Op) -> tuple[bool, Callable[..., Any]]:
@@ -38,6 +40,7 @@ def _load() -> None:
     if not _loaded:
         for family in _FAMILIES:
             import_module(f"{__package__}.{family}")
+        _NAMED.update(RULES)
         _loaded = True
 
 
@@ -61,6 +64,12 @@ def uses_loop(op: Op) -> bool:
     from .loop import loop
 
     return rule_of(op)[1] is loop
+
+
+def has_own_rule(op: Op) -> bool:
+    """Whether `op` has a rule by its name: its record says too little, or nothing, of its dimensions."""
+    _load()
+    return op.name in _NAMED
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:

@@ -6,10 +6,12 @@ from importlib import import_module
 
 from ...._dispatch.axes import Along, Elements, Images, Last
 from ...._dispatch.op import Op
-from .choice import CASES, Call, Case, Cases
+from .choice import CASES, SPECIAL, Call, Case, Cases
 
 _FILES = ("pointwise", "reduce", "shape", "products", "network", "writing")
 _loaded = False
+_NAMED: set[str] = set()
+"""The ops with an entry from those files: `CASES` also keeps what follows from records."""
 
 
 def cases_of(op: Op) -> Cases:
@@ -28,6 +30,7 @@ def load() -> None:
         _loaded = True
         for name in _FILES:
             import_module(f"{__package__}.{name}")
+        _NAMED.update(CASES, SPECIAL)
 
 
 def _of_family(op: Op) -> Cases:
@@ -43,8 +46,15 @@ def _of_family(op: Op) -> Cases:
         return of_last
     if isinstance(axes, Along) and not axes.extra and axes.sizes is None:
         return all_but(axes.dims)
-    return of_images if isinstance(axes, Images) and axes.sizes is None else _none
+    return of_images if isinstance(axes, Images) and axes.sizes is None else replicated
 
 
-def _none(call: Call, number: int) -> list[Case]:
+def replicated(call: Call, number: int) -> list[Case]:
+    """No way to cut the tensors of an op: all processes have everything."""
     return []
+
+
+def has_own_rule(op: Op) -> bool:
+    """Whether `op` has a rule by its name: its record says too little, or nothing, of its dimensions."""
+    load()
+    return op.name in _NAMED

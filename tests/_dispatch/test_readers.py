@@ -1,0 +1,39 @@
+"""Who knows an op: the page and the list of gaps are as the records say, and the list only becomes shorter."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tools import readers
+
+
+@pytest.fixture(scope="module")
+def lines() -> list[readers.Line]:
+    return readers.lines()
+
+
+def test_gaps_are_those_listed(lines: list[readers.Line]) -> None:
+    """A new op gets `axes`, a body or a rule; what has been mended leaves the list: `python -m tools.readers`."""
+    assert readers.gaps(lines) == json.loads(readers.GAPS.read_text(encoding="utf-8"))
+
+
+LISTED = {"vmap": 35, "DTensor": 146, "ONNX": 195, "compile": 344}
+"""How long the lists may be: numbers here only become smaller."""
+
+
+def test_lists_only_become_shorter(lines: list[readers.Line]) -> None:
+    for reader, names in readers.gaps(lines).items():
+        assert len(names) <= LISTED[reader]
+
+
+def test_page_is_up_to_date(lines: list[readers.Line]) -> None:
+    assert readers.PAGE.read_text(encoding="utf-8") == readers.page(lines), "run python -m tools.readers"
+
+
+def test_names_in_tables_are_exceptions(lines: list[readers.Line]) -> None:
+    """Most rules of `vmap` follow from records; before, 420 names stood in its tables."""
+    by_name = [each.name for each in lines if each.vmap in ("rule", "decomposition")]
+    assert len(by_name) <= 170
+    assert sum(each.vmap == "axes" for each in lines) >= 390

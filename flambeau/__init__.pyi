@@ -8,8 +8,10 @@ from ._torch import _C as _C
 from ._torch import _VF as _VF
 from ._torch import __config__ as __config__
 from ._torch import __future__ as __future__
+from ._torch import _compile as _compile
 from ._torch import _custom_ops as _custom_ops
 from ._torch import _dynamo as _dynamo
+from ._torch import _functorch as _functorch
 from ._torch import _higher_order_ops as _higher_order_ops
 from ._torch import _inductor as _inductor
 from ._torch import _jit_internal as _jit_internal
@@ -39,6 +41,7 @@ from . import export as export
 from . import fft as fft
 from . import func as func
 from . import functional as functional
+from ._torch import functorch as functorch
 from . import futures as futures
 from . import fx as fx
 from . import hub as hub
@@ -296,6 +299,7 @@ _check_tensor_all_with: Any
 _check_type: Any
 _check_value: Any
 _check_with: Any
+_disable_dynamo: Any
 _overload: Any
 _rebuild_from_type_v2: Any
 _shape_as_tensor: Any

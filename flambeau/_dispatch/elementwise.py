@@ -83,11 +83,15 @@ _ON_SHORT_PATH = frozenset({Tensor, float, int})
 """The operands that the short path takes without asking anybody."""
 
 
+Complaints = Mapping[int, tuple[type[Exception], str]]
+NO_COMPLAINTS: Complaints = MappingProxyType({})
+
+
 class Elementwise(Op):
     """One elementwise op: its body, its promotion rule and what it records."""
 
     axes = ELEMENTS
-    complaints: Mapping[int, tuple[type[Exception], str]] = MappingProxyType({})
+    complaints: Complaints = NO_COMPLAINTS
     """The errors for refused categories of dtypes, where PyTorch has some of its own for this op."""
     first_is_tensor = False
     """Whether the first of two operands may not be a number."""
@@ -306,13 +310,20 @@ def unary(
     inplace: bool = True,
     method: bool = True,
     autocast: Autocast | None = None,
+    takes_out: bool = True,
+    truth_only: bool = False,
+    complaints: Complaints = NO_COMPLAINTS,
     doc: str = "",
 ) -> ElementwiseFunction:
-    """Publish an elementwise op of one tensor. `derivative` takes the gradient and `self` and/or `result`."""
+    """Publish an elementwise op of one tensor. `derivative` takes the gradient and `self` and/or `result`.
+
+    `takes_out`, `truth_only`, `complaints`: see `Elementwise`.
+    """
     formulas = {} if derivative is None else {"self": derivative}
     if node is None and derivative is not None:
         node = node_name(name)
     op = Elementwise(name, body, rule, node, ("self",), formulas, refuses, autocast=autocast)
+    op.takes_out, op.truth_only, op.complaints = takes_out, truth_only, complaints
 
     def called(shown: str, owner: Namespace | None) -> Callable[..., Tensor]:
         def slow(input: Tensor, out: Tensor | None) -> Tensor:
@@ -356,6 +367,11 @@ def binary(
     public: bool = True,
     operands: tuple[str, str] = ("self", "other"),
     tensors_only: bool = False,
+    first_is_tensor: bool = False,
+    numbers_alone: bool = False,
+    exact_numbers: bool = False,
+    keeps_halves: bool = False,
+    complaints: Complaints = NO_COMPLAINTS,
     doc: str = "",
     op_name: str | None = None,
     autocast: Autocast | None = None,
@@ -363,12 +379,14 @@ def binary(
 ) -> ElementwiseFunction:
     """Publish an elementwise op of two operands, tensors or numbers. Formulas are those of `operands`.
 
-    `op_name` tells the op from others of the same function, where that has several.
+    `op_name` tells the op from others of the same function, where that has several. `tensors_only` to `complaints`: see
+    `Elementwise`.
     """
     if node is None and formulas:
         node = node_name(name)
     op = Elementwise(name, body, rule, node, operands, formulas, refuses, op_name, autocast)
-    op.tensors_only = tensors_only
+    op.tensors_only, op.first_is_tensor, op.numbers_alone = tensors_only, first_is_tensor, numbers_alone
+    op.exact_numbers, op.keeps_halves, op.complaints = exact_numbers, keeps_halves, complaints
 
     def called(shown: str, owner: Namespace | None) -> Callable[..., Tensor]:
         def slow(input: Any, other: Any, out: Tensor | None) -> Tensor:

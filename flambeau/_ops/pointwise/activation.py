@@ -66,12 +66,12 @@ relu = unary(
     rule=SAME,
     derivative=lambda grad, result: _threshold_backward(grad, result, 0),
     doc="The larger of `input` and 0.",
+    takes_out=False,
+    complaints={
+        BOOL: (RuntimeError, "Boolean inputs not supported for relu"),
+        COMPLEX: (NotImplementedError, "clamp is not supported for complex types"),
+    },
 )
-relu.op.takes_out = False
-relu.op.complaints = {
-    BOOL: (RuntimeError, "Boolean inputs not supported for relu"),
-    COMPLEX: (NotImplementedError, "clamp is not supported for complex types"),
-}
 
 
 @public("nn.functional.relu", function=False, method=False, name="relu")

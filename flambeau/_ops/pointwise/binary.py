@@ -52,7 +52,16 @@ def conj(value: Tensor | complex) -> Tensor | complex:
 
 # ----- sums and differences ----------------------------------------------------------------------------------------
 
-_add = binary("add", np.add, method=False, public=False, inplace=False, self=lambda grad: grad, other=lambda grad: grad)
+_add = binary(
+    "add",
+    np.add,
+    method=False,
+    public=False,
+    inplace=False,
+    self=lambda grad: grad,
+    other=lambda grad: grad,
+    numbers_alone=True,
+)
 
 _sub = binary(
     "sub",
@@ -63,14 +72,15 @@ _sub = binary(
     refuses=(BOOL,),
     self=lambda grad: grad,
     other=lambda grad: -grad,
+    complaints={
+        BOOL: (
+            RuntimeError,
+            "Subtraction, the `-` operator, with two bool tensors is not supported. "  # noqa: ISC004
+            "Use the `^` or `logical_xor()` operator instead.",
+        )
+    },
+    numbers_alone=True,
 )
-_sub.op.complaints = {
-    BOOL: (
-        RuntimeError,
-        "Subtraction, the `-` operator, with two bool tensors is not supported. "  # noqa: ISC004
-        "Use the `^` or `logical_xor()` operator instead.",
-    )
-}
 _ONE_BOOL = (
     "Subtraction, the `-` operator, with a bool tensor is not supported. "
     "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."
@@ -85,8 +95,8 @@ _rsub = binary(
     inplace=False,
     refuses=(BOOL,),
     self=lambda grad: -grad,
+    complaints={BOOL: (RuntimeError, _ONE_BOOL)},
 )
-_rsub.op.complaints = {BOOL: (RuntimeError, _ONE_BOOL)}
 
 
 def _fitted(number: Any, array: Array) -> Any:
@@ -236,6 +246,8 @@ mul = binary(
     doc="Product of two operands.",
     self=lambda grad, other: grad * conj(other),
     other=lambda grad, self: grad * conj(self),
+    exact_numbers=True,
+    numbers_alone=True,
 )
 
 _true_divide = binary(
@@ -247,6 +259,8 @@ _true_divide = binary(
     inplace=False,
     self=lambda grad, other: grad / conj(other),
     other=lambda grad, self, other: -grad * conj((self / other) / other),
+    exact_numbers=True,
+    numbers_alone=True,
 )
 
 # What PyTorch records where one of its own functions multiplies or divides by a number.
@@ -259,6 +273,7 @@ mul_number = binary(
     public=False,
     inplace=False,
     self=lambda grad, other: grad * conj(other),
+    exact_numbers=True,
 )
 div_number = binary(
     "div",
@@ -270,6 +285,7 @@ div_number = binary(
     public=False,
     inplace=False,
     self=lambda grad, other: grad / conj(other),
+    exact_numbers=True,
 )
 
 
@@ -306,26 +322,42 @@ def _unrecorded(name: str) -> dict[str, Any]:
 
 _ROUNDED: dict[str, Any] = {"node": "DivBackward2", "self": no_gradient, "other": no_gradient}
 floor_divide = binary(
-    "floor_divide", _divided_down, refuses=(BOOL, COMPLEX), doc="Quotient rounded down.", **_unrecorded("floor_divide")
+    "floor_divide",
+    _divided_down,
+    refuses=(BOOL, COMPLEX),
+    doc="Quotient rounded down.",
+    **_unrecorded("floor_divide"),
+    exact_numbers=True,
+    numbers_alone=True,
 )
 _div_floor = binary(
-    "div_floor", _divided_down, refuses=(BOOL, COMPLEX), method=False, public=False, inplace=False, **_ROUNDED
+    "div_floor",
+    _divided_down,
+    refuses=(BOOL, COMPLEX),
+    method=False,
+    public=False,
+    inplace=False,
+    **_ROUNDED,
+    exact_numbers=True,
+    numbers_alone=True,
 )
 _div_trunc = binary(
-    "div_trunc", _divided_to_zero, refuses=(BOOL, COMPLEX), method=False, public=False, inplace=False, **_ROUNDED
+    "div_trunc",
+    _divided_to_zero,
+    refuses=(BOOL, COMPLEX),
+    method=False,
+    public=False,
+    inplace=False,
+    **_ROUNDED,
+    exact_numbers=True,
+    numbers_alone=True,
 )
-for _product in (mul, _true_divide, mul_number, div_number, floor_divide, _div_floor, _div_trunc):
-    _product.op.exact_numbers = True
 
 
 @primitive("DivBackward2", axes=ELEMENTS, self=no_gradient, other=no_gradient)
 def _div_trunc_half(self: Array, other: Array) -> Array:
     # PyTorch rounds the quotient of half-precision numbers before it truncates it, unless all have one divisor.
     return np.trunc((self.astype(np.float32) / other.astype(np.float32)).astype(self.dtype)).astype(self.dtype)
-
-
-for _form in (_add, _sub, mul, _true_divide, floor_divide, _div_floor, _div_trunc):
-    _form.op.numbers_alone = True
 
 
 def _quotient(input: Operand, other: Operand, rounding_mode: str | None) -> Tensor:
@@ -401,7 +433,13 @@ _remainder = binary(
     other=lambda grad, self, other: -grad * self.div(other, rounding_mode="floor"),
 )
 _fmod_by_number = binary(
-    "fmod", _fmod, op_name="fmod_by_number", node="FmodBackward0", **_PRIVATE, self=lambda grad: grad * 1
+    "fmod",
+    _fmod,
+    op_name="fmod_by_number",
+    node="FmodBackward0",
+    **_PRIVATE,
+    self=lambda grad: grad * 1,
+    first_is_tensor=True,
 )
 _fmod_by_tensor = binary(
     "fmod",
@@ -410,11 +448,8 @@ _fmod_by_tensor = binary(
     **_PRIVATE,
     self=lambda grad: grad * 1,
     other=lambda grad, self, other: -grad * self.div(other, rounding_mode="trunc"),
+    first_is_tensor=True,
 )
-
-
-for _fmod_form in (_fmod_by_number, _fmod_by_tensor):
-    _fmod_form.op.first_is_tensor = True
 
 
 @public(inplace=True, out=write_out, also={"self": "input"})
@@ -619,6 +654,7 @@ maximum = binary(
     doc="The larger of two elements; NaN if either is.",
     self=lambda grad, self, other: _shared(grad, ~(self <= other), self == other),
     other=lambda grad, self, other: _shared(grad, ~(self >= other), self == other),
+    complaints={COMPLEX: (RuntimeError, "maximum not implemented for complex tensors.")},
 )
 minimum = binary(
     "minimum",
@@ -629,9 +665,8 @@ minimum = binary(
     doc="The smaller of two elements; NaN if either is.",
     self=lambda grad, self, other: _shared(grad, ~(self >= other), self == other),
     other=lambda grad, self, other: _shared(grad, ~(self <= other), self == other),
+    complaints={COMPLEX: (RuntimeError, "minimum not implemented for complex tensors.")},
 )
-for _extreme in (maximum, minimum):
-    _extreme.op.complaints = {COMPLEX: (RuntimeError, f"{_extreme.__name__} not implemented for complex tensors.")}
 fmax = binary(
     "fmax",
     np.fmax,

@@ -41,6 +41,7 @@ atan2 = binary(
     self=lambda grad, self, other: _atan2_gradient(grad, other, self, other),
     other=lambda grad, self, other: _atan2_gradient(grad, -self, self, other),
     autocast=on(cuda=WIDEST),
+    first_is_tensor=True,
 )
 hypot = binary(
     "hypot",
@@ -50,6 +51,7 @@ hypot = binary(
     doc="The length of the vector (input, other).",
     self=lambda grad, self, result: grad * (self / result),
     other=lambda grad, other, result: grad * (other / result),
+    first_is_tensor=True,
 )
 
 
@@ -73,6 +75,7 @@ logaddexp = binary(
     doc="log(exp(input) + exp(other)).",
     self=lambda grad, self, other: grad / conj(1 + (other - self).exp()),
     other=lambda grad, self, other: grad / conj(1 + (self - other).exp()),
+    first_is_tensor=True,
 )
 logaddexp2 = binary(
     "logaddexp2",
@@ -83,6 +86,7 @@ logaddexp2 = binary(
     doc="log2(2 ** input + 2 ** other).",
     self=lambda grad, self, other: grad / (1 + (other - self).exp2()),
     other=lambda grad, self, other: grad / (1 + (self - other).exp2()),
+    first_is_tensor=True,
 )
 
 
@@ -146,6 +150,7 @@ _copysign = binary(
     **_PRIVATE,
     self=_copysign_gradient,
     other=no_gradient,
+    first_is_tensor=True,
 )
 _copysign_of_number = binary(
     "copysign",
@@ -156,9 +161,8 @@ _copysign_of_number = binary(
     refuses=(COMPLEX,),
     **_PRIVATE,
     self=_copysign_gradient,
+    first_is_tensor=True,
 )
-for _form in (_copysign, _copysign_of_number, atan2, hypot, logaddexp, logaddexp2):
-    _form.op.first_is_tensor = True
 
 
 @public(inplace=True, out=write_out)
@@ -175,8 +179,8 @@ nextafter = binary(
     doc="The next floating-point number from `input` towards `other`.",
     self=lambda grad, self, other: only_where(grad, self != other),
     other=no_gradient,
+    keeps_halves=True,
 )
-nextafter.op.keeps_halves = True
 
 
 def _ldexp(a: Array, b: Array) -> Array:

@@ -16,17 +16,38 @@ from ..._dispatch.elementwise import TO_BOOL, binary
 from ..._dispatch.host_read import host_read
 from ..._dispatch.public.registry import public
 
-eq = binary("eq", np.equal, rule=TO_BOOL, doc="Elementwise `input == other`.")
-ne = binary("ne", np.not_equal, "not_equal", rule=TO_BOOL, doc="Elementwise `input != other`.")
-lt = binary("lt", np.less, "less", rule=TO_BOOL, refuses=(COMPLEX,), doc="Elementwise `input < other`.")
-le = binary("le", np.less_equal, "less_equal", rule=TO_BOOL, refuses=(COMPLEX,), doc="Elementwise `input <= other`.")
-gt = binary("gt", np.greater, "greater", rule=TO_BOOL, refuses=(COMPLEX,), doc="Elementwise `input > other`.")
-ge = binary(
-    "ge", np.greater_equal, "greater_equal", rule=TO_BOOL, refuses=(COMPLEX,), doc="Elementwise `input >= other`."
+eq = binary("eq", np.equal, rule=TO_BOOL, doc="Elementwise `input == other`.", first_is_tensor=True)
+ne = binary("ne", np.not_equal, "not_equal", rule=TO_BOOL, doc="Elementwise `input != other`.", first_is_tensor=True)
+lt = binary(
+    "lt", np.less, "less", rule=TO_BOOL, refuses=(COMPLEX,), doc="Elementwise `input < other`.", first_is_tensor=True
 )
-
-for _op in (eq, ne, lt, le, gt, ge):
-    _op.op.first_is_tensor = True
+le = binary(
+    "le",
+    np.less_equal,
+    "less_equal",
+    rule=TO_BOOL,
+    refuses=(COMPLEX,),
+    doc="Elementwise `input <= other`.",
+    first_is_tensor=True,
+)
+gt = binary(
+    "gt",
+    np.greater,
+    "greater",
+    rule=TO_BOOL,
+    refuses=(COMPLEX,),
+    doc="Elementwise `input > other`.",
+    first_is_tensor=True,
+)
+ge = binary(
+    "ge",
+    np.greater_equal,
+    "greater_equal",
+    rule=TO_BOOL,
+    refuses=(COMPLEX,),
+    doc="Elementwise `input >= other`.",
+    first_is_tensor=True,
+)
 
 
 @primitive(None, axes=ELEMENTS)

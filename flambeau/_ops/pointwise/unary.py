@@ -35,14 +35,14 @@ neg = unary(
     refuses=(BOOL,),
     derivative=lambda grad: -grad,
     doc="`-input`.",
+    complaints={
+        BOOL: (
+            RuntimeError,
+            "Negation, the `-` operator, on a bool tensor is not supported. "  # noqa: ISC004
+            "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.",
+        )
+    },
 )
-neg.op.complaints = {
-    BOOL: (
-        RuntimeError,
-        "Negation, the `-` operator, on a bool tensor is not supported. "  # noqa: ISC004
-        "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.",
-    )
-}
 abs = unary(
     "abs",
     np.absolute,
@@ -86,13 +86,19 @@ def _sgn_gradient(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
     return only_where(tangential, size != 0)
 
 
-sign = unary("sign", _sign, refuses=(COMPLEX,), derivative=no_gradient, doc="-1, 0 or 1.")
-sign.op.complaints = {
-    COMPLEX: (
-        NotImplementedError,
-        "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.",
-    )
-}
+sign = unary(
+    "sign",
+    _sign,
+    refuses=(COMPLEX,),
+    derivative=no_gradient,
+    doc="-1, 0 or 1.",
+    complaints={
+        COMPLEX: (
+            NotImplementedError,
+            "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.",
+        )
+    },
+)
 sgn = unary(
     "sgn", _sgn, derivative=_sgn_gradient, doc="Sign; of a complex number the number divided by its absolute value."
 )
@@ -103,16 +109,36 @@ signbit = unary(
     refuses=(COMPLEX,),
     inplace=False,
     doc="Whether the sign bit is set.",
+    truth_only=True,
 )
 
 _WHOLE = (BOOL, COMPLEX)
-floor = unary("floor", np.floor, "special.floor", refuses=_WHOLE, derivative=no_gradient, doc="Rounded down.")
-ceil = unary("ceil", np.ceil, refuses=_WHOLE, derivative=no_gradient, doc="Rounded up.")
-trunc = unary("trunc", np.trunc, "fix", refuses=_WHOLE, derivative=no_gradient, doc="Rounded towards zero.")
-for _rounding in (floor, ceil, trunc):
-    _rounding.op.complaints = {
-        COMPLEX: (NotImplementedError, f"{_rounding.__name__} is not supported for complex inputs")
-    }
+floor = unary(
+    "floor",
+    np.floor,
+    "special.floor",
+    refuses=_WHOLE,
+    derivative=no_gradient,
+    doc="Rounded down.",
+    complaints={COMPLEX: (NotImplementedError, "floor is not supported for complex inputs")},
+)
+ceil = unary(
+    "ceil",
+    np.ceil,
+    refuses=_WHOLE,
+    derivative=no_gradient,
+    doc="Rounded up.",
+    complaints={COMPLEX: (NotImplementedError, "ceil is not supported for complex inputs")},
+)
+trunc = unary(
+    "trunc",
+    np.trunc,
+    "fix",
+    refuses=_WHOLE,
+    derivative=no_gradient,
+    doc="Rounded towards zero.",
+    complaints={COMPLEX: (NotImplementedError, "trunc is not supported for complex inputs")},
+)
 frac = unary(
     "frac",
     lambda x: x - np.trunc(x),
@@ -496,12 +522,29 @@ def _of_floats(test: Any, otherwise: bool) -> Any:
     return lambda x: test(x) if x.dtype.kind in "fc" else np.full(x.shape, otherwise)
 
 
-isnan = unary("isnan", _of_floats(np.isnan, False), rule=TO_BOOL, inplace=False, doc="Whether each element is NaN.")
+isnan = unary(
+    "isnan",
+    _of_floats(np.isnan, False),
+    rule=TO_BOOL,
+    inplace=False,
+    doc="Whether each element is NaN.",
+    takes_out=False,
+)
 isinf = unary(
-    "isinf", _of_floats(np.isinf, False), rule=TO_BOOL, inplace=False, doc="Whether each element is infinite."
+    "isinf",
+    _of_floats(np.isinf, False),
+    rule=TO_BOOL,
+    inplace=False,
+    doc="Whether each element is infinite.",
+    takes_out=False,
 )
 isfinite = unary(
-    "isfinite", _of_floats(np.isfinite, True), rule=TO_BOOL, inplace=False, doc="Whether each element is finite."
+    "isfinite",
+    _of_floats(np.isfinite, True),
+    rule=TO_BOOL,
+    inplace=False,
+    doc="Whether each element is finite.",
+    takes_out=False,
 )
 isposinf = unary(
     "isposinf",
@@ -510,6 +553,7 @@ isposinf = unary(
     refuses=(COMPLEX,),
     inplace=False,
     doc="Whether each element is positive infinity.",
+    truth_only=True,
 )
 isneginf = unary(
     "isneginf",
@@ -518,18 +562,16 @@ isneginf = unary(
     refuses=(COMPLEX,),
     inplace=False,
     doc="Whether each element is negative infinity.",
+    truth_only=True,
 )
-for _test in (signbit, isposinf, isneginf):
-    _test.op.truth_only = True
 isreal = unary(
     "isreal",
     lambda x: x.imag == 0 if x.dtype.kind == "c" else np.ones(x.shape, bool, like=x),
     rule=TO_BOOL,
     inplace=False,
     doc="Whether each element has no imaginary part.",
+    takes_out=False,
 )
-for _test in (isnan, isinf, isfinite, isreal):
-    _test.op.takes_out = False
 logical_not = unary("logical_not", np.logical_not, rule=TO_BOOL, doc="Whether each element is zero.")
 bitwise_not = unary("bitwise_not", np.invert, refuses=(FLOAT, COMPLEX), doc="Bits inverted; of bool the logical not.")
 

@@ -27,7 +27,8 @@ with _collector_paused():
     from ._dispatch.gradients.fused_derivatives import fused as _fused
     from ._dispatch.public import catalogue
     from ._dispatch.public.overrides import DisableTorchFunctionSubclass
-    from ._dispatch.public.registry import in_namespace, public_function
+    from ._dispatch.public.registry import in_namespace as _in_namespace
+    from ._dispatch.public.registry import public_function as _public_function
     from ._dispatch.public.settings import (
         are_deterministic_algorithms_enabled,
         get_deterministic_debug_mode,
@@ -135,10 +136,10 @@ def __getattr__(name: str) -> Any:
             return importlib.import_module(f"flambeau.{name}")
     if name in _LATER:
         value = getattr(importlib.import_module(f"flambeau.{_LATER[name]}"), name)
-        globals()[name] = in_namespace(value) if name in _COMPILED else value
+        globals()[name] = _in_namespace(value) if name in _COMPILED else value
         return globals()[name]
     try:
-        found = public_function("", name)  # made on first use too, then kept
+        found = _public_function("", name)  # made on first use too, then kept
     except KeyError:
         try:
             found = importlib.import_module("flambeau._rare_names").find(name)

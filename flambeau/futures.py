@@ -21,6 +21,9 @@ class Future(Generic[Result]):
     >>> future.set_result(21)
     >>> doubled.wait()
     42
+
+    Args:
+        devices: the devices whose work a result waits for.
     """
 
     def __init__(self, *, devices: Any = None) -> None:

@@ -73,12 +73,31 @@ def _get_torch_home() -> str:
 
 
 def get_dir() -> str:
-    """The folder in which models and weights are kept."""
+    """The folder in which models and weights are kept.
+
+    Returns:
+        str: the path.
+
+    Example:
+        >>> torch.hub.get_dir().endswith("hub")
+        True
+    """
     return os.path.join(_get_torch_home(), "hub") if _folder is None else _folder
 
 
 def set_dir(d: str | os.PathLike[str]) -> None:
-    """Choose that folder."""
+    """Choose that folder.
+
+    Args:
+        d (str or PathLike): the folder.
+
+    Example:
+        >>> before = torch.hub.get_dir()
+        >>> torch.hub.set_dir("/tmp/models")
+        >>> torch.hub.get_dir()
+        '/tmp/models'
+        >>> torch.hub.set_dir(before)
+    """
     global _folder
     _folder = os.path.expanduser(os.fspath(d))
 
@@ -119,14 +138,54 @@ def _entrypoint(module: ModuleType, name: str) -> Any:
 
 def list(github: str, force_reload: bool = False, skip_validation: bool = False, trust_repo: Any = "check",
          verbose: bool = True, *, source: str = "local") -> Any:  # fmt: skip
-    """The names of the models that a folder with a `hubconf.py` offers."""
+    """The names of the models that a folder with a `hubconf.py` offers.
+
+    Args:
+        github (str): the folder, or a repository that is kept in `get_dir()`.
+        force_reload (bool): not used: nothing is downloaded from GitHub. Default: `False`.
+        skip_validation (bool): not used: nothing is downloaded from GitHub. Default: `False`.
+        trust_repo: not used: nothing is downloaded from GitHub. Default: `"check"`.
+        verbose (bool): whether messages are printed. Default: `True`.
+        source (str): "local" for a folder; "github" is refused unless the repository is kept already. Default:
+            `"local"`.
+
+    Returns:
+        list of strs.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> _ = (folder / "hubconf.py").write_text("def one(): return 1")
+        >>> torch.hub.list(str(folder))
+        ['one']
+    """
     module = _hubconf(_folder_of(github, source))
     return [name for name, value in vars(module).items() if callable(value) and not name.startswith("_")]
 
 
 def help(github: str, model: str, force_reload: bool = False, skip_validation: bool = False, trust_repo: Any = "check",
          *, source: str = "local") -> str | None:  # fmt: skip
-    """What the function of a model says about itself."""
+    """What the function of a model says about itself.
+
+    Args:
+        github (str): the folder, or a repository that is kept in `get_dir()`.
+        model (str): the name of the function that makes the model.
+        force_reload (bool): not used: nothing is downloaded from GitHub. Default: `False`.
+        skip_validation (bool): not used: nothing is downloaded from GitHub. Default: `False`.
+        trust_repo: not used: nothing is downloaded from GitHub. Default: `"check"`.
+        source (str): "local" for a folder; "github" is refused unless the repository is kept already. Default:
+            `"local"`.
+
+    Returns:
+        str, optional: its docstring.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> _ = (folder / "hubconf.py").write_text("def one(): 'A model.'; return 1")
+        >>> torch.hub.help(str(folder), "one")
+        'A model.'
+    """
     said: str | None = _entrypoint(_hubconf(_folder_of(github, source)), model).__doc__
     return said
 
@@ -142,12 +201,50 @@ def load(
     skip_validation: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """The model that a folder's `hubconf.py` makes: `load(folder, "resnet18", source="local")`."""
+    """The model that a folder's `hubconf.py` makes: `load(folder, "resnet18", source="local")`.
+
+    Args:
+        repo_or_dir (str or PathLike): the folder, or a repository that is kept in `get_dir()`.
+        model (str): the name of the function that makes the model.
+        *args: positional arguments of the function.
+        source (str): "local" for a folder; "github" is refused unless the repository is kept already. Default:
+            `"github"`.
+        trust_repo: not used: nothing is downloaded from GitHub. Default: `"check"`.
+        force_reload (bool): not used: nothing is downloaded from GitHub. Default: `False`.
+        verbose (bool): whether messages are printed. Default: `True`.
+        skip_validation (bool): not used: nothing is downloaded from GitHub. Default: `False`.
+        **kwargs: keyword arguments of the function.
+
+    Returns:
+        what the function returns.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> _ = (folder / "hubconf.py").write_text("def one(scale=1): return scale")
+        >>> torch.hub.load(str(folder), "one", source="local", scale=3)
+        3
+    """
     return _entrypoint(_hubconf(_folder_of(repo_or_dir, source.lower())), model)(*args, **kwargs)
 
 
 def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, progress: bool = True) -> None:
-    """Copy what is at an address into a file, all of it or nothing; `hash_prefix` is how its SHA-256 must begin."""
+    """Copy what is at an address into a file, all of it or nothing; `hash_prefix` is how its SHA-256 must begin.
+
+    Args:
+        url (str): the address.
+        dst (str): the path of the file.
+        hash_prefix (str, optional): how the SHA-256 must begin; None does not check it.
+        progress (bool): whether a bar is shown. Default: `True`.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> source = pathlib.Path(tempfile.mkdtemp()) / "a.txt"
+        >>> _ = source.write_text("weights")
+        >>> torch.hub.download_url_to_file(source.as_uri(), str(source.with_name("b.txt")), progress=False)
+        >>> source.with_name("b.txt").read_text()
+        'weights'
+    """
     dst = os.path.expanduser(dst)
     digest = hashlib.sha256()
     with (
@@ -178,7 +275,28 @@ def load_state_dict_from_url(
     file_name: str | None = None,
     weights_only: bool = False,
 ) -> dict[str, Any]:
-    """The state dict at an address, which may be a file:// one; it is kept, and taken from there the next time."""
+    """The state dict at an address, which may be a file:// one; it is kept, and taken from there the next time.
+
+    Args:
+        url (str): the address.
+        model_dir (str, optional): where the file is kept; None means `get_dir()` + "/checkpoints".
+        map_location: as in `torch.load`.
+        progress (bool): whether a bar is shown. Default: `True`.
+        check_hash (bool): whether the file's name ends in the first digits of its SHA-256, which are compared.
+            Default: `False`.
+        file_name (str, optional): the name of the kept file; None means as in the address.
+        weights_only (bool): as in `torch.load`. Default: `False`.
+
+    Returns:
+        dict: the state dict.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> source = pathlib.Path(tempfile.mkdtemp()) / "weights.pt"
+        >>> torch.save({"weight": torch.ones(1)}, source)
+        >>> torch.hub.load_state_dict_from_url(source.as_uri(), tempfile.mkdtemp(), progress=False)
+        {'weight': tensor([1.])}
+    """
     from .serialization import load as load_file
 
     folder = os.path.join(get_dir(), "checkpoints") if model_dir is None else model_dir

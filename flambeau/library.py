@@ -20,7 +20,11 @@ _RESERVED = ("prim",)
 
 
 def fallthrough_kernel() -> Any:
-    """What stands for "nothing is done here": registered for a dispatch key, it leaves the operator as it is."""
+    """What stands for "nothing is done here": registered for a dispatch key, it leaves the operator as it is.
+
+    Returns:
+        nothing: it is not called.
+    """
     raise NotImplementedError("fallthrough_kernel() should never be called.")
 
 
@@ -33,6 +37,11 @@ class Library:
     >>> library.impl("triple", lambda x: x * 3, "CompositeImplicitAutograd")
     >>> flambeau.ops.my_library.triple(flambeau.tensor([1.0]))
     tensor([3.])
+
+    Args:
+        ns (str): the namespace.
+        kind (str): "DEF" for a new namespace, "IMPL" or "FRAGMENT" to add to one.
+        dispatch_key (str): the key of functions that name none. Default: `""`.
     """
 
     def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
@@ -98,7 +107,22 @@ class Library:
 
 
 class CustomOpDef(Operator):
-    """An operator of one's own: a function that derivatives and kernels for devices can be given to."""
+    """An operator of one's own: a function that derivatives and kernels for devices can be given to.
+
+    Args:
+        namespace (str): its namespace.
+        name (str): its name.
+        schema (str): its schema.
+        fn (Callable): its function.
+        tags: tags of `torch.Tag`.
+
+    Example:
+        >>> @torch.library.custom_op("docs::double", mutates_args=())
+        ... def double(x: torch.Tensor) -> torch.Tensor:
+        ...     return 2 * x
+        >>> double(torch.ones(1)), type(double).__name__
+        (tensor([2.]), 'CustomOpDef')
+    """
 
     is_opaque = True
 
@@ -134,6 +158,17 @@ def custom_op(
     ...     return x * 2
     >>> flambeau.ops.mine.double(flambeau.tensor([1.0]))
     tensor([2.])
+
+    Args:
+        name (str): the operator's full name.
+        fn (Callable, optional): the function; None returns a decorator.
+        mutates_args: the names of arguments that it changes, or "unknown".
+        device_types: the types of devices that it runs on; None means all.
+        schema (str, optional): its schema; None takes it from annotations.
+        tags: tags of `torch.Tag`.
+
+    Returns:
+        the operator, or a decorator.
     """
     if "::" not in name:
         raise ValueError(f"expected the name of an operator as 'namespace::name', got {name!r}")
@@ -150,7 +185,20 @@ def custom_op(
 
 
 def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any = ()) -> None:
-    """Make an operator of a schema: `define("mine::double", "(Tensor x) -> Tensor")`."""
+    """Make an operator of a schema: `define("mine::double", "(Tensor x) -> Tensor")`.
+
+    Args:
+        qualname (str): the operator's full name, such as "mine::double".
+        schema (str): its parameters and results.
+        lib (Library, optional): the library that keeps it alive; None means for ever.
+        tags: tags of `torch.Tag`. Default: `()`.
+
+    Example:
+        >>> torch.library.define("docs::triple", "(Tensor x) -> Tensor")
+        >>> _ = torch.library.impl("docs::triple", "default", lambda x: 3 * x)
+        >>> torch.ops.docs.triple(torch.ones(1))
+        tensor([3.])
+    """
     if not isinstance(qualname, str):
         raise ValueError(f"define(qualname, schema): expected qualname to be instance of str, got {type(qualname)}")
     namespace, _, name = qualname.partition("::")
@@ -160,7 +208,25 @@ def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any 
 
 
 def impl(qualname: Any, types: Any, func: Callable[..., Any] | None = None, *, lib: Library | None = None) -> Any:
-    """Give an operator its function for some types of devices, "default" for all; as a decorator too."""
+    """Give an operator its function for some types of devices, "default" for all; as a decorator too.
+
+    Args:
+        qualname: the operator's full name, such as "mine::double".
+        types: types of devices, or a dispatch key.
+        func (Callable, optional): the function; None returns a decorator.
+        lib (Library, optional): the library that keeps it alive; None means for ever.
+
+    Returns:
+        the function, or a decorator.
+
+    Example:
+        >>> torch.library.define("docs::negated", "(Tensor x) -> Tensor")
+        >>> @torch.library.impl("docs::negated", "cpu")
+        ... def negated(x):
+        ...     return -x
+        >>> torch.ops.docs.negated(torch.ones(1))
+        tensor([-1.])
+    """
     operator, listed = _operator(qualname), [types] if isinstance(types, str) else list(types)
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -185,7 +251,27 @@ def register_fake(
     _stacklevel: int = 1,
     allow_override: bool = True,
 ) -> Any:
-    """Give an operator a function that makes results without data; as a decorator too."""
+    """Give an operator a function that makes results without data; as a decorator too.
+
+    Args:
+        op: the operator, or its full name.
+        func (Callable, optional): the function; None returns a decorator.
+        lib: the library that keeps it alive; None means for ever.
+        allow_override (bool): whether a function that is there already may be replaced. Default: `True`.
+
+    Returns:
+        the function, or a decorator.
+
+    Example:
+        >>> @torch.library.custom_op("docs::shaped", mutates_args=())
+        ... def shaped(x: torch.Tensor) -> torch.Tensor:
+        ...     return 2 * x
+        >>> @torch.library.register_fake("docs::shaped")
+        ... def _(x):
+        ...     return torch.empty_like(x)
+        >>> shaped(torch.ones(3, device="meta")).shape
+        torch.Size([3])
+    """
     definition = _operator(op)
     return definition.register_fake if func is None else definition.register_fake(func)
 
@@ -193,32 +279,110 @@ def register_fake(
 def impl_abstract(
     qualname: Any, func: Callable[..., Any] | None = None, *, lib: Any = None, _stacklevel: int = 1
 ) -> Any:
-    """The older name of `register_fake`."""
+    """The older name of `register_fake`.
+
+    Args:
+        qualname: the operator's full name, such as "mine::double".
+        func (Callable, optional): the function; None returns a decorator.
+        lib: the library that keeps it alive; None means for ever.
+
+    Returns:
+        the function, or a decorator.
+    """
     warn_user("torch.library.impl_abstract was renamed to torch.library.register_fake: use that name", FutureWarning)
     return register_fake(qualname, func, lib=lib, _stacklevel=_stacklevel + 1)
 
 
 def register_kernel(op: Any, device_types: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None) -> Any:
-    """Give an operator another function for some devices; as a decorator too."""
+    """Give an operator another function for some devices; as a decorator too.
+
+    Args:
+        op: the operator, or its full name.
+        device_types: the types of devices.
+        func (Callable, optional): the function; None returns a decorator.
+        lib: the library that keeps it alive; None means for ever.
+
+    Returns:
+        the function, or a decorator.
+
+    Example:
+        >>> @torch.library.custom_op("docs::slow", mutates_args=())
+        ... def slow(x: torch.Tensor) -> torch.Tensor:
+        ...     return x + x
+        >>> @torch.library.register_kernel("docs::slow", "cpu")
+        ... def _(x):
+        ...     return 2 * x
+        >>> slow(torch.ones(1))
+        tensor([2.])
+    """
     return _operator(op).register_kernel(device_types, func)
 
 
 def register_autograd(
     op: Any, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None, lib: Any = None
 ) -> None:
-    """Give an operator a derivative."""
+    """Give an operator a derivative.
+
+    Args:
+        op: the operator, or its full name.
+        backward (Callable): `backward(ctx, *grads)` returns a gradient for each argument.
+        setup_context (Callable, optional): `setup_context(ctx, inputs, output)` saves what `backward` needs.
+        lib: the library that keeps it alive; None means for ever.
+
+    Example:
+        >>> @torch.library.custom_op("docs::cubed", mutates_args=())
+        ... def cubed(x: torch.Tensor) -> torch.Tensor:
+        ...     return x**3
+        >>> def save(ctx, inputs, output):
+        ...     ctx.save_for_backward(*inputs)
+    >>> def backward(ctx, grad):
+    ...     return grad * 3 * ctx.saved_tensors[0] ** 2
+    >>> torch.library.register_autograd(cubed, backward, setup_context=save)
+    >>> x = torch.tensor(2.0, requires_grad=True)
+        >>> torch.autograd.grad(cubed(x), x)
+        (tensor(12.),)
+    """
     _operator(op).register_autograd(backward, setup_context=setup_context)
 
 
 def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None) -> Any:
-    """Give an operator a rule for `vmap`; as a decorator too."""
+    """Give an operator a rule for `vmap`; as a decorator too.
+
+    Args:
+        op: the operator, or its full name.
+        func (Callable, optional): the function; None returns a decorator.
+        lib: the library that keeps it alive; None means for ever.
+
+    Returns:
+        the function, or a decorator.
+
+    Example:
+        >>> @torch.library.custom_op("docs::plus_one", mutates_args=())
+        ... def plus_one(x: torch.Tensor) -> torch.Tensor:
+        ...     return x + 1
+        >>> @torch.library.register_vmap("docs::plus_one")
+        ... def _(info, in_dims, x):
+        ...     return plus_one(x), in_dims[0]
+        >>> torch.vmap(plus_one)(torch.zeros(2))
+        tensor([1., 1.])
+    """
     return _operator(op).register_vmap(func)
 
 
 def register_torch_dispatch(
     op: Any, torch_dispatch_class: type, func: Callable[..., Any] | None = None, /, *, lib: Any = None
 ) -> Any:
-    """Say what an operator does in a `TorchDispatchMode`, or for a subclass of tensors; as a decorator too."""
+    """Say what an operator does in a `TorchDispatchMode`, or for a subclass of tensors; as a decorator too.
+
+    Args:
+        op: the operator, or its full name.
+        torch_dispatch_class (type): the mode or the subclass.
+        func (Callable, optional): the function; None returns a decorator.
+        lib: the library that keeps it alive; None means for ever.
+
+    Returns:
+        the function, or a decorator.
+    """
     return _operator(op).register_torch_dispatch(torch_dispatch_class, func)
 
 
@@ -235,17 +399,52 @@ class FakeImplCtx:
 
 
 def get_ctx() -> FakeImplCtx:
-    """What the function that `register_fake` was given may ask for."""
+    """What the function that `register_fake` was given may ask for.
+
+    Returns:
+        FakeImplCtx: the context.
+    """
     return FakeImplCtx()
 
 
 def get_kernel(op: Any, dispatch_key: Any) -> Callable[..., Any]:
-    """The function of an operator for a dispatch key."""
+    """The function of an operator for a dispatch key.
+
+    Args:
+        op: the operator, or its full name.
+        dispatch_key: the key, such as "CPU".
+
+    Returns:
+        Callable: the function.
+
+    Example:
+        >>> @torch.library.custom_op("docs::kept", mutates_args=())
+        ... def kept(x: torch.Tensor) -> torch.Tensor:
+        ...     return 2 * x
+        >>> callable(torch.library.get_kernel("docs::kept", "CPU"))
+        True
+    """
     return _operator(op)._function_for(dispatch_key)
 
 
 def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Library | None = None) -> None:
-    """Let an operator's floating-point arguments have a dtype in autocast regions of a device."""
+    """Let an operator's floating-point arguments have a dtype in autocast regions of a device.
+
+    Args:
+        op: the operator, or its full name.
+        device_type (str): the type of device.
+        cast_inputs: the dtype.
+        lib (Library, optional): the library that keeps it alive; None means for ever.
+
+    Example:
+        >>> @torch.library.custom_op("docs::halved", mutates_args=())
+        ... def halved(x: torch.Tensor) -> torch.Tensor:
+        ...     return x / 2
+        >>> torch.library.register_autocast("docs::halved", "cpu", torch.bfloat16)
+        >>> with torch.autocast("cpu"):
+        ...     halved(torch.ones(1)).dtype
+        torch.bfloat16
+    """
     from ._core.tensor import Tensor
     from .amp import autocast
 
@@ -265,12 +464,36 @@ def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Li
 def triton_op(
     name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: Any, schema: str | None = None
 ) -> Any:
-    """Make a function that launches kernels of Triton's an operator: as `custom_op`, whatever it launches."""
+    """Make a function that launches kernels of Triton's an operator: as `custom_op`, whatever it launches.
+
+    Args:
+        name (str): the operator's full name.
+        fn (Callable, optional): the function; None returns a decorator.
+        mutates_args: the names of arguments that it changes, or "unknown".
+        schema (str, optional): its schema; None takes it from annotations.
+
+    Returns:
+        the operator, or a decorator.
+
+    Example:
+        >>> @torch.library.triton_op("docs::launched", mutates_args=())
+        ... def launched(x: torch.Tensor) -> torch.Tensor:
+        ...     return 2 * x
+        >>> launched(torch.ones(1))
+        tensor([2.])
+    """
     return custom_op(name, fn, mutates_args=mutates_args, schema=schema)
 
 
 def wrap_triton(triton_kernel: Callable[..., Any], /) -> Any:
-    """A kernel of Triton's as something that capture sees: a call of it is an opaque step anyway, so itself."""
+    """A kernel of Triton's as something that capture sees: a call of it is an opaque step anyway, so itself.
+
+    Args:
+        triton_kernel (Callable): the kernel.
+
+    Returns:
+        the kernel.
+    """
     kernels = importlib.import_module("triton.runtime.jit")
     if not isinstance(triton_kernel, kernels.KernelInterface):
         raise RuntimeError("wrap_triton only works on functions annotated with triton.jit or triton.autotune")

@@ -42,7 +42,13 @@ class TorchFunctionMode(FunctionMode):
 
 
 class BaseTorchFunctionMode(TorchFunctionMode):
-    """A mode that runs every function as usual."""
+    """A mode that runs every function as usual.
+
+    Example:
+        >>> with torch.overrides.BaseTorchFunctionMode():
+        ...     torch.ones(1) + 1
+        tensor([2.])
+    """
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
@@ -52,7 +58,18 @@ class BaseTorchFunctionMode(TorchFunctionMode):
 
 @bound_to("overrides")
 def has_torch_function(namespace: Any, /, relevant_args: Iterable[Any]) -> bool:
-    """Whether one of the arguments wants to run functions its own way."""
+    """Whether one of the arguments wants to run functions its own way.
+
+    Args:
+        relevant_args (iterable): the arguments that may have `__torch_function__`.
+
+    Returns:
+        bool: whether one does.
+
+    Example:
+        >>> torch.overrides.has_torch_function((torch.ones(1), 2))
+        False
+    """
     return has_override(relevant_args)
 
 
@@ -83,12 +100,36 @@ def handle_torch_function(
     ...     return x * 2
     >>> double(Loud())
     'double was called'
+
+    Args:
+        public_api (Callable): the function.
+        relevant_args (iterable): the arguments that may have `__torch_function__`.
+        *args: its positional arguments.
+        **kwargs: its keyword arguments.
+
+    Returns:
+        what the first `__torch_function__` that does not decline returns.
     """
     return run_override(public_api, relevant_args, args, kwargs)
 
 
 def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[Function], Function]:
-    """Make a function heed `__torch_function__` of the arguments that the dispatcher picks."""
+    """Make a function heed `__torch_function__` of the arguments that the dispatcher picks.
+
+    Args:
+        dispatcher (Callable): a function of the same parameters that returns the arguments that may have
+            `__torch_function__`.
+
+    Returns:
+        a decorator.
+
+    Example:
+        >>> @torch.overrides.wrap_torch_function(lambda x: (x,))
+        ... def double(x):
+        ...     return 2 * x
+        >>> double(torch.ones(1))
+        tensor([2.])
+    """
 
     def decorate(function: Function) -> Function:
         @functools.wraps(function)
@@ -104,7 +145,18 @@ def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[F
 
 
 def is_tensor_like(inp: Any) -> bool:
-    """Whether a value is a tensor, or can run functions of tensors its own way."""
+    """Whether a value is a tensor, or can run functions of tensors its own way.
+
+    Args:
+        inp: the value.
+
+    Returns:
+        bool: whether it is.
+
+    Example:
+        >>> torch.overrides.is_tensor_like(torch.ones(1)), torch.overrides.is_tensor_like(1.0)
+        (True, False)
+    """
     return type(inp) is Tensor or hasattr(inp, "__torch_function__")
 
 
@@ -148,12 +200,28 @@ def _takes_tensors(function: Any) -> bool:
 
 
 def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
-    """The functions that heed `__torch_function__`, by the module or class that has them."""
+    """The functions that heed `__torch_function__`, by the module or class that has them.
+
+    Returns:
+        lists of functions by module or class.
+
+    Example:
+        >>> torch.add in torch.overrides.get_overridable_functions()[torch]
+        True
+    """
     return {owner: list(functions) for owner, functions in _overridable()[0].items()}
 
 
 def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., Any]]:
-    """For each function that heeds `__torch_function__` one with its parameters that gives -1."""
+    """For each function that heeds `__torch_function__` one with its parameters that gives -1.
+
+    Returns:
+        functions by function.
+
+    Example:
+        >>> torch.overrides.get_testing_overrides()[torch.add](1, 2)
+        -1
+    """
     return {function: _dummy(function) for functions in _overridable()[0].values() for function in functions}
 
 
@@ -168,7 +236,15 @@ def _dummy(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @functools.cache
 def get_ignored_functions() -> set[Callable[..., Any]]:
-    """The functions that do not heed `__torch_function__`: they take no tensor."""
+    """The functions that do not heed `__torch_function__`: they take no tensor.
+
+    Returns:
+        the functions.
+
+    Example:
+        >>> torch.is_tensor in torch.overrides.get_ignored_functions()
+        True
+    """
     import flambeau
 
     overridable = _overridable()[1]
@@ -181,7 +257,18 @@ def get_ignored_functions() -> set[Callable[..., Any]]:
 
 
 def resolve_name(f: Any) -> str | None:
-    """The full name of a function of the package; None for others."""
+    """The full name of a function of the package; None for others.
+
+    Args:
+        f: the function.
+
+    Returns:
+        str, optional: the name.
+
+    Example:
+        >>> torch.overrides.resolve_name(torch.add)
+        'torch.add'
+    """
     if isinstance(f, types.MethodWrapperType) or getattr(f, "__name__", None) == "__get__":
         owner = getattr(f, "__self__", None)
         name = getattr(owner, "__name__", None) or next(
@@ -192,7 +279,18 @@ def resolve_name(f: Any) -> str | None:
 
 
 def is_tensor_method_or_property(func: Any) -> bool:
-    """Whether a function is a method of tensors, or the getter of a property."""
+    """Whether a function is a method of tensors, or the getter of a property.
+
+    Args:
+        func: the function.
+
+    Returns:
+        bool: whether it is.
+
+    Example:
+        >>> torch.overrides.is_tensor_method_or_property(torch.Tensor.add)
+        True
+    """
     return getattr(func, "__name__", None) == "__get__" or func in get_overridable_functions()[Tensor]
 
 
@@ -222,11 +320,34 @@ def _pop_mode_temporarily() -> Iterator[TorchFunctionMode]:
 
 @contextlib.contextmanager
 def enable_reentrant_dispatch() -> Iterator[None]:
-    """A context in which ops of a subclass may call ops again: they always may."""
+    """A context in which ops of a subclass may call ops again: they always may.
+
+    Returns:
+        a context manager.
+
+    Example:
+        >>> with torch.overrides.enable_reentrant_dispatch():
+        ...     torch.ones(1) + 1
+        tensor([2.])
+    """
     yield
 
 
 def redispatch_function(func: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
-    """Run a function as it runs on plain tensors."""
+    """Run a function as it runs on plain tensors.
+
+    Args:
+        func (Callable): the function.
+        types: the classes with `__torch_function__`.
+        args: its positional arguments.
+        kwargs: its keyword arguments.
+
+    Returns:
+        its result.
+
+    Example:
+        >>> torch.overrides.redispatch_function(torch.add, (), (torch.ones(1), 1), {})
+        tensor([2.])
+    """
     with DisableTorchFunctionSubclass():
         return func(*args, **(kwargs or {}))

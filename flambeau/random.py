@@ -20,7 +20,23 @@ def fork_rng(
     devices: Any = None, enabled: bool = True, _caller: str = "fork_rng", _devices_kw: str = "devices",
     device_type: str | None = None,
 ) -> Iterator[None]:  # fmt: skip
-    """Random numbers drawn in this context leave those drawn after it as they would have been."""
+    """Random numbers drawn in this context leave those drawn after it as they would have been.
+
+    Args:
+        devices: the CUDA devices whose numbers are protected too; None means all.
+        enabled (bool): whether it does anything. Default: `True`.
+        device_type (str, optional): the type of device.
+
+    Returns:
+        a context manager.
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> with torch.random.fork_rng():
+        ...     _ = torch.rand(10)
+        >>> torch.rand(1)
+        tensor([0.4963])
+    """
     if not enabled:
         yield
         return

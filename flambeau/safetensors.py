@@ -33,6 +33,16 @@ def save_file(tensors: dict[str, Tensor], filename: Any, metadata: dict[str, str
     """Write tensors to a file, whole or not at all; `metadata` is a dict of strings that goes with them.
 
     Tensors must be contiguous and must not share memory, as the format knows neither.
+
+    Args:
+        tensors (dict[str, Tensor]): tensors by name.
+        filename: the path.
+        metadata (dict[str, str], optional): texts by name that go with the tensors.
+
+    Example:
+        >>> import tempfile
+        >>> path = tempfile.mkdtemp() + "/model.safetensors"
+        >>> torch.safetensors.save_file({"weight": torch.ones(2)}, path, metadata={"epoch": "3"})
     """
     start, order = _prepare(tensors, metadata)
     with replacing(filename, sum(each.nbytes for each in tensors.values())) as file:
@@ -45,6 +55,13 @@ def save(tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> 
     >>> from flambeau import safetensors
     >>> safetensors.load(safetensors.save({"weight": flambeau.ones(2)}))
     {'weight': tensor([1., 1.])}
+
+    Args:
+        tensors (dict[str, Tensor]): tensors by name.
+        metadata (dict[str, str], optional): texts by name that go with the tensors.
+
+    Returns:
+        bytes: the bytes.
     """
     start, order = _prepare(tensors, metadata)
     file = io.BytesIO()
@@ -93,13 +110,39 @@ def _overlap(tensors: list[Tensor]) -> bool:
 
 
 def load_file(filename: Any, device: Any = "cpu") -> dict[str, Tensor]:
-    """The tensors of a file."""
+    """The tensors of a file.
+
+    Args:
+        filename: the path.
+        device: where the tensors go. Default: `"cpu"`.
+
+    Returns:
+        dict[str, Tensor]: tensors by name.
+
+    Example:
+        >>> import tempfile
+        >>> path = tempfile.mkdtemp() + "/model.safetensors"
+        >>> torch.safetensors.save_file({"weight": torch.ones(2)}, path)
+        >>> torch.safetensors.load_file(path)
+        {'weight': tensor([1., 1.])}
+    """
     with safe_open(filename, device=device) as file:
         return {name: file.get_tensor(name) for name in file.offset_keys()}
 
 
 def load(data: bytes) -> dict[str, Tensor]:
-    """The tensors in the bytes of a file."""
+    """The tensors in the bytes of a file.
+
+    Args:
+        data (bytes): the bytes.
+
+    Returns:
+        dict[str, Tensor]: tensors by name.
+
+    Example:
+        >>> torch.safetensors.load(torch.safetensors.save({"weight": torch.ones(2)}))
+        {'weight': tensor([1., 1.])}
+    """
     with safe_open(io.BytesIO(data)) as file:
         return {name: file.get_tensor(name) for name in file.offset_keys()}
 
@@ -113,7 +156,21 @@ def _tensor(content: Any, entry: Entry, place: Any) -> Tensor:
 
 
 class safe_open:
-    """A file of which single tensors are read when asked for, in a `with` block or until `close`."""
+    """A file of which single tensors are read when asked for, in a `with` block or until `close`.
+
+    Args:
+        filename: the path.
+        framework (str): "pt": tensors are Flambeau's. Default: `"pt"`.
+        device: where the tensors go. Default: `"cpu"`.
+
+    Example:
+        >>> import tempfile
+        >>> path = tempfile.mkdtemp() + "/model.safetensors"
+        >>> torch.safetensors.save_file({"weight": torch.ones(2, 3)}, path)
+        >>> with torch.safetensors.safe_open(path) as file:
+        ...     print(list(file.keys()), file.get_slice("weight")[:1].shape)
+        ['weight'] torch.Size([1, 3])
+    """
 
     def __init__(self, filename: Any, framework: str = "pt", device: Any = "cpu") -> None:
         if framework not in ("pt", "torch", "pytorch", "flambeau"):
@@ -215,7 +272,19 @@ class TensorSlice:
 def save_model(
     model: Any, filename: Any, metadata: dict[str, str] | None = None, force_contiguous: bool = True
 ) -> None:
-    """Write a module's parameters and buffers; of those that share memory, the first is kept and the others noted."""
+    """Write a module's parameters and buffers; of those that share memory, the first is kept and the others noted.
+
+    Args:
+        model: the name of the function that makes the model.
+        filename: the path.
+        metadata (dict[str, str], optional): texts by name that go with the tensors.
+        force_contiguous (bool): whether tensors are written in their usual order, whatever their strides. Default:
+            `True`.
+
+    Example:
+        >>> import tempfile
+        >>> torch.safetensors.save_model(torch.nn.Linear(2, 2), tempfile.mkdtemp() + "/model.safetensors")
+    """
     state = model.state_dict()
     kept: dict[str, Tensor] = {}
     first: dict[tuple[Any, ...], str] = {}
@@ -231,7 +300,24 @@ def save_model(
 
 
 def load_model(model: Any, filename: Any, strict: bool = True, device: Any = "cpu") -> tuple[list[str], list[str]]:
-    """Load what `save_model` wrote into a module; returns the missing and the unexpected names."""
+    """Load what `save_model` wrote into a module; returns the missing and the unexpected names.
+
+    Args:
+        model: the name of the function that makes the model.
+        filename: the path.
+        strict (bool): whether missing and unexpected names raise an error. Default: `True`.
+        device: where the tensors go. Default: `"cpu"`.
+
+    Returns:
+        tuple[list[str], list[str]]: the missing and the unexpected names.
+
+    Example:
+        >>> import tempfile
+        >>> path = tempfile.mkdtemp() + "/model.safetensors"
+        >>> torch.safetensors.save_model(torch.nn.Linear(2, 2), path)
+        >>> torch.safetensors.load_model(torch.nn.Linear(2, 2), path)
+        ([], [])
+    """
     with safe_open(filename, device=device) as file:
         state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         for name, kept in (file.metadata() or {}).items():

@@ -108,6 +108,12 @@ def save(
     >>> _ = file.seek(0)
     >>> flambeau.load(file)
     {'weight': tensor([1., 1.])}
+
+    Args:
+        obj (object): the object: usually a state dict.
+        f: a path, or a file object with `write`.
+        pickle_module: the module that pickles what is no tensor.
+        pickle_protocol (int): the pickle protocol. Default: `2`.
     """
     _check_target(f)
     snapshot = writing.Snapshot(obj, pickle_protocol, pickle_module, stacked=not _use_new_zipfile_serialization)
@@ -121,6 +127,23 @@ def async_save(
 
     The result tells when the file is complete: `result()` waits for it and raises what went wrong. The interpreter
     does not end before.
+
+    Args:
+        obj (object): the object.
+        f: a path, or a file object with `write`.
+        pickle_module: the module that pickles what is no tensor.
+        pickle_protocol (int): the pickle protocol. Default: `2`.
+
+    Returns:
+        ends when the file is written; `result()` raises what went wrong.
+
+    Example:
+        >>> import io
+        >>> file = io.BytesIO()
+        >>> torch.serialization.async_save({"step": 1}, file).result()
+        >>> _ = file.seek(0)
+        >>> torch.load(file)
+        {'step': 1}
     """
     global _writer
     _check_target(f)
@@ -164,6 +187,21 @@ def load(
             lets the file run any code: only for files from a source that you trust.
         mmap: leave the data in the file until it is used. Needs a path.
         pickle_module, pickle_load_args: for `weights_only=False`, what unpickles instead of `pickle`, and how.
+        f: a path, or a file object with `read`, `seek` and `tell`.
+
+    Returns:
+        the object.
+
+    Raises:
+        pickle.UnpicklingError: the file names a class that is not allowed.
+
+    Example:
+        >>> import io
+        >>> file = io.BytesIO()
+        >>> torch.save({"weight": torch.ones(2)}, file)
+        >>> _ = file.seek(0)
+        >>> torch.load(file)
+        {'weight': tensor([1., 1.])}
     """
     if weights_only is None:
         weights_only = _safe_by_default(pickle_module)
@@ -194,22 +232,55 @@ def add_safe_globals(safe_globals: list[Allowed]) -> None:
     """Allow more classes and functions in files loaded with `weights_only=True`.
 
     An entry is the class or function itself, or a tuple of it and the full name by which files call it.
+
+    Args:
+        safe_globals (list of Alloweds): classes and functions, or pairs of one and the name that files have for it.
+
+    Example:
+        >>> class Version:
+        ...     "What a checkpoint says about itself."
+        >>> torch.serialization.add_safe_globals([Version])
+        >>> torch.serialization.clear_safe_globals()
     """
     known_globals.add_allowed(safe_globals)
 
 
 def get_safe_globals() -> list[Allowed]:
-    """What `add_safe_globals` allowed."""
+    """What `add_safe_globals` allowed.
+
+    Returns:
+        the classes and functions.
+
+    Example:
+        >>> torch.serialization.get_safe_globals()
+        []
+    """
     return known_globals.allowed_by_user()
 
 
 def clear_safe_globals() -> None:
-    """Take back all that `add_safe_globals` allowed."""
+    """Take back all that `add_safe_globals` allowed.
+
+    Example:
+        >>> torch.serialization.clear_safe_globals()
+        >>> torch.serialization.get_safe_globals()
+        []
+    """
     known_globals.remove_allowed(known_globals.allowed_by_user())
 
 
 class safe_globals:
-    """Allow more classes and functions in files loaded in a `with` block."""
+    """Allow more classes and functions in files loaded in a `with` block.
+
+    Args:
+        safe_globals (list of Alloweds): classes and functions, or pairs of one and the name that files have for it.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> with torch.serialization.safe_globals([Fraction]):
+        ...     torch.serialization.get_safe_globals() == [Fraction]
+        True
+    """
 
     def __init__(self, safe_globals: list[Allowed]) -> None:
         self.entries = safe_globals
@@ -223,7 +294,23 @@ class safe_globals:
 
 
 def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
-    """The names in a file that `weights_only=True` would refuse, without loading it."""
+    """The names in a file that `weights_only=True` would refuse, without loading it.
+
+    Args:
+        f: a path, or a file object.
+
+    Returns:
+        full names.
+
+    Example:
+        >>> import io
+        >>> from fractions import Fraction
+        >>> file = io.BytesIO()
+        >>> torch.save(Fraction(1, 2), file)
+        >>> _ = file.seek(0)
+        >>> torch.serialization.get_unsafe_globals_in_checkpoint(file)
+        ['fractions.Fraction']
+    """
     with reading.opened(f) as file:
         return scanning.unsafe_globals(file)
 

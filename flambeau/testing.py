@@ -40,6 +40,19 @@ def assert_close(
     """Raise an AssertionError unless `actual` and `expected` (tensors, numbers, or nests of them) are close.
 
     >>> flambeau.testing.assert_close(flambeau.tensor([1.0]), flambeau.tensor([1.0 + 1e-7]))
+
+    Args:
+        actual: what was computed.
+        expected: what is right.
+        allow_subclasses (bool): whether classes may differ if one inherits from the other. Default: `True`.
+        rtol (float, optional): the relative tolerance; None takes that of the dtype.
+        atol (float, optional): the absolute tolerance; None takes that of the dtype.
+        equal_nan (bool): whether two NaN count as equal. Default: `False`.
+        check_device (bool): whether devices must be the same. Default: `True`.
+        check_dtype (bool): whether dtypes must be the same. Default: `True`.
+        check_layout (bool): whether layouts must be the same. Default: `True`.
+        check_stride (bool): whether strides must be the same. Default: `False`.
+        msg (str or Callable, optional): the message of the error, or a function that makes it from the usual one.
     """
     if (rtol is None) != (atol is None):
         raise ValueError(
@@ -144,7 +157,25 @@ def assert_allclose(
     equal_nan: bool = True,
     msg: str = "",
 ) -> None:
-    """The older form of `assert_close`, which looks at values alone."""
+    """The older form of `assert_close`, which looks at values alone.
+
+    Args:
+        actual: what was computed.
+        expected: what is right.
+        rtol (float, optional): the relative tolerance; None takes that of the dtype.
+        atol (float, optional): the absolute tolerance; None takes that of the dtype.
+        equal_nan (bool): whether two NaN count as equal. Default: `True`.
+        msg (str): the message of the error. Default: `""`.
+
+    Raises:
+        AssertionError: they differ.
+
+    Example:
+        >>> import warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     torch.testing.assert_allclose(torch.ones(2), torch.ones(2) + 1e-8)
+    """
     first, second = _as_tensor(actual), _as_tensor(expected)
     if rtol is None and atol is None:
         pairs = [_OLDER_TOLERANCES.get(each.dtype, (0.0, 0.0)) for each in (first, second)]

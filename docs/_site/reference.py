@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import re
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 
 from flambeau._dispatch.public.examples import as_method
 
-from .modules import GROUPS, HIDDEN
+from .modules import GROUPS, HELPERS, HIDDEN
 from .source_pages import source_link
 
 PACKAGE = "flambeau"
@@ -72,8 +73,25 @@ def public_entries(module: str) -> Iterator[Entry]:
         warnings.simplefilter("ignore")
         for name in sorted(set(names), key=str.lower):
             value = getattr(home, name, None)
-            if callable(value) and not isinstance(value, ModuleType) and _is_shown(value) and name not in HIDDEN:
+            value = on_a_device(value, name)
+            hidden = name in HIDDEN or f"{module}.{name}" in HELPERS
+            if callable(value) and not isinstance(value, ModuleType) and _is_shown(value) and not hidden:
                 yield Entry(f"{_full(module)}.{name}", value)
+
+
+def on_a_device(value: Any, name: str) -> Any:
+    """What a function of `torch.cuda` is where there is a device: without one, another stands in for it."""
+    for module in getattr(value, "__device_modules__", "").split():
+        found = getattr(importlib.import_module(f"{PACKAGE}.cuda.{module}"), name, None)
+        if found is not None:
+            return found
+    return value
+
+
+def documented(value: Any) -> Any:
+    """What has the docstring of a public object: of an instance that can be called, its `__call__`."""
+    is_instance = not (inspect.isclass(value) or inspect.isroutine(value) or isinstance(value, functools.partial))
+    return type(value).__call__ if is_instance else value
 
 
 def _full(module: str) -> str:
@@ -92,7 +110,10 @@ def _is_shown(value: Any) -> bool:
 
 
 def _doc(value: Any) -> str:
-    return inspect.getdoc(value) or ""
+    own, called = inspect.getdoc(value) or "", documented(value)
+    if called is value:
+        return own
+    return f"{own}\n\n{inspect.getdoc(called) or ''}"
 
 
 def _summary(value: Any) -> str:

@@ -15,7 +15,17 @@ OWN_TYPE = "privateuseone"
 
 
 class device:
-    """Where a tensor's elements are: `device("cpu")`, `device("cuda:1")`, `device("cuda", 1)`, `device(1)`."""
+    """Where a tensor's elements are: `device("cpu")`, `device("cuda:1")`, `device("cuda", 1)`, `device(1)`.
+
+    Args:
+        type: "cpu", "cuda", "meta", a string with an index such as "cuda:1", an index, or a device.
+        index (int, optional): which device of that type; None means the current one.
+
+    Example:
+        >>> device = torch.device("cuda", 1)
+        >>> device, device.type, device.index
+        (device(type='cuda', index=1), 'cuda', 1)
+    """
 
     __slots__ = ("dataless", "index", "type")
     type: str
@@ -174,7 +184,15 @@ accelerators are, so that programs for such machines can be tried on any. `cpu:0
 
 
 class layout:
-    """How a tensor's elements are arranged: `strided`, or one of the sparse layouts."""
+    """How a tensor's elements are arranged: `strided`, or one of the sparse layouts.
+
+    Args:
+        name (str): its name.
+
+    Example:
+        >>> torch.ones(2).layout, torch.ones(2).to_sparse().layout
+        (torch.strided, torch.sparse_coo)
+    """
 
     __slots__ = ("name",)
 
@@ -192,7 +210,15 @@ class layout:
 
 
 class memory_format:
-    """The order of a dense tensor's dimensions in memory."""
+    """The order of a dense tensor's dimensions in memory.
+
+    Args:
+        name (str): its name.
+
+    Example:
+        >>> torch.ones(1, 2, 3, 3).to(memory_format=torch.channels_last).stride()
+        (18, 1, 6, 2)
+    """
 
     __slots__ = ("name",)
 

@@ -27,7 +27,19 @@ def float_bits() -> ModuleType:
 
 
 class dtype:
-    """The type of a tensor's elements, as in `torch.float32`."""
+    """The type of a tensor's elements, as in `torch.float32`.
+
+    Args:
+        name (str): its name.
+        category (int): the category that decides about promotion: bool, integer, float or complex.
+        itemsize (int): the bytes of one element.
+        is_signed (bool): whether it has negative numbers. Default: `True`.
+        wide (dtype, optional): the dtype in which it is computed, if not in itself.
+
+    Example:
+        >>> torch.float16.itemsize, torch.float16.is_floating_point, torch.ones(2).dtype
+        (2, True, torch.float32)
+    """
 
     __slots__ = ("category", "is_complex", "is_floating_point", "is_signed", "itemsize", "name", "numpy", "wide")
     numpy: np.dtype[Any]
@@ -253,12 +265,30 @@ DEFAULTS = _Defaults()
 
 
 def get_default_dtype() -> dtype:
-    """The element type of float tensors made from Python numbers."""
+    """The element type of float tensors made from Python numbers.
+
+    Returns:
+        dtype: the dtype.
+
+    Example:
+        >>> torch.get_default_dtype()
+        torch.float32
+    """
     return DEFAULTS.float
 
 
 def set_default_dtype(d: dtype) -> None:
-    """Choose the element type of float tensors made from Python numbers."""
+    """Choose the element type of float tensors made from Python numbers.
+
+    Args:
+        d (dtype): a floating-point dtype.
+
+    Example:
+        >>> torch.set_default_dtype(torch.float64)
+        >>> torch.tensor(1.0).dtype
+        torch.float64
+        >>> torch.set_default_dtype(torch.float32)
+    """
     if not isinstance(d, dtype):
         raise TypeError(f"invalid dtype object: only floating-point types are supported as the default type, got {d!r}")
     if not d.is_floating_point:
@@ -274,7 +304,19 @@ _PROMOTED: dict[tuple[dtype, dtype], dtype] = {}
 
 
 def promote_types(type1: dtype, type2: dtype) -> dtype:
-    """The smallest dtype that holds both, by PyTorch's lattice."""
+    """The smallest dtype that holds both, by PyTorch's lattice.
+
+    Args:
+        type1 (dtype): one dtype.
+        type2 (dtype): the other.
+
+    Returns:
+        dtype: the dtype of results of both.
+
+    Example:
+        >>> torch.promote_types(torch.int64, torch.float16)
+        torch.float16
+    """
     if type1 is type2:
         return type1
     found = _PROMOTED.get((type1, type2))
@@ -320,7 +362,15 @@ def can_cast(from_: dtype, to: dtype) -> bool:
 
 
 class finfo:
-    """Limits of a floating-point type."""
+    """Limits of a floating-point type.
+
+    Args:
+        type (dtype, optional): a floating-point or complex dtype; None means the default dtype.
+
+    Example:
+        >>> torch.finfo(torch.float16).max, torch.finfo(torch.float32).eps
+        (65504.0, 1.1920928955078125e-07)
+    """
 
     __slots__ = ("bits", "dtype", "eps", "max", "min", "resolution", "smallest_normal", "tiny")
 
@@ -356,7 +406,15 @@ _DECIMAL_DIGITS = {**dict.fromkeys(FLOAT8, 0), float16: 3, bfloat16: 2, float32:
 
 
 class iinfo:
-    """Limits of an integer type."""
+    """Limits of an integer type.
+
+    Args:
+        type (dtype): an integer dtype.
+
+    Example:
+        >>> torch.iinfo(torch.int8).min, torch.iinfo(torch.int8).max
+        (-128, 127)
+    """
 
     __slots__ = ("bits", "dtype", "max", "min")
 

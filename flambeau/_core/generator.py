@@ -63,7 +63,16 @@ _NO_WORDS: Words = np.empty(0, dtype=np.uint32)
 
 
 class Generator:
-    """A source of random numbers with its own state; every random function takes one as `generator=`."""
+    """A source of random numbers with its own state; every random function takes one as `generator=`.
+
+    Args:
+        device: where the numbers are drawn. Default: `"cpu"`.
+
+    Example:
+        >>> generator = torch.Generator().manual_seed(0)
+        >>> torch.rand(2, generator=generator)
+        tensor([0.4963, 0.7682])
+    """
 
     __slots__ = (
         "__weakref__",

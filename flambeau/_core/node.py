@@ -36,6 +36,11 @@ class Node:
     """One recorded operation. Subclasses know their derivative: `apply` maps output gradients to input gradients.
 
     `outputs` holds shape and kind of each output: what an arriving gradient is checked against.
+
+    Example:
+        >>> y = torch.ones(1, requires_grad=True) * 2
+        >>> y.grad_fn.name(), y.grad_fn.next_functions[0][0].name()
+        ('MulBackward0', 'torch::autograd::AccumulateGrad')
     """
 
     __slots__ = ("__weakref__", "_hooks", "_metadata", "edges", "outputs", "place", "sequence")
@@ -139,6 +144,12 @@ class SavedTensor:
 
     A leaf is kept as it is. Any other tensor is kept as its parts: were it kept itself, a later in-place operation
     could make it the result of a node that leads back here, and the cycle would never be freed.
+
+    Example:
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> y = x.exp()
+        >>> y.grad_fn._saved_result is y
+        False
     """
 
     __slots__ = ("counter", "grad_fn", "output_nr", "special", "tensor", "version")
@@ -487,7 +498,16 @@ class SameLeaf(Node):
 
 
 class AccumulateGrad(Node):
-    """The end of a path: adds the gradient to a leaf's `.grad`. Exists only while somebody holds it."""
+    """The end of a path: adds the gradient to a leaf's `.grad`. Exists only while somebody holds it.
+
+    Args:
+        variable (Tensor): the leaf.
+
+    Example:
+        >>> weight = torch.ones(1, requires_grad=True)
+        >>> (weight * 2).grad_fn.next_functions[0][0].variable is weight
+        True
+    """
 
     __slots__ = ("variable",)
     prefix = "torch::autograd::"

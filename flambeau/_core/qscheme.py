@@ -6,7 +6,15 @@ from typing import Any
 
 
 class qscheme:
-    """How a tensor is quantized."""
+    """How a tensor is quantized.
+
+    Args:
+        name (str): its name.
+
+    Example:
+        >>> torch.per_tensor_affine
+        torch.per_tensor_affine
+    """
 
     __slots__ = ("name",)
 

@@ -14,7 +14,16 @@ def fits_int64(number: int) -> bool:
 
 
 class Size(tuple[int, ...]):
-    """A tensor's shape. It is a tuple: index it, unpack it, compare it with tuples."""
+    """A tensor's shape. It is a tuple: index it, unpack it, compare it with tuples.
+
+    Args:
+        sizes (iterable): the sizes. Default: `()`.
+
+    Example:
+        >>> size = torch.ones(2, 3).size()
+        >>> size, size[0], size.numel(), size == (2, 3)
+        (torch.Size([2, 3]), 2, 6, True)
+    """
 
     __slots__ = ()
 

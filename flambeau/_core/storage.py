@@ -145,7 +145,17 @@ def _items(data: Any) -> list[int]:
 
 
 class UntypedStorage:
-    """A block of bytes. Tensors are strided windows on it; two tensors share memory if their storages are equal."""
+    """A block of bytes. Tensors are strided windows on it; two tensors share memory if their storages are equal.
+
+    Args:
+        data: how many bytes, or a sequence of bytes. Default: `0`.
+        device: where the bytes lie. Default: `device(type='cpu')`.
+
+    Example:
+        >>> x = torch.zeros(2)
+        >>> x.untyped_storage().nbytes(), x[1:].untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
+        (8, True)
+    """
 
     __slots__ = ("__weakref__", "_meta_bytes", "_owner", "device")
     _owner: Any

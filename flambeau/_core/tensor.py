@@ -59,7 +59,22 @@ class Extra:
 
 
 class Tensor(TensorMethods):
-    """A multi-dimensional array of one element type that can record how it was computed."""
+    """A multi-dimensional array of one element type that can record how it was computed.
+
+    Make one by `torch.tensor`, `torch.zeros`, `torch.from_numpy` and other functions.
+
+    Args:
+        *args: sizes, for a tensor whose elements are not set; or a sequence of numbers, as the old constructor takes
+            them.
+        **kwargs: `device`, which must be the CPU.
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+        >>> (x @ x).sum().backward()
+        >>> x.grad
+        tensor([[ 7., 11.],
+                [ 9., 13.]])
+    """
 
     __slots__ = (
         "__dict__",  # users hang attributes on tensors; the dictionary exists only then
@@ -144,7 +159,19 @@ class Tensor(TensorMethods):
         return SIZES[self._array.shape]
 
     def size(self, dim: int | None = None) -> Any:
-        """The shape, or the size of one dimension."""
+        """The shape, or the size of one dimension.
+
+        Args:
+            dim (int, optional): which dimension; None means all.
+
+        Returns:
+            Size, or int.
+
+        Example:
+            >>> x = torch.zeros(2, 3)
+            >>> x.size(), x.size(1)
+            (torch.Size([2, 3]), 3)
+        """
         if dim is None:
             return SIZES[self._array.shape]
         shape = self._array.shape
@@ -154,7 +181,19 @@ class Tensor(TensorMethods):
             raise IndexError(_dimension_message(dim, len(shape))) from None
 
     def stride(self, dim: int | None = None) -> Any:
-        """The steps in elements from one item to the next along each dimension, or along one."""
+        """The steps in elements from one item to the next along each dimension, or along one.
+
+        Args:
+            dim (int, optional): which dimension; None means all.
+
+        Returns:
+            tuple of ints, or int.
+
+        Example:
+            >>> x = torch.zeros(2, 3)
+            >>> x.stride(), x.T.stride(), x.stride(0)
+            ((3, 1), (1, 3), 3)
+        """
         array = self._array
         item = array.itemsize
         if array.size or any(array.strides):
@@ -174,14 +213,30 @@ class Tensor(TensorMethods):
         return count
 
     def dim(self) -> int:
-        """The number of dimensions."""
+        """The number of dimensions.
+
+        Returns:
+            int: the number.
+
+        Example:
+            >>> torch.zeros(2, 3).dim()
+            2
+        """
         count: int = self._array.ndim
         return count
 
     ndimension = dim
 
     def numel(self) -> int:
-        """The number of elements."""
+        """The number of elements.
+
+        Returns:
+            int: the number.
+
+        Example:
+            >>> torch.zeros(2, 3).nelement()
+            6
+        """
         count: int = self._array.size
         return count
 
@@ -192,7 +247,15 @@ class Tensor(TensorMethods):
         return self._kind.dtype.itemsize
 
     def element_size(self) -> int:
-        """Bytes of one element."""
+        """Bytes of one element.
+
+        Returns:
+            int: the number of bytes.
+
+        Example:
+            >>> torch.zeros(2).element_size()
+            4
+        """
         return self._kind.dtype.itemsize
 
     @property
@@ -209,13 +272,29 @@ class Tensor(TensorMethods):
         return address_of(self._array)
 
     def storage_offset(self) -> int:
-        """Elements between the start of the storage and the first element."""
+        """Elements between the start of the storage and the first element.
+
+        Returns:
+            int: the number of elements.
+
+        Example:
+            >>> torch.zeros(4)[1:].storage_offset()
+            1
+        """
         if interpreters := THREAD.modes.interpreters:
             interpreters[-1].reads_offset(self)
         return offset_of(self._array)
 
     def untyped_storage(self) -> UntypedStorage:
-        """The memory under this tensor and its views."""
+        """The memory under this tensor and its views.
+
+        Returns:
+            UntypedStorage: the storage.
+
+        Example:
+            >>> torch.zeros(2, 3).untyped_storage().nbytes()
+            24
+        """
         beside_the_ops()
         hand_out(self._counter)
         return storage_of(self._array, self._kind.device)
@@ -249,7 +328,15 @@ class Tensor(TensorMethods):
         return (None,) * self.dim()
 
     def get_device(self) -> int:
-        """The ordinal of the accelerator, -1 on the CPU."""
+        """The ordinal of the accelerator, -1 on the CPU.
+
+        Returns:
+            int: the ordinal.
+
+        Example:
+            >>> torch.zeros(2).get_device()
+            -1
+        """
         index = self._kind.device.index
         return -1 if index is None else index
 
@@ -286,7 +373,18 @@ class Tensor(TensorMethods):
             self._requires_grad = value
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Set `requires_grad` and return the tensor."""
+        """Set `requires_grad` and return the tensor.
+
+        Args:
+            requires_grad (bool): whether operations on it are recorded. Default: `True`.
+
+        Returns:
+            Tensor: the tensor itself.
+
+        Example:
+            >>> torch.zeros(2).requires_grad_()
+            tensor([0., 0.], requires_grad=True)
+        """
         if type(requires_grad) not in _FLAGS:
             kind = type(requires_grad).__name__
             raise TypeError(f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {kind}")
@@ -357,7 +455,15 @@ class Tensor(TensorMethods):
         return self._view is not None
 
     def is_inference(self) -> bool:
-        """Whether the tensor was made in inference mode."""
+        """Whether the tensor was made in inference mode.
+
+        Returns:
+            bool: whether it was.
+
+        Example:
+            >>> torch.zeros(2).is_inference()
+            False
+        """
         return self._counter is None
 
     @property
@@ -440,7 +546,16 @@ class Tensor(TensorMethods):
         return self._extra is not None and self._extra.retains_grad
 
     def retain_grad(self) -> None:
-        """Keep the gradient of this non-leaf tensor in `.grad`."""
+        """Keep the gradient of this non-leaf tensor in `.grad`.
+
+        Example:
+            >>> x = torch.ones(2, requires_grad=True)
+            >>> y = x * 2
+            >>> y.retain_grad()
+            >>> y.sum().backward()
+            >>> y.grad
+            tensor([1., 1.])
+        """
         if not self.requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
         if self._grad_fn is None or self.retains_grad:
@@ -451,7 +566,21 @@ class Tensor(TensorMethods):
         node.all_hooks.retain[self._output_nr] = weakref.ref(self)
 
     def register_hook(self, hook: Callable[[Tensor], Any]) -> RemovableHandle:
-        """Call `hook(grad)` whenever this tensor's gradient is computed; a returned tensor replaces it."""
+        """Call `hook(grad)` whenever this tensor's gradient is computed; a returned tensor replaces it.
+
+        Args:
+            hook (Callable): called with the gradient; what it returns, unless that is None, replaces it.
+
+        Returns:
+            RemovableHandle: a handle whose `remove()` takes the hook off again.
+
+        Example:
+            >>> x = torch.tensor([1.0], requires_grad=True)
+            >>> handle = x.register_hook(lambda grad: grad * 10)
+            >>> (x * 2).sum().backward()
+            >>> x.grad
+            tensor([20.])
+        """
         if not self.requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         node = self.grad_fn
@@ -463,7 +592,20 @@ class Tensor(TensorMethods):
         return RemovableHandle(node.all_hooks.tensor.setdefault(self._output_nr, HookDict()), hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
-        """Call `hook(tensor)` after a gradient was added to this leaf's `.grad`."""
+        """Call `hook(tensor)` after a gradient was added to this leaf's `.grad`.
+
+        Args:
+            hook (Callable): called with the tensor.
+
+        Returns:
+            RemovableHandle: a handle whose `remove()` takes the hook off again.
+
+        Example:
+            >>> x = torch.tensor([1.0], requires_grad=True)
+            >>> handle = x.register_post_accumulate_grad_hook(lambda leaf: print(leaf.grad))
+            >>> (x * 2).sum().backward()
+            tensor([2.])
+        """
         if not self.requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         if self.grad_fn is not None:
@@ -484,7 +626,25 @@ class Tensor(TensorMethods):
         create_graph: bool = False,
         inputs: Any = None,
     ) -> None:
-        """Add the gradients of this tensor to the `.grad` of the leaves that it was computed from."""
+        """Add the gradients of this tensor to the `.grad` of the leaves that it was computed from.
+
+        Args:
+            gradient (Tensor, optional): the weight of each element, of this tensor's shape; None is right for one
+                element.
+            retain_graph (bool, optional): whether the graph stays for another backward pass; None means as
+                `create_graph`.
+            create_graph (bool): whether the gradients can be differentiated again. Default: `False`.
+            inputs: the leaves whose `.grad` changes; None means all.
+
+        Raises:
+            RuntimeError: the tensor has more than one element and no `gradient`, or does not require gradients.
+
+        Example:
+            >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+            >>> (x**2).sum().backward()
+            >>> x.grad
+            tensor([2., 4.])
+        """
         if gradient is None and inputs is None and create_graph is False:
             SLOTS.backward_from(self, retain_graph)
         else:

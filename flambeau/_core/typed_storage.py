@@ -16,7 +16,19 @@ from .storage import UntypedStorage, storage_of
 
 
 class TypedStorage:
-    """A storage whose elements have a dtype: what `tensor.storage()` gives."""
+    """A storage whose elements have a dtype: what `tensor.storage()` gives.
+
+    Args:
+        *args: a size, or a sequence of numbers.
+        device: the device; None means the CPU.
+        dtype (dtype, optional): the dtype of the elements.
+        wrap_storage (UntypedStorage, optional): a storage whose memory is shared.
+
+    Example:
+        >>> storage = torch.ones(3).untyped_storage()
+        >>> torch.storage.TypedStorage(wrap_storage=storage, dtype=torch.float32, _internal=True).size()
+        3
+    """
 
     __slots__ = ("_untyped_storage", "dtype")
 

@@ -30,7 +30,12 @@ PROTOCOL_VERSION = 1001
 
 
 class SourceChangeWarning(Warning):
-    """The source of a pickled class is not what it was when the file was written."""
+    """The source of a pickled class is not what it was when the file was written.
+
+    Example:
+        >>> issubclass(torch.serialization.SourceChangeWarning, Warning)
+        True
+    """
 
 
 class StackedStorages:

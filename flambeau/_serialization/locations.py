@@ -20,13 +20,31 @@ def register_package(priority: int, tagger: Tagger, deserializer: Deserializer) 
 
     `tagger(storage)` gives the tag of a storage of that kind, None for others. `deserializer(storage, tag)` gives the
     storage moved to where the tag says, None for tags of others. Smaller priorities are asked first.
+
+    Args:
+        priority (int): entries of small numbers are asked first.
+        tagger (Tagger): returns the tag of a storage, or None if it is of another kind of device.
+        deserializer (Deserializer): `deserializer(storage, tag)` returns the storage there, or None.
+
+    Example:
+        >>> torch.serialization.register_package(1000, lambda storage: None, lambda storage, location: None)
     """
     _PACKAGES.append((priority, tagger, deserializer))
     _PACKAGES.sort(key=operator.itemgetter(0))
 
 
 def validate_cuda_device(location: Any) -> int:
-    """The ordinal of the CUDA device that `location` names, or an error that says how to load without it."""
+    """The ordinal of the CUDA device that `location` names, or an error that says how to load without it.
+
+    Args:
+        location: a tag such as "cuda:1".
+
+    Returns:
+        int: the ordinal.
+
+    Raises:
+        RuntimeError: there is no such device.
+    """
     from .. import cuda
 
     named = device(location)
@@ -78,7 +96,18 @@ register_package(22, _tag_of("meta"), _to_meta)
 
 
 def location_tag(storage: Any) -> str:
-    """The tag that says where a storage was when it was saved."""
+    """The tag that says where a storage was when it was saved.
+
+    Args:
+        storage: the storage.
+
+    Returns:
+        str: the tag.
+
+    Example:
+        >>> torch.serialization.location_tag(torch.ones(1).untyped_storage())
+        'cpu'
+    """
     for _, tagger, _ in _PACKAGES:
         tag = tagger(storage)
         if tag:
@@ -87,7 +116,19 @@ def location_tag(storage: Any) -> str:
 
 
 def default_restore_location(storage: Any, location: str) -> Any:
-    """The storage moved to where `location`, the tag of a file or a device's name, says."""
+    """The storage moved to where `location`, the tag of a file or a device's name, says.
+
+    Args:
+        storage: the storage.
+        location (str): the tag.
+
+    Returns:
+        the storage there.
+
+    Example:
+        >>> torch.serialization.default_restore_location(torch.ones(1).untyped_storage(), "cpu").device
+        device(type='cpu')
+    """
     for _, _, deserializer in _PACKAGES:
         moved = deserializer(storage, location)
         if moved is not None:

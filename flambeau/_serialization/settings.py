@@ -14,7 +14,12 @@ MAP_SHARED: int = getattr(mmap, "MAP_SHARED", 1)
 
 
 class LoadEndianness(enum.Enum):
-    """The byte order to assume of archives that do not say theirs."""
+    """The byte order to assume of archives that do not say theirs.
+
+    Example:
+        >>> [each.name for each in torch.serialization.LoadEndianness]
+        ['NATIVE', 'LITTLE', 'BIG']
+    """
 
     NATIVE = 1
     LITTLE = 2
@@ -40,12 +45,27 @@ _THREAD = _ThreadSwitches()
 
 
 def get_default_load_endianness() -> LoadEndianness | None:
-    """The byte order assumed of archives that do not say theirs; None means little-endian."""
+    """The byte order assumed of archives that do not say theirs; None means little-endian.
+
+    Returns:
+        LoadEndianness, optional: the byte order.
+
+    Example:
+        >>> torch.serialization.get_default_load_endianness() is None
+        True
+    """
     return SWITCHES.endianness
 
 
 def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
-    """Choose the byte order assumed of archives that do not say theirs, as those before PyTorch 2.1 do not."""
+    """Choose the byte order assumed of archives that do not say theirs, as those before PyTorch 2.1 do not.
+
+    Args:
+        endianness (LoadEndianness, optional): the byte order; None means little-endian.
+
+    Example:
+        >>> torch.serialization.set_default_load_endianness(None)
+    """
     if endianness is not None and not isinstance(endianness, LoadEndianness):
         raise TypeError(
             "Invalid argument type in function set_default_load_endianness: a LoadEndianness or None is expected, not "
@@ -68,7 +88,16 @@ def mmap_flags() -> int:
 
 
 def get_default_mmap_options() -> int:
-    """The flags with which `load(mmap=True)` maps a file."""
+    """The flags with which `load(mmap=True)` maps a file.
+
+    Returns:
+        int: the flags.
+
+    Example:
+        >>> import mmap
+        >>> torch.serialization.get_default_mmap_options() == mmap.MAP_PRIVATE
+        True
+    """
     return SWITCHES.mmap_flags
 
 
@@ -76,6 +105,15 @@ class set_default_mmap_options:
     """Choose `mmap.MAP_PRIVATE`, the default, or `mmap.MAP_SHARED` for `load(mmap=True)`; also for a `with` block.
 
     Changes of tensors loaded with MAP_SHARED go to the file, but its CRC-32 stays: load it with `mmap=True` afterwards.
+
+    Args:
+        flags (int): the flags.
+
+    Example:
+        >>> import mmap
+        >>> with torch.serialization.set_default_mmap_options(mmap.MAP_SHARED):
+        ...     torch.serialization.get_default_mmap_options() == mmap.MAP_SHARED
+        True
     """
 
     def __init__(self, flags: int) -> None:
@@ -95,12 +133,27 @@ class set_default_mmap_options:
 
 
 def get_crc32_options() -> bool:
-    """Whether `save` computes the CRC-32 of every record, and `load` checks it."""
+    """Whether `save` computes the CRC-32 of every record, and `load` checks it.
+
+    Returns:
+        bool: whether it does.
+
+    Example:
+        >>> torch.serialization.get_crc32_options()
+        True
+    """
     return SWITCHES.crc32
 
 
 def set_crc32_options(compute_crc32: bool) -> None:
-    """Choose whether `save` computes the CRC-32 of every record and `load` checks it, by which damage is found."""
+    """Choose whether `save` computes the CRC-32 of every record and `load` checks it, by which damage is found.
+
+    Args:
+        compute_crc32 (bool): whether it does.
+
+    Example:
+        >>> torch.serialization.set_crc32_options(True)
+    """
     SWITCHES.crc32 = bool(compute_crc32)
 
 
@@ -111,7 +164,22 @@ def skips_data() -> bool:
 
 @contextlib.contextmanager
 def skip_data(materialize_fake_tensors: bool = False) -> Iterator[None]:
-    """In this block, `save` writes zeros for the contents of storages, and `load` does not read them."""
+    """In this block, `save` writes zeros for the contents of storages, and `load` does not read them.
+
+    Args:
+        materialize_fake_tensors (bool): whether fake tensors are written as zeros too. Default: `False`.
+
+    Returns:
+        a context manager.
+
+    Example:
+        >>> import io
+        >>> with torch.serialization.skip_data():
+        ...     torch.save(torch.ones(2), file := io.BytesIO())
+        >>> _ = file.seek(0)
+        >>> torch.load(file)
+        tensor([0., 0.])
+    """
     before = _THREAD.skip_data
     _THREAD.skip_data = True
     try:

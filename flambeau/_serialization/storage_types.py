@@ -24,7 +24,15 @@ _DTYPES: dict[str, dtype] = {f"{name}Storage": element for element, name in LEGA
 
 
 class StorageType:
-    """The class of storages of one dtype; `UntypedStorage` is the one of bytes."""
+    """The class of storages of one dtype; `UntypedStorage` is the one of bytes.
+
+    Args:
+        name (str): the name of the class.
+
+    Example:
+        >>> torch.serialization.StorageType("FloatStorage").dtype
+        torch.float32
+    """
 
     __slots__ = ("name",)
 

@@ -13,6 +13,15 @@ from .._dispatch.arguments.autocast import (
     set_autocast_enabled,
 )
 
+_DOC = """Deprecated: use `{new}("{device}")`.
+
+Args:
+    *values: what `{new}` takes after the type of device.
+
+Returns:
+    What `{new}` returns.
+"""
+
 
 def _older(name: str, function: Callable[..., Any], device_type: str) -> Callable[..., Any]:
     """`function` for one type of device, under an older name."""
@@ -28,7 +37,7 @@ def _older(name: str, function: Callable[..., Any], device_type: str) -> Callabl
         return function(device_type, *values)
 
     older.__name__ = older.__qualname__ = name
-    older.__doc__ = f'Deprecated: use `{function.__name__}("{device_type}")`.'
+    older.__doc__ = _DOC.format(new=function.__name__, device=device_type)
     return older
 
 

@@ -36,6 +36,12 @@ def is_autocast_available(device_type: str) -> bool:
 
     >>> flambeau.amp.is_autocast_available("cpu")
     True
+
+    Args:
+        device_type (str): the type of device, such as "cpu" or "cuda".
+
+    Returns:
+        bool: whether it does.
     """
     return is_available(device_type)
 
@@ -64,6 +70,13 @@ class autocast:
     ...     product = weight @ weight
     >>> product.dtype
     torch.bfloat16
+
+    Args:
+        device_type (str): the type of device, such as "cpu" or "cuda".
+        dtype (dtype, optional): what products are computed in; None means the dtype of `get_autocast_dtype`.
+        enabled (bool): whether the region casts at all. Default: `True`.
+        cache_enabled (bool, optional): whether casts of weights are kept until the outermost region ends; None keeps
+            the setting.
     """
 
     prev: bool
@@ -123,12 +136,30 @@ class autocast:
 
 
 def _enter_autocast(*vals: Any) -> autocast:
-    """Begin a region without a `with`; `vals` are the arguments of `autocast`."""
+    """Begin a region without a `with`; `vals` are the arguments of `autocast`.
+
+    Args:
+        *vals: the arguments of `autocast`.
+
+    Returns:
+        autocast: the region.
+
+    Example:
+        >>> mode = torch.amp._enter_autocast("cpu", torch.bfloat16, True, True)
+        >>> torch.amp._exit_autocast(mode)
+    """
     return autocast(*vals).__enter__()
 
 
 def _exit_autocast(mode: autocast) -> None:
-    """End a region that `_enter_autocast` began."""
+    """End a region that `_enter_autocast` began.
+
+    Args:
+        mode (autocast): the region.
+
+    Example:
+        >>> torch.amp._exit_autocast(torch.amp._enter_autocast("cpu", torch.bfloat16, True, True))
+    """
     mode.__exit__(None, None, None)
 
 
@@ -151,6 +182,25 @@ def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: dtype | None =
 
     With `cast_inputs`, tensors among the inputs come in this dtype, and autocast is off inside. Without, it is on as
     outside. The `backward` goes with `custom_bwd`.
+
+    Args:
+        fwd: the method; None returns a decorator.
+        device_type (str): the type of device.
+        cast_inputs (dtype, optional): the dtype to which floating-point tensors are cast; the method then runs without
+            autocast. None leaves it on.
+
+    Returns:
+        the decorated method.
+
+    Example:
+        >>> class Double(torch.autograd.Function):
+        ...     @staticmethod
+        ...     @torch.amp.custom_fwd(device_type="cpu", cast_inputs=torch.float32)
+        ...     def forward(ctx, x):
+        ...         return x * 2
+        >>> with torch.autocast("cpu"):
+        ...     Double.apply(torch.ones(1, dtype=torch.bfloat16)).dtype
+        torch.float32
     """
     if not isinstance(device_type, str):
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
@@ -172,7 +222,28 @@ def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: dtype | None =
 
 
 def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
-    """For the `backward` of a custom `autograd.Function`: runs it as its `forward`, under `custom_fwd`, ran."""
+    """For the `backward` of a custom `autograd.Function`: runs it as its `forward`, under `custom_fwd`, ran.
+
+    Args:
+        bwd: the method; None returns a decorator.
+        device_type (str): the type of device.
+
+    Returns:
+        the decorated method.
+
+    Example:
+        >>> class Double(torch.autograd.Function):
+        ...     @staticmethod
+        ...     @torch.amp.custom_fwd(device_type="cpu", cast_inputs=torch.float32)
+        ...     def forward(ctx, x):
+        ...         return x * 2
+        ...     @staticmethod
+        ...     @torch.amp.custom_bwd(device_type="cpu")
+        ...     def backward(ctx, grad):
+        ...         return grad * 2
+        >>> Double.apply(torch.ones(1))
+        tensor([2.])
+    """
     if not isinstance(device_type, str):
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
     if bwd is None:

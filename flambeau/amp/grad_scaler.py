@@ -46,6 +46,14 @@ class GradScaler:
     >>> scaler.update()
     >>> weight
     tensor([0.7500], requires_grad=True)
+
+    Args:
+        device (str): the type of device. Default: `"cuda"`.
+        init_scale (float): the first factor of losses. Default: `65536.0`.
+        growth_factor (float): by what the factor grows after `growth_interval` steps without overflow. Default: `2.0`.
+        backoff_factor (float): by what it shrinks after an overflow. Default: `0.5`.
+        growth_interval (int): after how many good steps it grows. Default: `2000`.
+        enabled (bool): whether it does anything. Default: `True`.
     """
 
     def __init__(

@@ -29,7 +29,25 @@ def backward(
     grad_variables: Any = None,
     inputs: Any = None,
 ) -> None:
-    """Add to the leaves' `.grad` the gradients of the sum of `tensors`, each weighted by its `grad_tensors` entry."""
+    """Add to the leaves' `.grad` the gradients of the sum of `tensors`, each weighted by its `grad_tensors` entry.
+
+    Args:
+        tensors: a tensor, or a sequence of them.
+        grad_tensors: the weight of each tensor's elements, of its shape; None is right for tensors of one element.
+        retain_graph (bool, optional): whether the graph stays for another backward pass; None means as `create_graph`.
+        create_graph (bool): whether the gradients can be differentiated again. Default: `False`.
+        grad_variables: the old name of `grad_tensors`.
+        inputs: the leaves whose `.grad` changes; None means all.
+
+    Raises:
+        RuntimeError: a tensor has more than one element and no weight, or does not require gradients.
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+        >>> torch.autograd.backward([(x**2).sum(), x.sum()])
+        >>> x.grad
+        tensor([3., 5.])
+    """
     if grad_variables is not None:
         import warnings
 
@@ -83,7 +101,33 @@ def grad(
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple[Any, ...]:
-    """The gradients of the sum of `outputs` with respect to `inputs`; nobody's `.grad` changes."""
+    """The gradients of the sum of `outputs` with respect to `inputs`; nobody's `.grad` changes.
+
+    Args:
+        outputs: the tensors to differentiate.
+        inputs: the tensors by which to differentiate; a tensor, or a sequence of them.
+        grad_outputs: the weight of each output's elements, of its shape; None is right for outputs of one element.
+        retain_graph (bool, optional): whether the graph stays for another backward pass; None means as `create_graph`.
+        create_graph (bool): whether the gradients can be differentiated again. Default: `False`.
+        only_inputs (bool): deprecated, and ignored. Default: `True`.
+        allow_unused (bool, optional): whether an input that the outputs do not depend on gives None, in place of an
+            error.
+        is_grads_batched (bool): whether `grad_outputs` have a batch dimension in front, which is computed by `vmap`.
+            Default: `False`.
+        materialize_grads (bool): whether such inputs give zeros in place of None. Default: `False`.
+
+    Returns:
+        tuple of Tensors: a gradient for each input, of its shape.
+
+    Raises:
+        RuntimeError: an input is not part of the graph, and `allow_unused` is not set.
+
+    Example:
+        >>> x = torch.tensor(3.0, requires_grad=True)
+        >>> (first,) = torch.autograd.grad(x**3, x, create_graph=True)
+        >>> first, torch.autograd.grad(first, x)
+        (tensor(27., grad_fn=<MulBackward0>), (tensor(18.),))
+    """
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."

@@ -49,12 +49,29 @@ class set_detect_anomaly:
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether anomaly detection is on in this thread."""
+    """Whether anomaly detection is on in this thread.
+
+    Returns:
+        bool: whether it is on.
+
+    Example:
+        >>> with torch.autograd.set_detect_anomaly(True):
+        ...     torch.is_anomaly_enabled()
+        True
+    """
     return THREAD.modes.anomaly
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Whether anomaly detection looks for NaN."""
+    """Whether anomaly detection looks for NaN.
+
+    Returns:
+        bool: whether it does.
+
+    Example:
+        >>> torch.is_anomaly_check_nan_enabled()
+        True
+    """
     return THREAD.modes.anomaly_check_nan
 
 
@@ -93,5 +110,13 @@ def warn_of_forward(node: Node) -> None:
 
 
 def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
-    """Switch anomaly detection for good."""
+    """Switch anomaly detection for good.
+
+    Args:
+        enabled (bool): whether it is on.
+        check_nan (bool): whether NaN in gradients is an error. Default: `True`.
+
+    Example:
+        >>> torch.set_anomaly_enabled(False)
+    """
     set_anomaly(enabled, check_nan)

@@ -18,14 +18,34 @@ from .grad_mode import _ContextDecorator
 
 
 class UnpackedDualTensor(NamedTuple):
-    """A dual tensor's two parts; the tangent of an ordinary tensor is None."""
+    """A dual tensor's two parts; the tangent of an ordinary tensor is None.
+
+    Args:
+        primal (Tensor): the value.
+        tangent (Tensor, optional): the derivative; None for an ordinary tensor.
+
+    Example:
+        >>> with torch.autograd.forward_ad.dual_level():
+        ...     x = torch.autograd.forward_ad.make_dual(torch.tensor(1.0), torch.tensor(2.0))
+        ...     value, tangent = torch.autograd.forward_ad.unpack_dual(x)
+        >>> value, tangent
+        (tensor(1.), tensor(2.))
+    """
 
     primal: Tensor
     tangent: Tensor | None
 
 
 def enter_dual_level() -> int:
-    """Begin a forward-mode level; tangents live until it ends."""
+    """Begin a forward-mode level; tangents live until it ends.
+
+    Returns:
+        int: the level's number.
+
+    Example:
+        >>> level = torch.autograd.forward_ad.enter_dual_level()
+        >>> torch.autograd.forward_ad.exit_dual_level(level=level)
+    """
     modes = THREAD.modes
     if modes.forward_level >= 0:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
@@ -36,7 +56,15 @@ def enter_dual_level() -> int:
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
-    """End the forward-mode level and drop its tangents."""
+    """End the forward-mode level and drop its tangents.
+
+    Args:
+        level (int, optional): the level; None means the innermost.
+
+    Example:
+        >>> level = torch.autograd.forward_ad.enter_dual_level()
+        >>> torch.autograd.forward_ad.exit_dual_level()
+    """
     modes = THREAD.modes
     if level is None:
         level = modes.forward_level
@@ -58,7 +86,22 @@ _LIVE: list[list[Any]] = []
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """A view of `tensor` that carries `tangent`."""
+    """A view of `tensor` that carries `tangent`.
+
+    Args:
+        tensor (Tensor): the value.
+        tangent (Tensor): its derivative in the direction in question, of the same shape.
+        level (int, optional): the level; None means the innermost.
+
+    Returns:
+        Tensor: the dual tensor.
+
+    Example:
+        >>> with torch.autograd.forward_ad.dual_level():
+        ...     x = torch.autograd.forward_ad.make_dual(torch.tensor(0.0), torch.tensor(2.0))
+        ...     torch.autograd.forward_ad.unpack_dual(x.sin())
+        UnpackedDualTensor(primal=tensor(0.), tangent=tensor(2.))
+    """
     level = THREAD.modes.forward_level if level is None else level
     if level < 0:
         raise RuntimeError(
@@ -92,7 +135,20 @@ def _innermost(tensor: Any, tangent: Any) -> Any:
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """The primal and the tangent of a dual tensor."""
+    """The primal and the tangent of a dual tensor.
+
+    Args:
+        tensor (Tensor): a dual tensor, or an ordinary one.
+        level (int, optional): the level; None means the innermost.
+
+    Returns:
+        UnpackedDualTensor: its value and its tangent.
+
+    Example:
+        >>> with torch.autograd.forward_ad.dual_level():
+        ...     torch.autograd.forward_ad.unpack_dual(torch.tensor(1.0)).tangent is None
+        True
+    """
     if level is None:
         level = THREAD.modes.forward_level
     if level < 0:
@@ -106,7 +162,15 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
 
 
 class dual_level(_ContextDecorator):
-    """A context in which dual tensors can be made."""
+    """A context in which dual tensors can be made.
+
+    Example:
+        >>> import flambeau.autograd.forward_ad as forward_ad
+        >>> with forward_ad.dual_level():
+        ...     x = forward_ad.make_dual(torch.tensor(3.0), torch.tensor(1.0))
+        ...     forward_ad.unpack_dual(x**2).tangent
+        tensor(6.)
+    """
 
     def __enter__(self) -> int:  # type: ignore[override]  # other contexts give nothing
         return enter_dual_level()

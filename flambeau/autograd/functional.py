@@ -30,6 +30,17 @@ def vjp(func: Func, inputs: Any, v: Any = None, create_graph: bool = False, stri
     >>> import flambeau
     >>> flambeau.autograd.functional.vjp(lambda x: (x * x).sum(), flambeau.tensor([1., 2.]))
     (tensor(5.), tensor([2., 4.]))
+
+    Args:
+        func (Callable): the function to differentiate.
+        inputs: the point: a tensor, or a tuple of tensors.
+        v: the vector, of the shape of the inputs or outputs; it may be left out where that has one element.
+        create_graph (bool): whether the gradients can be differentiated again. Default: `False`.
+        strict (bool): whether an output that does not depend on an input raises an error, in place of giving zeros.
+            Default: `False`.
+
+    Returns:
+        the outputs, and a product for each input.
     """
     with flambeau.enable_grad():
         inputs, single_input = _prepare_inputs(inputs, "vjp", create_graph)
@@ -58,6 +69,17 @@ def jvp(func: Func, inputs: Any, v: Any = None, create_graph: bool = False, stri
     >>> x = flambeau.tensor([1., 2.])
     >>> flambeau.autograd.functional.jvp(lambda x: x * x, x, flambeau.ones(2))
     (tensor([1., 4.]), tensor([2., 4.]))
+
+    Args:
+        func (Callable): the function to differentiate.
+        inputs: the point: a tensor, or a tuple of tensors.
+        v: the vector, of the shape of the inputs or outputs; it may be left out where that has one element.
+        create_graph (bool): whether the gradients can be differentiated again. Default: `False`.
+        strict (bool): whether an output that does not depend on an input raises an error, in place of giving zeros.
+            Default: `False`.
+
+    Returns:
+        the outputs, and a product for each of them.
     """
     with flambeau.enable_grad():
         vector, _, inputs = _prepare_inputs_and_vector(inputs, v, "jvp", create_graph)
@@ -78,6 +100,17 @@ def vhp(func: Func, inputs: Any, v: Any = None, create_graph: bool = False, stri
     >>> import flambeau
     >>> flambeau.autograd.functional.vhp(lambda x: (x ** 3).sum(), flambeau.tensor([1., 2.]), flambeau.ones(2))
     (tensor(9.), tensor([ 6., 12.]))
+
+    Args:
+        func (Callable): the function to differentiate.
+        inputs: the point: a tensor, or a tuple of tensors.
+        v: the vector, of the shape of the inputs or outputs; it may be left out where that has one element.
+        create_graph (bool): whether the gradients can be differentiated again. Default: `False`.
+        strict (bool): whether an output that does not depend on an input raises an error, in place of giving zeros.
+            Default: `False`.
+
+    Returns:
+        the value, and a product for each input.
     """
     with flambeau.enable_grad():
         vector, single_input, inputs = _prepare_inputs_and_vector(inputs, v, "vhp", create_graph)
@@ -95,6 +128,17 @@ def hvp(func: Func, inputs: Any, v: Any = None, create_graph: bool = False, stri
     >>> import flambeau
     >>> flambeau.autograd.functional.hvp(lambda x: (x ** 3).sum(), flambeau.tensor([1., 2.]), flambeau.ones(2))
     (tensor(9.), tensor([ 6., 12.]))
+
+    Args:
+        func (Callable): the function to differentiate.
+        inputs: the point: a tensor, or a tuple of tensors.
+        v: the vector, of the shape of the inputs or outputs; it may be left out where that has one element.
+        create_graph (bool): whether the gradients can be differentiated again. Default: `False`.
+        strict (bool): whether an output that does not depend on an input raises an error, in place of giving zeros.
+            Default: `False`.
+
+    Returns:
+        the value, and a product for each input.
     """
     with flambeau.enable_grad():
         vector, single_input, inputs = _prepare_inputs_and_vector(inputs, v, "hvp", create_graph)
@@ -124,6 +168,20 @@ def jacobian(
     >>> flambeau.autograd.functional.jacobian(lambda x: x * x, flambeau.tensor([1., 2.]))
     tensor([[2., 0.],
             [0., 4.]])
+
+    Args:
+        func (Callable): the function to differentiate.
+        inputs: the point: a tensor, or a tuple of tensors.
+        create_graph (bool): whether the gradients can be differentiated again. Default: `False`.
+        strict (bool): whether an output that does not depend on an input raises an error, in place of giving zeros.
+            Default: `False`.
+        vectorize (bool): whether to compute all rows at once by `vmap`, which is quicker and takes more memory.
+            Default: `False`.
+        strategy (str): "reverse-mode", or "forward-mode", which needs `vectorize=True` and suits functions of few
+            inputs. Default: `"reverse-mode"`.
+
+    Returns:
+        Tensor, or tuples of Tensors: one block for each output and input.
     """
     if strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError(
@@ -169,6 +227,20 @@ def hessian(
     >>> flambeau.autograd.functional.hessian(lambda x: (x ** 3).sum(), flambeau.tensor([1., 2.]))
     tensor([[ 6.,  0.],
             [ 0., 12.]])
+
+    Args:
+        func (Callable): the function to differentiate.
+        inputs: the point: a tensor, or a tuple of tensors.
+        create_graph (bool): whether the gradients can be differentiated again. Default: `False`.
+        strict (bool): whether an output that does not depend on an input raises an error, in place of giving zeros.
+            Default: `False`.
+        vectorize (bool): whether to compute all rows at once by `vmap`, which is quicker and takes more memory.
+            Default: `False`.
+        outer_jacobian_strategy (str): "reverse-mode", or "forward-mode", which needs `vectorize=True`. Default:
+            `"reverse-mode"`.
+
+    Returns:
+        Tensor, or tuples of Tensors: one block for each pair of inputs.
     """
     inputs, single_input = _as_tuple(inputs, "inputs", "hessian")
     if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):

@@ -103,19 +103,43 @@ class no_grad(_FixedGradMode):
     ...     y = x * 2
     >>> y.requires_grad
     False
+
+    Args:
+        orig_func: a function to decorate; None makes a context.
     """
 
     enabled = False
 
 
 class enable_grad(_FixedGradMode):
-    """Operations in this context are recorded again, inside a `no_grad` or outside."""
+    """Operations in this context are recorded again, inside a `no_grad` or outside.
+
+    Args:
+        orig_func: a function to decorate; None makes a context.
+
+    Example:
+        >>> x = torch.ones(1, requires_grad=True)
+        >>> with torch.no_grad(), torch.enable_grad():
+        ...     y = x * 2
+        >>> y.requires_grad
+        True
+    """
 
     enabled = True
 
 
 class set_grad_enabled(_ContextDecorator):
-    """Switch recording on or off: as a function from now on, as a context for its block."""
+    """Switch recording on or off: as a function from now on, as a context for its block.
+
+    Args:
+        mode (bool): whether operations are recorded.
+
+    Example:
+        >>> x = torch.ones(1, requires_grad=True)
+        >>> with torch.set_grad_enabled(False):
+        ...     (x * 2).requires_grad
+        False
+    """
 
     def __init__(self, mode: bool) -> None:
         if not isinstance(mode, bool):
@@ -143,7 +167,17 @@ class set_grad_enabled(_ContextDecorator):
 
 
 class inference_mode(_ContextDecorator):
-    """Nothing is recorded and no versions are counted; tensors made here stay out of autograd for good."""
+    """Nothing is recorded and no versions are counted; tensors made here stay out of autograd for good.
+
+    Args:
+        mode: whether it is on; or a function to decorate. Default: `True`.
+
+    Example:
+        >>> with torch.inference_mode():
+        ...     y = torch.ones(1, requires_grad=True) * 2
+        >>> y.requires_grad, y.is_inference()
+        (False, True)
+    """
 
     def __new__(cls, mode: Any = True) -> Any:
         if isinstance(mode, bool):
@@ -172,12 +206,30 @@ class inference_mode(_ContextDecorator):
 
 
 def is_grad_enabled() -> bool:
-    """Whether operations are recorded in this thread now."""
+    """Whether operations are recorded in this thread now.
+
+    Returns:
+        bool: whether they are.
+
+    Example:
+        >>> with torch.no_grad():
+        ...     torch.is_grad_enabled()
+        False
+    """
     return THREAD.modes.grad
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether this thread is in inference mode now."""
+    """Whether this thread is in inference mode now.
+
+    Returns:
+        bool: whether it is.
+
+    Example:
+        >>> with torch.inference_mode():
+        ...     torch.is_inference_mode_enabled()
+        True
+    """
     return THREAD.modes.inference
 
 

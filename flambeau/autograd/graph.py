@@ -34,7 +34,18 @@ __all__ = [
 
 
 class GradientEdge(NamedTuple):
-    """A place in the graph: a node and which of its outputs."""
+    """A place in the graph: a node and which of its outputs.
+
+    Args:
+        node (Node): the node.
+        output_nr (int): the number of its output.
+        ownership_token: what keeps the node alive.
+
+    Example:
+        >>> x = torch.tensor(3.0, requires_grad=True)
+        >>> torch.autograd.graph.get_gradient_edge(x**2).output_nr
+        0
+    """
 
     node: Node
     output_nr: int
@@ -43,7 +54,21 @@ class GradientEdge(NamedTuple):
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
-    """The edge along which the gradient of `tensor` flows."""
+    """The edge along which the gradient of `tensor` flows.
+
+    Args:
+        tensor (Tensor): a tensor that requires gradients.
+
+    Returns:
+        GradientEdge: the edge, which `autograd.grad` and `backward(inputs=...)` take in place of a tensor.
+
+    Example:
+        >>> x = torch.tensor(3.0, requires_grad=True)
+        >>> y = x**2
+        >>> edge = torch.autograd.graph.get_gradient_edge(y)
+        >>> torch.autograd.grad(edge, x, torch.tensor(1.0))
+        (tensor(6.),)
+    """
     edge = tensor._edge()
     if edge is None:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
@@ -51,7 +76,17 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 
 
 def increment_version(tensor: Tensor | Sequence[Tensor]) -> None:
-    """Tell autograd that `tensor` was changed behind its back."""
+    """Tell autograd that `tensor` was changed behind its back.
+
+    Args:
+        tensor (Tensor or sequence of Tensors): a tensor, or a sequence of them.
+
+    Example:
+        >>> x = torch.zeros(2)
+        >>> torch.autograd.graph.increment_version(x)
+        >>> x._version
+        1
+    """
     for each in (tensor,) if isinstance(tensor, Tensor) else tensor:
         end_change(each)
 
@@ -60,6 +95,12 @@ def region_activation_memory_budget(budget: float) -> contextlib.AbstractContext
     """How much of what a compiled region would save may be saved; outside of compiled programs it is refused.
 
     Programs that are compiled here save what their backward pass reads, whatever the budget.
+
+    Args:
+        budget (float): the part that may be saved, between 0 and 1.
+
+    Returns:
+        a context manager.
     """
     if not 0 <= budget <= 1:
         raise ValueError(f"region_activation_memory_budget: must be in [0, 1], got {budget}")
@@ -72,7 +113,20 @@ def region_activation_memory_budget(budget: float) -> contextlib.AbstractContext
 
 
 class saved_tensors_hooks:
-    """In this context and thread, what the graph saves goes through `pack_hook` and comes back by `unpack_hook`."""
+    """In this context and thread, what the graph saves goes through `pack_hook` and comes back by `unpack_hook`.
+
+    Args:
+        pack_hook (Callable): called with each tensor that is saved; what it returns is kept.
+        unpack_hook (Callable): called with what was kept; returns the tensor.
+
+    Example:
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> with torch.autograd.graph.saved_tensors_hooks(lambda each: each.numpy(force=True), torch.from_numpy):
+        ...     y = x**2
+        >>> y.sum().backward()
+        >>> x.grad
+        tensor([2., 2.])
+    """
 
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
         self.pack_hook = pack_hook
@@ -92,7 +146,20 @@ class saved_tensors_hooks:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Keep what the graph saves in the CPU's memory, and bring it back to its device for backward."""
+    """Keep what the graph saves in the CPU's memory, and bring it back to its device for backward.
+
+    Args:
+        pin_memory (bool): whether the memory is page-locked, so that copies run beside other work. Default: `False`.
+        device_type (str): the type of device whose tensors move. Default: `"cuda"`.
+
+    Example:
+        >>> x = torch.ones(3, requires_grad=True)
+        >>> with torch.autograd.graph.save_on_cpu():
+        ...     y = x.exp()
+        >>> y.sum().backward()
+        >>> x.grad
+        tensor([2.7183, 2.7183, 2.7183])
+    """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
         def pack(tensor: Any) -> tuple[Any, Any]:
@@ -106,7 +173,19 @@ class save_on_cpu(saved_tensors_hooks):
 
 
 class disable_saved_tensors_hooks:
-    """In this context saved-tensor hooks are an error, with the given message."""
+    """In this context saved-tensor hooks are an error, with the given message.
+
+    Args:
+        error_message (str): what the error says.
+
+    Example:
+        >>> with torch.autograd.graph.disable_saved_tensors_hooks("no hooks here"):
+        ...     with torch.autograd.graph.save_on_cpu():
+        ...         pass
+        Traceback (most recent call last):
+            ...
+        RuntimeError: no hooks here
+    """
 
     def __init__(self, error_message: str) -> None:
         self.error_message = error_message
@@ -151,7 +230,24 @@ def register_multi_grad_hook(
     tensors: Sequence[Tensor], fn: Callable[..., Any], *, mode: str = "all"
 ) -> RemovableHandle:
     """Call `fn` once a backward pass has the gradients of all `tensors` (mode "all": with the list of them), or the
-    first of them (mode "any": with that one)."""
+    first of them (mode "any": with that one).
+
+    Args:
+        tensors (sequence of Tensors): the tensors whose gradients are waited for.
+        fn (Callable): the function to call.
+        mode (str): "all" calls it with a list of all gradients, "any" with the first one that is there. Default:
+            `"all"`.
+
+    Returns:
+        RemovableHandle: a handle whose `remove()` takes the hook off again.
+
+    Example:
+        >>> x, y = torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)
+        >>> handle = torch.autograd.graph.register_multi_grad_hook((x, y), lambda grads: print(grads))
+        >>> (2 * x + 3 * y).backward()
+        [tensor([2.]), tensor([3.])]
+        >>> handle.remove()
+    """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     edges = [each._edge() for each in tensors]
@@ -195,6 +291,16 @@ class allow_mutation_on_saved_tensors:
     """In this context what the graph saves is copied, so that later in-place changes do no harm.
 
     The backward pass belongs into the context too.
+
+    Example:
+        >>> x = torch.tensor([2.0], requires_grad=True)
+        >>> with torch.autograd.graph.allow_mutation_on_saved_tensors():
+        ...     y = x.exp()
+        ...     z = y.clone().square()
+        ...     _ = z.mul_(3)
+        ...     z.sum().backward()
+        >>> x.grad.shape
+        torch.Size([1])
     """
 
     _running: ClassVar[_MutationContext | None] = None
@@ -232,10 +338,23 @@ def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
     """Whether to warn of gradients that are added up in another queue of a device than they were made in.
 
     Gradients are added up in the queue of the thread that runs the backward pass: there is nothing to warn of.
+
+    Args:
+        enabled (bool): whether it is on.
+
+    Example:
+        >>> torch.autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(True)
     """
     _Streams.warns = bool(enabled)
 
 
 def set_override_stale_capture_stream(enabled: bool) -> None:
-    """What to do about queues that are not being recorded while a graph of a device's work is; see above."""
+    """What to do about queues that are not being recorded while a graph of a device's work is; see above.
+
+    Args:
+        enabled (bool): whether it is on.
+
+    Example:
+        >>> torch.autograd.graph.set_override_stale_capture_stream(False)
+    """
     _Streams.overrides = bool(enabled)

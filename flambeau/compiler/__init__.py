@@ -53,17 +53,47 @@ _default_backend: str | Callable[..., Any] = "inductor"
 
 
 def is_dynamo_compiling() -> bool:
-    """The same as `is_compiling`."""
+    """The same as `is_compiling`.
+
+    Returns:
+        bool: whether it is.
+
+    Example:
+        >>> torch.compiler.is_dynamo_compiling()
+        False
+    """
     return is_compiling()
 
 
 def is_exporting() -> bool:
-    """Whether this code is being exported: never."""
+    """Whether this code is being exported: never.
+
+    Returns:
+        bool: False.
+
+    Example:
+        >>> torch.compiler.is_exporting()
+        False
+    """
     return False
 
 
 def allow_in_graph(fn: Any) -> Any:
-    """Mark a function whose ops are compiled, and whose Python is not looked at: it is not run again."""
+    """Mark a function whose ops are compiled, and whose Python is not looked at: it is not run again.
+
+    Args:
+        fn: the function, or a list of them.
+
+    Returns:
+        the same.
+
+    Example:
+        >>> @torch.compiler.allow_in_graph
+        ... def double(x):
+        ...     return 2 * x
+        >>> torch.compile(lambda x: double(x) + 1)(torch.ones(2))
+        tensor([3., 3.])
+    """
     if isinstance(fn, (list, tuple)):
         return [allow_in_graph(each) for each in fn]
     if not callable(fn):
@@ -73,7 +103,21 @@ def allow_in_graph(fn: Any) -> Any:
 
 
 def assume_constant_result(fn: Function) -> Function:
-    """Mark a function whose result compiled code keeps: it is not called again."""
+    """Mark a function whose result compiled code keeps: it is not called again.
+
+    Args:
+        fn (Function): the function.
+
+    Returns:
+        the function.
+
+    Example:
+        >>> @torch.compiler.assume_constant_result
+        ... def factor():
+        ...     return 3
+        >>> torch.compile(lambda x: x * factor())(torch.ones(2))
+        tensor([3., 3.])
+    """
     trust(fn)
     fn._dynamo_marked_constant = True  # type: ignore[attr-defined]  # PyTorch marks functions so
     return fn
@@ -82,7 +126,24 @@ def assume_constant_result(fn: Function) -> Function:
 def substitute_in_graph(
     original_fn: Callable[..., Any], *, can_constant_fold_through: bool = False, skip_signature_check: bool = False
 ) -> Callable[[Function], Function]:
-    """Mark a function as the one to compile in another's place."""
+    """Mark a function as the one to compile in another's place.
+
+    Args:
+        original_fn (Callable): the function to replace.
+        can_constant_fold_through (bool): not used. Default: `False`.
+        skip_signature_check (bool): whether their parameters may differ. Default: `False`.
+
+    Returns:
+        a decorator.
+
+    Example:
+        >>> import math
+        >>> @torch.compiler.substitute_in_graph(math.dist, skip_signature_check=True)
+        ... def dist(p, q):
+        ...     return sum((a - b) ** 2 for a, b in zip(p, q)) ** 0.5
+        >>> dist((0, 0), (3, 4))
+        5.0
+    """
     if not callable(original_fn):
         raise TypeError(f"substitute_in_graph expects a function but got {type(original_fn)!r}")
     return lambda fn: fn
@@ -91,16 +152,48 @@ def substitute_in_graph(
 def nested_compile_region(
     fn: Any = None, *, options: Any = None, max_reuse_entries: int = 8, reuse_hash_fn: Any = None
 ) -> Any:
-    """Mark a function that is compiled once and called often."""
+    """Mark a function that is compiled once and called often.
+
+    Args:
+        fn: the function; None returns a decorator.
+        options: not used.
+        max_reuse_entries (int): not used. Default: `8`.
+        reuse_hash_fn: not used.
+
+    Returns:
+        the function, or a decorator.
+
+    Example:
+        >>> @torch.compiler.nested_compile_region
+        ... def layer(x):
+        ...     return x.relu()
+        >>> layer(torch.tensor([-1.0]))
+        tensor([0.])
+    """
     return (lambda inner: inner) if fn is None else fn
 
 
 def cudagraph_mark_step_begin() -> None:
-    """Say that a new iteration begins: recorded graphs may then be run again, and none is recorded."""
+    """Say that a new iteration begins: recorded graphs may then be run again, and none is recorded.
+
+    Example:
+        >>> torch.compiler.cudagraph_mark_step_begin()
+    """
 
 
 def set_enable_guard_collectives(enabled: bool) -> bool:
-    """Let all ranks compile together; gives the setting before."""
+    """Let all ranks compile together; gives the setting before.
+
+    Args:
+        enabled (bool): whether they do; it is remembered and changes nothing.
+
+    Returns:
+        bool: the setting before.
+
+    Example:
+        >>> torch.compiler.set_enable_guard_collectives(False)
+        False
+    """
     global _guard_collectives
     before, _guard_collectives = _guard_collectives, enabled
     return before
@@ -110,23 +203,61 @@ _guard_collectives = False
 
 
 def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
-    """The compilers there are; all but those for looking at it are left out unless `exclude_tags` is empty."""
+    """The compilers there are; all but those for looking at it are left out unless `exclude_tags` is empty.
+
+    Args:
+        exclude_tags: the kinds that are left out. Default: `('debug', 'experimental')`.
+
+    Returns:
+        list of strs: their names.
+
+    Example:
+        >>> torch.compiler.list_backends()
+        ['inductor']
+    """
     return ["inductor"] if exclude_tags else ["eager", "inductor"]
 
 
 def set_default_backend(backend: str | Callable[..., Any]) -> None:
-    """Choose what `compile` uses unless it is told."""
+    """Choose what `compile` uses unless it is told.
+
+    Args:
+        backend (str or Callable): a name, or a function of a graph and example inputs.
+
+    Example:
+        >>> torch.compiler.set_default_backend(torch.compiler.get_default_backend())
+    """
     global _default_backend
     _default_backend = backend
 
 
 def get_default_backend() -> str | Callable[..., Any]:
-    """What `compile` uses unless it is told."""
+    """What `compile` uses unless it is told.
+
+    Returns:
+        its name, or the function.
+
+    Example:
+        >>> torch.compiler.get_default_backend()
+        'inductor'
+    """
     return _default_backend
 
 
 def wrap_numpy(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of arrays as a function of tensors."""
+    """A function of arrays as a function of tensors.
+
+    Args:
+        fn (Callable): the function of arrays.
+
+    Returns:
+        a function of tensors.
+
+    Example:
+        >>> import numpy
+        >>> torch.compiler.wrap_numpy(numpy.exp)(torch.zeros(2))
+        tensor([1., 1.])
+    """
     import functools
 
     import numpy as np

@@ -70,6 +70,24 @@ def compile(
     >>> double = flambeau.compile(lambda x: x * 2)
     >>> double(flambeau.tensor([1.0]))
     tensor([2.])
+
+    Args:
+        model: a function or a module; None returns a decorator.
+        fullgraph (bool): whether a graph break is an error. Default: `False`.
+        dynamic (bool, optional): whether sizes may differ from call to call without compiling anew; None decides by
+            the first calls.
+        backend (str or Callable, optional): what compiles: a name of `torch.compiler.list_backends()`, or a function
+            of a graph and example inputs.
+        mode (str, optional): "default", "reduce-overhead" or "max-autotune".
+        options (dict, optional): options of the backend.
+        name (str, optional): a name for the compiled function, which explanations show.
+        disable (bool): whether to return `model` as it is. Default: `False`.
+        recompile_limit (int, optional): how many programs one function may have; None takes the setting.
+        isolate_recompiles (bool): whether copies of the function count their programs apart. Default: `False`.
+        shapes_spec: which sizes are dynamic.
+
+    Returns:
+        what is called in place of `model`.
     """
     if mode is not None and options is not None:
         raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")

@@ -32,6 +32,17 @@ class set_stance:
 
     `force_eager`: as they stand; `eager_on_recompile`: by the programs that there are, else as they stand;
     `fail_on_recompile`: the same, but an error where there is no program.
+
+    Args:
+        stance (str): "default", "force_eager", "eager_on_recompile" or "fail_on_recompile". Default: `"default"`.
+        skip_guard_eval_unsafe (bool): whether guards are not checked; the caller promises that they hold. Default:
+            `False`.
+        force_backend: the backend to use, whatever `compile` was told.
+
+    Example:
+        >>> with torch.compiler.set_stance("force_eager"):
+        ...     torch.compile(torch.exp)(torch.zeros(1))
+        tensor([1.])
     """
 
     def __init__(

@@ -79,7 +79,17 @@ def synchronize(device: Any = None) -> None:
 
 
 class Stream:
-    """Stands for a queue of work: work on the CPU is done at once."""
+    """Stands for a queue of work; work on the CPU is done at once.
+
+    Args:
+        priority: means something on a GPU. Default: `-1`.
+        device: the device; None means the CPU.
+        **numbers: `stream_id` and others, which name an existing queue.
+
+    Example:
+        >>> stream = torch.cpu.Stream()
+        >>> stream.wait_stream(torch.cpu.current_stream())
+    """
 
     device = CPU
     device_index = -1
@@ -117,7 +127,17 @@ class Stream:
 
 
 class Event:
-    """Stands for a mark in a queue of work."""
+    """Stands for a mark in a queue of work; work on the CPU is done when it is recorded.
+
+    Args:
+        device: the device; None means the CPU.
+        **options: `enable_timing` and others, which mean something on a GPU.
+
+    Example:
+        >>> event = torch.cpu.Event()
+        >>> event.query()
+        True
+    """
 
     device = CPU
     event_id = 0

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 from collections.abc import Callable
+from functools import cache
+from inspect import cleandoc
+from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 from .._core.backend import is_installed
@@ -25,9 +30,31 @@ def where_present(modules: str, table: Table) -> tuple[Callable[[str], Any], Cal
                 found = getattr(importlib.import_module(f"flambeau.cuda.{module}"), name, None)
                 if found is not None:
                     return found
-        return absent(name)
+        found = absent(name)
+        if type(found) is FunctionType and "__device_modules__" not in vars(found):
+            vars(found)["__device_modules__"] = modules
+            found.__doc__ = _doc_on_a_device(modules, name) or found.__doc__
+        return found
 
     return get, names
+
+
+def _doc_on_a_device(modules: str, name: str) -> str:
+    """The docstring of a function where there is a device, below its signature; "" where no source has it.
+
+    It is read from the source: importing these modules prepares the whole backend, which takes long.
+    """
+    for module in modules.split():
+        found = _functions_of(module).get(name)
+        if found is not None:
+            return f"{name}({ast.unparse(found.args)})\n\n{cleandoc(ast.get_docstring(found) or '')}"
+    return ""
+
+
+@cache
+def _functions_of(module: str) -> dict[str, ast.FunctionDef]:
+    tree = ast.parse(Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8"))
+    return {each.name: each for each in tree.body if isinstance(each, ast.FunctionDef)}
 
 
 NOT_COMPILED = (

@@ -20,6 +20,24 @@ class Transform:
     """A map from `domain` to `codomain`; subclasses define `_call`, `_inverse` and `log_abs_det_jacobian`.
 
     With `cache_size=1` it remembers its last pair of input and output: inverting an output gives the very input back.
+
+    Args:
+        cache_size (int): 1 remembers the last pair of x and y, so that an inverse need not be computed; 0 remembers
+            nothing. Default: `0`.
+
+    Example:
+        >>> class Doubled(torch.distributions.Transform):
+        ...     domain = codomain = torch.distributions.constraints.real
+        ...     bijective = True
+        ...     def _call(self, x):
+        ...         return 2 * x
+        ...     def _inverse(self, y):
+        ...         return y / 2
+        ...     def log_abs_det_jacobian(self, x, y):
+        ...         return torch.full_like(x, 2.0).log()
+        >>> d = torch.distributions.TransformedDistribution(torch.distributions.Normal(0.0, 1.0), Doubled())
+        >>> d.log_prob(torch.tensor(0.0))
+        tensor(-1.6121)
     """
 
     bijective: Any = False
@@ -70,6 +88,16 @@ class Transform:
     __hash__ = None  # type: ignore[assignment]  # it may change, and compares by value
 
     def __call__(self, x: Tensor) -> Tensor:
+        """Args:
+            x (Tensor): the values, in `domain`.
+
+        Returns:
+            Tensor: the values in `codomain`.
+
+        Example:
+            >>> torch.distributions.ExpTransform()(torch.tensor([0.0]))
+            tensor([1.])
+        """
         if self._cache_size == 0:
             return self._call(x)
         x_old, y_old = self._cached_x_y
@@ -178,7 +206,18 @@ class _InverseTransform(Transform):
 
 
 class ComposeTransform(Transform):
-    """Several transforms, one after the other."""
+    """Several transforms, one after the other.
+
+    Args:
+        parts (list of Transforms): the transforms, the first one first.
+        cache_size (int): 1 remembers the last pair of x and y, so that an inverse need not be computed; 0 remembers
+            nothing. Default: `0`.
+
+    Example:
+        >>> parts = [torch.distributions.ExpTransform(), torch.distributions.AffineTransform(1.0, 2.0)]
+        >>> torch.distributions.ComposeTransform(parts)(torch.tensor([0.0]))
+        tensor([3.])
+    """
 
     def __init__(self, parts: list[Transform], cache_size: int = 0) -> None:
         self.parts = [part.with_cache(cache_size) for part in parts] if cache_size else parts
@@ -268,7 +307,20 @@ identity_transform = ComposeTransform([])
 
 
 class IndependentTransform(Transform):
-    """A transform whose last `reinterpreted_batch_ndims` batch dimensions belong to the event."""
+    """A transform whose last `reinterpreted_batch_ndims` batch dimensions belong to the event.
+
+    Args:
+        base_transform (Transform): the transform.
+        reinterpreted_batch_ndims (int): how many of the last batch dimensions belong to the event.
+        cache_size (int): 1 remembers the last pair of x and y, so that an inverse need not be computed; 0 remembers
+            nothing. Default: `0`.
+
+    Example:
+        >>> exponents = torch.distributions.IndependentTransform(torch.distributions.ExpTransform(), 1)
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> exponents.log_abs_det_jacobian(x, exponents(x))       # summed over the event
+        tensor(3.)
+    """
 
     def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
@@ -323,7 +375,18 @@ def _check_ndims(shape: Shape, ndims: int) -> None:
 
 
 class ReshapeTransform(Transform):
-    """Gives the last dimensions, of shape `in_shape`, the shape `out_shape`."""
+    """Gives the last dimensions, of shape `in_shape`, the shape `out_shape`.
+
+    Args:
+        in_shape (Shape): the shape of the last dimensions before.
+        out_shape (Shape): their shape after.
+        cache_size (int): 1 remembers the last pair of x and y, so that an inverse need not be computed; 0 remembers
+            nothing. Default: `0`.
+
+    Example:
+        >>> torch.distributions.ReshapeTransform((4,), (2, 2))(torch.ones(3, 4)).shape
+        torch.Size([3, 2, 2])
+    """
 
     bijective = True
 
@@ -395,7 +458,20 @@ class _SequenceTransform(Transform):
 
 
 class CatTransform(_SequenceTransform):
-    """A transform for each of the pieces, of the given `lengths`, that are joined along `dim`."""
+    """A transform for each of the pieces, of the given `lengths`, that are joined along `dim`.
+
+    Args:
+        tseq (sequence of Transforms): the transforms, one for each piece.
+        dim (int): the dimension along which the pieces stand. Default: `0`.
+        lengths (sequence of ints, optional): the length of each piece; None means 1 each.
+        cache_size (int): 1 remembers the last pair of x and y, so that an inverse need not be computed; 0 remembers
+            nothing. Default: `0`.
+
+    Example:
+        >>> parts = [torch.distributions.ExpTransform(), torch.distributions.transforms.identity_transform]
+        >>> torch.distributions.CatTransform(parts, lengths=[1, 2])(torch.zeros(3))
+        tensor([1., 0., 0.])
+    """
 
     def __init__(
         self, tseq: Sequence[Transform], dim: int = 0, lengths: Sequence[int] | None = None, cache_size: int = 0
@@ -450,7 +526,20 @@ class CatTransform(_SequenceTransform):
 
 
 class StackTransform(_SequenceTransform):
-    """A transform for each of the slices along `dim`."""
+    """A transform for each of the slices along `dim`.
+
+    Args:
+        tseq (sequence of Transforms): the transforms, one for each slice.
+        dim (int): the dimension along which the pieces stand. Default: `0`.
+        cache_size (int): 1 remembers the last pair of x and y, so that an inverse need not be computed; 0 remembers
+            nothing. Default: `0`.
+
+    Example:
+        >>> parts = [torch.distributions.ExpTransform(), torch.distributions.transforms.identity_transform]
+        >>> torch.distributions.StackTransform(parts)(torch.zeros(2, 1))
+        tensor([[1.],
+                [0.]])
+    """
 
     def with_cache(self, cache_size: int = 1) -> Transform:
         return self if self._cache_size == cache_size else StackTransform(self.transforms, self.dim, cache_size)

@@ -19,7 +19,19 @@ __all__ = ["Bernoulli"]
 
 
 class Bernoulli(_ProbsOrLogits, ExponentialFamily):
-    """One with probability `probs` (or log-odds `logits`), else zero."""
+    """One with probability `probs` (or log-odds `logits`), else zero.
+
+    Args:
+        probs (Tensor or float, optional): the probability of one; give it or `logits`.
+        logits (Tensor or float, optional): the log-odds of one; give them or `probs`.
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
+
+    Example:
+        >>> d = torch.distributions.Bernoulli(torch.tensor([0.0, 1.0]))
+        >>> d.sample(), d.mean
+        (tensor([0., 1.]), tensor([0., 1.]))
+    """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
         "probs": constraints.unit_interval,

@@ -17,7 +17,19 @@ __all__ = ["Beta"]
 
 
 class Beta(ExponentialFamily):
-    """A distribution over probabilities: density ~ x ** (concentration1 - 1) * (1 - x) ** (concentration0 - 1)."""
+    """A distribution over probabilities: density ~ x ** (concentration1 - 1) * (1 - x) ** (concentration0 - 1).
+
+    Args:
+        concentration1 (Tensor or float): the first parameter: larger values move the mass towards one.
+        concentration0 (Tensor or float): the second parameter: larger values move the mass towards zero.
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
+
+    Example:
+        >>> d = torch.distributions.Beta(torch.tensor(2.0), torch.tensor(2.0))
+        >>> d.mean, d.log_prob(torch.tensor(0.5)).exp()
+        (tensor(0.5000), tensor(1.5000))
+    """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
         "concentration1": constraints.positive,

@@ -17,7 +17,20 @@ __all__ = ["Binomial"]
 
 
 class Binomial(_ProbsOrLogits):
-    """The number of successes in `total_count` trials, each of probability `probs`."""
+    """The number of successes in `total_count` trials, each of probability `probs`.
+
+    Args:
+        total_count (Tensor or int): the number of trials. Default: `1`.
+        probs (Tensor or float, optional): the probability of success; give it or `logits`.
+        logits (Tensor or float, optional): the log-odds of success; give them or `probs`.
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
+
+    Example:
+        >>> d = torch.distributions.Binomial(10, torch.tensor([0.5]))
+        >>> d.mean, d.variance
+        (tensor([5.]), tensor([2.5000]))
+    """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
         "total_count": constraints.nonnegative_integer,

@@ -21,6 +21,14 @@ class Categorical(_ProbsOrLogits):
 
     >>> Categorical(flambeau.tensor([1.0, 3.0])).probs
     tensor([0.2500, 0.7500])
+
+    Args:
+        probs (Tensor, optional): the probabilities along the last dimension, (..., K); they are divided by their sum.
+            Give these or `logits`.
+        logits (Tensor, optional): the unnormalised log-probabilities along the last dimension, (..., K); give these or
+            `probs`.
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
     """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {

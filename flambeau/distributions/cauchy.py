@@ -17,7 +17,18 @@ __all__ = ["Cauchy"]
 
 
 class Cauchy(Distribution):
-    """The Cauchy (Lorentz) distribution around `loc`, with half-width `scale`. It has no mean."""
+    """The Cauchy (Lorentz) distribution around `loc`, with half-width `scale`. It has no mean.
+
+    Args:
+        loc (Tensor or float): the centre, where the density is largest.
+        scale (Tensor or float): the half-width at half the largest density.
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
+
+    Example:
+        >>> torch.distributions.Cauchy(torch.tensor(0.0), torch.tensor(1.0)).cdf(torch.tensor(1.0))
+        tensor(0.7500)
+    """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
         "loc": constraints.real,

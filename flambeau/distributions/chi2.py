@@ -13,7 +13,17 @@ __all__ = ["Chi2"]
 
 
 class Chi2(Gamma):
-    """The distribution of a sum of `df` squared standard normal numbers: Gamma(df / 2, 1 / 2)."""
+    """The distribution of a sum of `df` squared standard normal numbers: Gamma(df / 2, 1 / 2).
+
+    Args:
+        df (Tensor or float): the degrees of freedom.
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
+
+    Example:
+        >>> torch.distributions.Chi2(torch.tensor([3.0])).mean
+        tensor([3.])
+    """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {"df": constraints.positive}
     _batched = ("concentration", "rate")

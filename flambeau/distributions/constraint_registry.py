@@ -42,7 +42,21 @@ class ConstraintRegistry:
         return factory
 
     def __call__(self, constraint: Constraint) -> Transform:
-        """A transform to `constraint`, whose class must be registered itself."""
+        """A transform to `constraint`, whose class must be registered itself.
+
+        Args:
+            constraint (Constraint): the constraint.
+
+        Returns:
+            Transform: the transform that the factory registered for its class makes.
+
+        Raises:
+            NotImplementedError: no factory is registered for constraints of this class.
+
+        Example:
+            >>> torch.distributions.transform_to(torch.distributions.constraints.positive)(torch.tensor([0.0]))
+            tensor([1.])
+        """
         factory = self._registry.get(type(constraint))
         if factory is None:
             raise NotImplementedError(f"Cannot transform {type(constraint).__name__} constraints")

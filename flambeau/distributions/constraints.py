@@ -50,7 +50,12 @@ __all__ = [
 
 
 class Constraint:
-    """A region. `event_dim` trailing dimensions of a value are judged together."""
+    """A region. `event_dim` trailing dimensions of a value are judged together.
+
+    Example:
+        >>> torch.distributions.constraints.positive.check(torch.tensor([-1.0, 2.0]))
+        tensor([False,  True])
+    """
 
     is_discrete: Any = False
     event_dim: Any = 0
@@ -106,7 +111,20 @@ class _Dependent(Constraint):
         return int(_known(self._event_dim, "event_dim"))
 
     def __call__(self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented) -> _Dependent:
-        """The same with more known about it: `constraints.dependent(event_dim=1)`."""
+        """The same with more known about it: `constraints.dependent(event_dim=1)`.
+
+        Args:
+            is_discrete: whether values are whole numbers, where that is known. Default: `NotImplemented`.
+            event_dim: how many of the last dimensions are judged together, where that is known. Default:
+                `NotImplemented`.
+
+        Returns:
+            _Dependent: a constraint of these properties that stands for one that depends on other values.
+
+        Example:
+            >>> torch.distributions.constraints.dependent(is_discrete=True, event_dim=0).event_dim
+            0
+        """
         return _Dependent(
             is_discrete=self._is_discrete if is_discrete is NotImplemented else is_discrete,
             event_dim=self._event_dim if event_dim is NotImplemented else event_dim,
@@ -123,12 +141,37 @@ def _known(value: Any, name: str) -> Any:
 
 
 def is_dependent(constraint: Any) -> TypeGuard[_Dependent]:
-    """Whether `constraint` is a stand-in that depends on other values."""
+    """Whether `constraint` is a stand-in that depends on other values.
+
+    Args:
+        constraint: the constraint.
+
+    Returns:
+        bool: whether it is.
+
+    Example:
+        >>> torch.distributions.constraints.is_dependent(torch.distributions.constraints.real)
+        False
+    """
     return isinstance(constraint, _Dependent)
 
 
 class _DependentProperty(property, _Dependent):
-    """A property that is a constraint of the instance, and for the class a dependent constraint."""
+    """A property that is a constraint of the instance, and for the class a dependent constraint.
+
+    Args:
+        fn (Callable, optional): the method that returns the constraint.
+        is_discrete: whether values are whole numbers, where that is known. Default: `NotImplemented`.
+        event_dim: how many of the last dimensions are judged together, where that is known. Default: `NotImplemented`.
+
+    Example:
+        >>> class Below(torch.distributions.Distribution):
+        ...     @torch.distributions.constraints.dependent_property(is_discrete=False, event_dim=0)
+        ...     def support(self):
+        ...         return torch.distributions.constraints.less_than(1.0)
+        >>> torch.distributions.constraints.is_dependent(Below.support)
+        True
+    """
 
     def __init__(
         self,
@@ -145,7 +188,17 @@ class _DependentProperty(property, _Dependent):
 
 
 class _IndependentConstraint(Constraint):
-    """`base_constraint` for all elements of the last `reinterpreted_batch_ndims` batch dimensions together."""
+    """`base_constraint` for all elements of the last `reinterpreted_batch_ndims` batch dimensions together.
+
+    Args:
+        base_constraint (Constraint): the constraint.
+        reinterpreted_batch_ndims (int): how many of the last batch dimensions are judged together.
+
+    Example:
+        >>> constraint = torch.distributions.constraints
+        >>> constraint.independent(constraint.positive, 1).check(torch.tensor([1.0, -1.0]))
+        tensor(False)
+    """
 
     def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int) -> None:
         _assert_constraint(base_constraint)
@@ -173,7 +226,16 @@ class _IndependentConstraint(Constraint):
 
 
 class MixtureSameFamilyConstraint(Constraint):
-    """`base_constraint` for a value under every component of a mixture."""
+    """`base_constraint` for a value under every component of a mixture.
+
+    Args:
+        base_constraint (Constraint): the constraint.
+
+    Example:
+        >>> constraint = torch.distributions.constraints
+        >>> constraint.MixtureSameFamilyConstraint(constraint.positive).check(torch.tensor([1.0, -1.0]))
+        tensor([ True, False])
+    """
 
     def __init__(self, base_constraint: Constraint) -> None:
         _assert_constraint(base_constraint)
@@ -232,6 +294,17 @@ def _if_whole(value: Any, result: _Answers) -> _Answers:
 
 
 class _IntegerInterval(_BoundedBothWays):
+    """Whole numbers within [lower_bound, upper_bound].
+
+    Args:
+        lower_bound (Tensor or float): the lower bound.
+        upper_bound (Tensor or float): the upper bound.
+
+    Example:
+        >>> torch.distributions.constraints.integer_interval(0, 2).check(torch.tensor([2.0, 0.5]))
+        tensor([ True, False])
+    """
+
     is_discrete = True
 
     def check(self, value: Tensor) -> Tensor:
@@ -253,26 +326,78 @@ class _IntegerGreaterThan(_BoundedBelow):
 
 
 class _GreaterThan(_BoundedBelow):
+    """Numbers above a bound.
+
+    Args:
+        lower_bound (Tensor or float): the lower bound.
+
+    Example:
+        >>> torch.distributions.constraints.greater_than(1.0).check(torch.tensor([1.0, 2.0]))
+        tensor([False,  True])
+    """
+
     def check(self, value: Tensor) -> Tensor:
         return value > self.lower_bound
 
 
 class _GreaterThanEq(_BoundedBelow):
+    """Numbers that are not below a bound.
+
+    Args:
+        lower_bound (Tensor or float): the lower bound.
+
+    Example:
+        >>> torch.distributions.constraints.greater_than_eq(1.0).check(torch.tensor([0.0, 1.0]))
+        tensor([False,  True])
+    """
+
     def check(self, value: Tensor) -> Tensor:
         return value >= self.lower_bound
 
 
 class _LessThan(_BoundedAbove):
+    """Numbers below a bound.
+
+    Args:
+        upper_bound (Tensor or float): the upper bound.
+
+    Example:
+        >>> torch.distributions.constraints.less_than(1.0).check(torch.tensor([0.0, 1.0]))
+        tensor([ True, False])
+    """
+
     def check(self, value: Tensor) -> Tensor:
         return value < self.upper_bound
 
 
 class _Interval(_BoundedBothWays):
+    """Numbers within [lower_bound, upper_bound].
+
+    Args:
+        lower_bound (Tensor or float): the lower bound.
+        upper_bound (Tensor or float): the upper bound.
+
+    Example:
+        >>> torch.distributions.constraints.interval(0.0, 1.0).check(torch.tensor([1.0, 2.0]))
+        tensor([ True, False])
+    """
+
     def check(self, value: Tensor) -> Tensor:
         return (value >= self.lower_bound) & (value <= self.upper_bound)
 
 
 class _HalfOpenInterval(_BoundedBothWays):
+    """Numbers within [lower_bound, upper_bound).
+
+    Args:
+        lower_bound (Tensor or float): the lower bound.
+        upper_bound (Tensor or float): the upper bound.
+
+    Example:
+        >>> torch.distributions.constraints.half_open_interval(0.0, 1.0).check(torch.tensor([0.0, 1.0]))
+        tensor([ True, False])
+    """
+
     def check(self, value: Tensor) -> Tensor:
         return (value >= self.lower_bound) & (value < self.upper_bound)
 
@@ -296,7 +421,15 @@ class _Simplex(Constraint):
 
 
 class _Multinomial(Constraint):
-    """Counts that add up to at most `upper_bound`."""
+    """Counts that add up to at most `upper_bound`.
+
+    Args:
+        upper_bound (Tensor or float): the upper bound.
+
+    Example:
+        >>> torch.distributions.constraints.multinomial(3).check(torch.tensor([1.0, 2.0]))
+        tensor(True)
+    """
 
     is_discrete = True
     event_dim = 1
@@ -397,7 +530,18 @@ class _Sequence(Constraint):
 
 
 class _Cat(_Sequence):
-    """A constraint for each of the pieces, of the given `lengths`, that are joined along `dim`."""
+    """A constraint for each of the pieces, of the given `lengths`, that are joined along `dim`.
+
+    Args:
+        cseq (sequence of Constraints): the constraints, one for each piece.
+        dim (int): the dimension along which the pieces stand. Default: `0`.
+        lengths (sequence of ints, optional): the length of each piece; None means 1 each.
+
+    Example:
+        >>> constraint = torch.distributions.constraints
+        >>> constraint.cat([constraint.positive, constraint.real]).check(torch.tensor([-1.0, -1.0]))
+        tensor([False,  True])
+    """
 
     def __init__(self, cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None) -> None:
         super().__init__(cseq, dim)
@@ -412,7 +556,17 @@ class _Cat(_Sequence):
 
 
 class _Stack(_Sequence):
-    """A constraint for each of the slices along `dim`."""
+    """A constraint for each of the slices along `dim`.
+
+    Args:
+        cseq (sequence of Constraints): the constraints, one for each piece.
+        dim (int): the dimension along which the pieces stand. Default: `0`.
+
+    Example:
+        >>> constraint = torch.distributions.constraints
+        >>> constraint.stack([constraint.positive, constraint.real]).check(torch.tensor([-1.0, -1.0]))
+        tensor([False,  True])
+    """
 
     @property
     def event_dim(self) -> int:

@@ -22,6 +22,18 @@ class ContinuousBernoulli(_ProbsOrLogits, ExponentialFamily):
     """A distribution over [0, 1] with density ~ probs ** x * (1 - probs) ** (1 - x).
 
     The exact formulas are 0 / 0 at probs = 1/2: between the `lims`, Taylor series take their place.
+
+    Args:
+        probs (Tensor or float, optional): the parameter between zero and one; give it or `logits`.
+        logits (Tensor or float, optional): the same as log-odds; give them or `probs`.
+        lims (tuple[float, float]): where, around one half, a Taylor series is used in place of the formula, which is
+            unstable there. Default: `(0.499, 0.501)`.
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
+
+    Example:
+        >>> torch.distributions.ContinuousBernoulli(torch.tensor([0.5])).mean
+        tensor([0.5000])
     """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {

@@ -38,7 +38,17 @@ class _Dirichlet(Function):
 
 
 class Dirichlet(ExponentialFamily):
-    """A distribution over vectors of probabilities, centred on `concentration` divided by its sum."""
+    """A distribution over vectors of probabilities, centred on `concentration` divided by its sum.
+
+    Args:
+        concentration (Tensor): the parameters along the last dimension, (..., K).
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
+
+    Example:
+        >>> torch.distributions.Dirichlet(torch.tensor([1.0, 3.0])).mean
+        tensor([0.2500, 0.7500])
+    """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
         "concentration": constraints.independent(constraints.positive, 1)

@@ -35,7 +35,19 @@ def _is_lazy(cls: type, name: str) -> bool:
 
 
 class Distribution:
-    """A batch of probability distributions. Its samples have shape `sample_shape + batch_shape + event_shape`."""
+    """A batch of probability distributions. Its samples have shape `sample_shape + batch_shape + event_shape`.
+
+    Args:
+        batch_shape (sequence of ints): the shape of the batch of distributions. Default: `torch.Size([])`.
+        event_shape (sequence of ints): the shape of one sample. Default: `torch.Size([])`.
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
+
+    Example:
+        >>> d = torch.distributions.Normal(torch.zeros(3), torch.ones(3))
+        >>> d.batch_shape, d.event_shape, d.sample((2,)).shape
+        (torch.Size([3]), torch.Size([]), torch.Size([2, 3]))
+    """
 
     has_rsample: Any = False
     has_enumerate_support: Any = False

@@ -13,7 +13,18 @@ __all__ = ["ExponentialFamily"]
 
 
 class ExponentialFamily(Distribution):
-    """A distribution that knows its natural parameters and its log normaliser; its entropy follows from them."""
+    """A distribution that knows its natural parameters and its log normaliser; its entropy follows from them.
+
+    Args:
+        batch_shape (sequence of ints): the shape of the batch of distributions. Default: `torch.Size([])`.
+        event_shape (sequence of ints): the shape of one sample. Default: `torch.Size([])`.
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
+
+    Example:
+        >>> issubclass(torch.distributions.Gamma, torch.distributions.ExponentialFamily)
+        True
+    """
 
     @property
     def _natural_params(self) -> tuple[Tensor, ...]:

@@ -16,7 +16,18 @@ __all__ = ["Exponential"]
 
 
 class Exponential(ExponentialFamily):
-    """Waiting times for events that happen `rate` times per unit of time."""
+    """Waiting times for events that happen `rate` times per unit of time.
+
+    Args:
+        rate (Tensor or float): how many events happen in a unit of time.
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
+
+    Example:
+        >>> d = torch.distributions.Exponential(torch.tensor([2.0]))
+        >>> d.mean, d.cdf(torch.tensor([0.0]))
+        (tensor([0.5000]), tensor([0.]))
+    """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {"rate": constraints.positive}
     support = constraints.nonnegative

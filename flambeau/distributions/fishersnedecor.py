@@ -19,7 +19,18 @@ __all__ = ["FisherSnedecor"]
 
 
 class FisherSnedecor(Distribution):
-    """The ratio of two chi-squared numbers, each divided by its degrees of freedom `df1` and `df2`."""
+    """The ratio of two chi-squared numbers, each divided by its degrees of freedom `df1` and `df2`.
+
+    Args:
+        df1 (Tensor or float): the degrees of freedom of the numerator.
+        df2 (Tensor or float): the degrees of freedom of the denominator.
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
+
+    Example:
+        >>> torch.distributions.FisherSnedecor(torch.tensor([2.0]), torch.tensor([4.0])).mean
+        tensor([2.])
+    """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
         "df1": constraints.positive,

@@ -17,7 +17,19 @@ __all__ = ["Gamma"]
 
 
 class Gamma(ExponentialFamily):
-    """The gamma distribution: waiting times for `concentration` events that happen at rate `rate`."""
+    """The gamma distribution: waiting times for `concentration` events that happen at rate `rate`.
+
+    Args:
+        concentration (Tensor or float): how many events to wait for; any positive number.
+        rate (Tensor or float): how many events happen in a unit of time.
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
+
+    Example:
+        >>> d = torch.distributions.Gamma(torch.tensor([2.0]), torch.tensor([4.0]))
+        >>> d.mean, d.variance
+        (tensor([0.5000]), tensor([0.1250]))
+    """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
         "concentration": constraints.positive,

@@ -21,6 +21,18 @@ class GeneralizedPareto(Distribution):
     """The excess over a high threshold `loc`: heavy tails for a positive `concentration`, bounded for a negative one.
 
     At zero it is the exponential distribution.
+
+    Args:
+        loc (Tensor or float): the threshold.
+        scale (Tensor or float): the size of the excess.
+        concentration (Tensor or float): the weight of the tail.
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
+
+    Example:
+        >>> d = torch.distributions.GeneralizedPareto(torch.tensor([1.0]), torch.tensor([2.0]), torch.tensor([0.5]))
+        >>> d.mean
+        tensor([5.])
     """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {

@@ -18,7 +18,18 @@ __all__ = ["Geometric"]
 
 
 class Geometric(_ProbsOrLogits):
-    """The number of failures before a first success, which has probability `probs` in each trial."""
+    """The number of failures before a first success, which has probability `probs` in each trial.
+
+    Args:
+        probs (Tensor or float, optional): the probability of success; give it or `logits`.
+        logits (Tensor or float, optional): the log-odds of success; give them or `probs`.
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
+
+    Example:
+        >>> torch.distributions.Geometric(torch.tensor([0.25])).mean
+        tensor([3.])
+    """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
         "probs": constraints.unit_interval,

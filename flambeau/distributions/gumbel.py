@@ -18,7 +18,18 @@ __all__ = ["Gumbel"]
 
 
 class Gumbel(TransformedDistribution):
-    """The distribution of the largest of many numbers, with mode `loc`."""
+    """The distribution of the largest of many numbers, with mode `loc`.
+
+    Args:
+        loc (Tensor or float): the mode.
+        scale (Tensor or float): the width.
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
+
+    Example:
+        >>> torch.distributions.Gumbel(torch.tensor([1.0]), torch.tensor([2.0])).mean
+        tensor([2.1544])
+    """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
         "loc": constraints.real,

@@ -16,7 +16,17 @@ __all__ = ["HalfCauchy"]
 
 
 class HalfCauchy(_Folded):
-    """The absolute value of Cauchy numbers around zero with half-width `scale`."""
+    """The absolute value of Cauchy numbers around zero with half-width `scale`.
+
+    Args:
+        scale (Tensor or float): the half-width of the Cauchy distribution.
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
+
+    Example:
+        >>> torch.distributions.HalfCauchy(torch.tensor([1.0])).cdf(torch.tensor([1.0]))
+        tensor([0.5000])
+    """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {"scale": constraints.positive}
     support = constraints.nonnegative

@@ -16,7 +16,17 @@ __all__ = ["HalfNormal"]
 
 
 class HalfNormal(_Folded):
-    """The absolute value of normal numbers with mean zero and standard deviation `scale`."""
+    """The absolute value of normal numbers with mean zero and standard deviation `scale`.
+
+    Args:
+        scale (Tensor or float): the standard deviation of the normal distribution.
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
+
+    Example:
+        >>> torch.distributions.HalfNormal(torch.tensor([1.0])).mean
+        tensor([0.7979])
+    """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {"scale": constraints.positive}
     support = constraints.nonnegative

@@ -19,6 +19,12 @@ class Independent(Distribution):
 
     >>> Independent(flambeau.distributions.Normal(flambeau.zeros(2, 3), 1.0), 1).event_shape
     torch.Size([3])
+
+    Args:
+        base_distribution (Distribution): the distribution.
+        reinterpreted_batch_ndims (int): how many of the last batch dimensions belong to the event.
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
     """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {}

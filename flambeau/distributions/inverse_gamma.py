@@ -17,7 +17,18 @@ __all__ = ["InverseGamma"]
 
 
 class InverseGamma(TransformedDistribution):
-    """Numbers whose reciprocal has the gamma distribution."""
+    """Numbers whose reciprocal has the gamma distribution.
+
+    Args:
+        concentration (Tensor or float): the shape parameter.
+        rate (Tensor or float): how many events happen in a unit of time.
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
+
+    Example:
+        >>> torch.distributions.InverseGamma(torch.tensor([3.0]), torch.tensor([4.0])).mean
+        tensor([2.])
+    """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
         "concentration": constraints.positive,

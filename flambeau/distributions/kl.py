@@ -24,6 +24,22 @@ def register_kl(type_p: type, type_q: type) -> Callable[[AnyFormula], AnyFormula
 
     Of several that fit, the most specific is used; register the exact pair of classes where that is ambiguous. The
     classes need not be distributions: those of other libraries have divergences too.
+
+    Args:
+        type_p (type): the class of the first distribution.
+        type_q (type): the class of the second distribution.
+
+    Returns:
+        a decorator, which returns the function it is given.
+
+    Example:
+        >>> class Point(torch.distributions.Normal):
+        ...     "A normal distribution of no width."
+        >>> @torch.distributions.register_kl(Point, Point)
+        ... def between_points(p, q):
+        ...     return torch.where(p.loc == q.loc, 0.0, torch.inf)
+        >>> torch.distributions.kl_divergence(Point(torch.tensor(1.0), 1.0), Point(torch.tensor(2.0), 1.0))
+        tensor(inf)
     """
     for name, given in (("type_p", type_p), ("type_q", type_q)):
         if not isinstance(given, type):
@@ -43,6 +59,13 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     >>> from flambeau.distributions import Normal
     >>> kl_divergence(Normal(0.0, 1.0), Normal(1.0, 1.0))
     tensor(0.5000)
+
+    Args:
+        p (Distribution): the distribution under which the expectation is taken.
+        q (Distribution): the other distribution.
+
+    Returns:
+        Tensor: a value for each distribution of the batch.
     """
     pair = type(p), type(q)
     if pair not in _KL_MEMOIZE:

@@ -19,7 +19,18 @@ __all__ = ["Kumaraswamy"]
 
 
 class Kumaraswamy(TransformedDistribution):
-    """A distribution over (0, 1), like the beta distribution, with cdf 1 - (1 - x ** a) ** b."""
+    """A distribution over (0, 1), like the beta distribution, with cdf 1 - (1 - x ** a) ** b.
+
+    Args:
+        concentration1 (Tensor or float): the exponent of x, `a`.
+        concentration0 (Tensor or float): the exponent outside, `b`.
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
+
+    Example:
+        >>> torch.distributions.Kumaraswamy(torch.tensor([1.0]), torch.tensor([1.0])).mean
+        tensor([0.5000])
+    """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
         "concentration1": constraints.positive,

@@ -17,7 +17,18 @@ __all__ = ["Laplace"]
 
 
 class Laplace(Distribution):
-    """The double exponential distribution around `loc`; `scale` is the mean distance from it."""
+    """The double exponential distribution around `loc`; `scale` is the mean distance from it.
+
+    Args:
+        loc (Tensor or float): the mean.
+        scale (Tensor or float): the mean distance from `loc`.
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
+
+    Example:
+        >>> torch.distributions.Laplace(torch.tensor([1.0]), torch.tensor([2.0])).variance
+        tensor([8.])
+    """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
         "loc": constraints.real,

@@ -22,6 +22,17 @@ class LKJCholesky(Distribution):
 
     After D. Lewandowski, D. Kurowicka and H. Joe, "Generating random correlation matrices based on vines and extended
     onion method", 2009.
+
+    Args:
+        dim (int): the number of rows and columns of the matrices.
+        concentration (Tensor or float): above 1, matrices near the identity are likelier; at 1 all are equally likely.
+            Default: `1.0`.
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
+
+    Example:
+        >>> torch.distributions.LKJCholesky(3, 0.5).sample().shape
+        torch.Size([3, 3])
     """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {"concentration": constraints.positive}

@@ -15,7 +15,18 @@ __all__ = ["LogNormal"]
 
 
 class LogNormal(TransformedDistribution):
-    """Numbers whose logarithm is normal with mean `loc` and standard deviation `scale`."""
+    """Numbers whose logarithm is normal with mean `loc` and standard deviation `scale`.
+
+    Args:
+        loc (Tensor or float): the mean of the logarithm.
+        scale (Tensor or float): the standard deviation of the logarithm.
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
+
+    Example:
+        >>> torch.distributions.LogNormal(torch.tensor([0.0]), torch.tensor([1.0])).mean
+        tensor([1.6487])
+    """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
         "loc": constraints.real,

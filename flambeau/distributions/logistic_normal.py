@@ -16,7 +16,18 @@ __all__ = ["LogisticNormal"]
 
 
 class LogisticNormal(TransformedDistribution):
-    """Vectors of probabilities that are the stick-breaking transform of normal vectors."""
+    """Vectors of probabilities that are the stick-breaking transform of normal vectors.
+
+    Args:
+        loc (Tensor or float): the mean of the normal vectors.
+        scale (Tensor or float): the standard deviation of the normal vectors.
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
+
+    Example:
+        >>> torch.distributions.LogisticNormal(torch.zeros(2), torch.ones(2)).sample().shape
+        torch.Size([3])
+    """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
         "loc": constraints.real,

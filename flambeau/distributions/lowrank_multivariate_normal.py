@@ -40,6 +40,20 @@ class LowRankMultivariateNormal(Distribution):
     """Normal vectors with covariance matrix `cov_factor @ cov_factor.T + cov_diag.diag()`.
 
     Its computations grow linearly with the length of the vectors, not with its cube.
+
+    Args:
+        loc (Tensor): the mean, (..., N).
+        cov_factor (Tensor): the factor of the covariance, (..., N, rank).
+        cov_diag (Tensor): what is added to its diagonal, (..., N).
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
+
+    Example:
+        >>> factor = torch.tensor([[1.0], [1.0]])
+        >>> d = torch.distributions.LowRankMultivariateNormal(torch.zeros(2), factor, torch.ones(2))
+        >>> d.covariance_matrix
+        tensor([[2., 1.],
+                [1., 2.]])
     """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {

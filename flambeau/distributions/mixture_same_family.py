@@ -17,7 +17,20 @@ __all__ = ["MixtureSameFamily"]
 
 
 class MixtureSameFamily(Distribution):
-    """A mixture: `mixture_distribution` chooses among the last batch dimension of `component_distribution`."""
+    """A mixture: `mixture_distribution` chooses among the last batch dimension of `component_distribution`.
+
+    Args:
+        mixture_distribution (Categorical): the distribution that chooses a component.
+        component_distribution (Distribution): the components, along the last batch dimension.
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
+
+    Example:
+        >>> mix = torch.distributions.Categorical(torch.tensor([0.25, 0.75]))
+        >>> parts = torch.distributions.Normal(torch.tensor([0.0, 4.0]), torch.ones(2))
+        >>> torch.distributions.MixtureSameFamily(mix, parts).mean
+        tensor(3.)
+    """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {}
     has_rsample = False

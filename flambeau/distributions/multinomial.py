@@ -18,7 +18,20 @@ __all__ = ["Multinomial"]
 
 
 class Multinomial(Distribution):
-    """How often each of K outcomes happens in `total_count` draws with the given `probs`."""
+    """How often each of K outcomes happens in `total_count` draws with the given `probs`.
+
+    Args:
+        total_count (int): the number of draws. Default: `1`.
+        probs (Tensor, optional): the probabilities of the outcomes, (..., K); give these or `logits`.
+        logits (Tensor, optional): the log-odds or unnormalised log-probabilities; give these or `probs`, not both.
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
+
+    Example:
+        >>> d = torch.distributions.Multinomial(10, torch.tensor([0.5, 0.5]))
+        >>> d.mean, d.sample().sum()
+        (tensor([5., 5.]), tensor(10.))
+    """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
         "probs": constraints.simplex,

@@ -24,6 +24,15 @@ class MultivariateNormal(_GivenByMatrix):
 
     >>> MultivariateNormal(flambeau.zeros(2), flambeau.eye(2)).log_prob(flambeau.zeros(2))
     tensor(-1.8379)
+
+    Args:
+        loc (Tensor): the mean, (..., N).
+        covariance_matrix (Tensor, optional): the covariance matrix; give one of the three matrices.
+        precision_matrix (Tensor, optional): the inverse of the covariance matrix; give one of the three matrices.
+        scale_tril (Tensor, optional): the Cholesky factor of the covariance matrix, lower triangular; give one of the
+            three matrices.
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
     """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {

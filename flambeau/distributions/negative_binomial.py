@@ -19,7 +19,19 @@ __all__ = ["NegativeBinomial"]
 
 
 class NegativeBinomial(_ProbsOrLogits):
-    """The number of successes, of probability `probs`, before `total_count` failures."""
+    """The number of successes, of probability `probs`, before `total_count` failures.
+
+    Args:
+        total_count (Tensor or float): the number of failures at which the trials end.
+        probs (Tensor or float, optional): the probability of success; give it or `logits`.
+        logits (Tensor or float, optional): the log-odds of success; give them or `probs`.
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
+
+    Example:
+        >>> torch.distributions.NegativeBinomial(torch.tensor([3.0]), torch.tensor([0.5])).mean
+        tensor([3.])
+    """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
         "total_count": constraints.greater_than_eq(0),

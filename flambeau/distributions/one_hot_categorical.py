@@ -17,7 +17,18 @@ __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
 
 class OneHotCategorical(Distribution):
-    """The categorical distribution with samples as unit vectors instead of numbers."""
+    """The categorical distribution with samples as unit vectors instead of numbers.
+
+    Args:
+        probs (Tensor, optional): the probabilities along the last dimension, (..., K); give these or `logits`.
+        logits (Tensor, optional): the log-odds or unnormalised log-probabilities; give these or `probs`, not both.
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
+
+    Example:
+        >>> torch.distributions.OneHotCategorical(torch.tensor([0.0, 1.0])).sample()
+        tensor([0., 1.])
+    """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
         "probs": constraints.simplex,
@@ -81,7 +92,20 @@ class OneHotCategorical(Distribution):
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
-    """The same, with samples that pass gradients straight through to `probs`."""
+    """The categorical distribution with unit vectors as samples, which pass gradients straight through to `probs`.
+
+    Args:
+        probs (Tensor, optional): the probabilities along the last dimension, (..., K); give these or `logits`.
+        logits (Tensor, optional): the log-odds or unnormalised log-probabilities; give these or `probs`, not both.
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
+
+    Example:
+        >>> probs = torch.tensor([0.5, 0.5], requires_grad=True)
+        >>> sample = torch.distributions.OneHotCategoricalStraightThrough(probs).rsample()
+        >>> sample.sum().item(), sample.requires_grad
+        (1.0, True)
+    """
 
     has_rsample = True
 

@@ -18,7 +18,18 @@ __all__ = ["Pareto"]
 
 
 class Pareto(TransformedDistribution):
-    """Numbers above `scale` whose tail falls as x ** -alpha."""
+    """Numbers above `scale` whose tail falls as x ** -alpha.
+
+    Args:
+        scale (Tensor or float): the smallest number.
+        alpha (Tensor or float): how fast the tail falls.
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
+
+    Example:
+        >>> torch.distributions.Pareto(torch.tensor([1.0]), torch.tensor([3.0])).mean
+        tensor([1.5000])
+    """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
         "alpha": constraints.positive,

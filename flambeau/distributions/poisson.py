@@ -16,7 +16,18 @@ __all__ = ["Poisson"]
 
 
 class Poisson(ExponentialFamily):
-    """The number of events in a unit of time, when they happen independently at `rate`."""
+    """The number of events in a unit of time, when they happen independently at `rate`.
+
+    Args:
+        rate (Tensor or float): how many events happen in a unit of time.
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
+
+    Example:
+        >>> d = torch.distributions.Poisson(torch.tensor([4.0]))
+        >>> d.mean, d.variance
+        (tensor([4.]), tensor([4.]))
+    """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer

@@ -80,7 +80,20 @@ class ExpRelaxedCategorical(Distribution):
 
 
 class RelaxedOneHotCategorical(TransformedDistribution):
-    """Points of the simplex that tend to unit vectors as `temperature` falls, with gradients through samples."""
+    """Points of the simplex that tend to unit vectors as `temperature` falls, with gradients through samples.
+
+    Args:
+        temperature (Tensor or float): how soft the samples are; they become hard as it falls to zero.
+        probs (Tensor, optional): the probabilities along the last dimension, (..., K); give these or `logits`.
+        logits (Tensor, optional): the log-odds or unnormalised log-probabilities; give these or `probs`, not both.
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
+
+    Example:
+        >>> d = torch.distributions.RelaxedOneHotCategorical(torch.tensor(0.5), torch.tensor([0.2, 0.8]))
+        >>> round(d.sample().sum().item(), 4)
+        1.0
+    """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
         "probs": constraints.simplex,

@@ -19,7 +19,19 @@ __all__ = ["StudentT"]
 
 
 class StudentT(Distribution):
-    """Student's t-distribution with `df` degrees of freedom, around `loc`."""
+    """Student's t-distribution with `df` degrees of freedom, around `loc`.
+
+    Args:
+        df (Tensor or float): the degrees of freedom.
+        loc (Tensor or float): the centre. Default: `0.0`.
+        scale (Tensor or float): the width. Default: `1.0`.
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
+
+    Example:
+        >>> torch.distributions.StudentT(torch.tensor([4.0])).variance
+        tensor([2.])
+    """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
         "df": constraints.positive,

@@ -26,6 +26,12 @@ class TransformedDistribution(Distribution):
     >>> log_normal = TransformedDistribution(Normal(0.0, 1.0), ExpTransform())
     >>> log_normal.log_prob(flambeau.tensor(1.0))
     tensor(-0.9189)
+
+    Args:
+        base_distribution (Distribution): the distribution of x.
+        transforms (Transform or list of Transforms): one transform, or several, the first one first.
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
     """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {}

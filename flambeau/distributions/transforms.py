@@ -55,7 +55,16 @@ __all__ = [
 
 
 class ExpTransform(_Parameterless):
-    """y = exp(x)."""
+    """y = exp(x).
+
+    Args:
+        cache_size (int): 1 remembers the last pair of x and y, so that an inverse need not be computed; 0 remembers
+            nothing. Default: `0`.
+
+    Example:
+        >>> torch.distributions.ExpTransform()(torch.tensor([0.0, 1.0]))
+        tensor([1.0000, 2.7183])
+    """
 
     domain = constraints.real
     codomain = constraints.positive
@@ -73,7 +82,17 @@ class ExpTransform(_Parameterless):
 
 
 class PowerTransform(Transform):
-    """y = x ** exponent, for positive numbers."""
+    """y = x ** exponent, for positive numbers.
+
+    Args:
+        exponent (Tensor or float): the exponent.
+        cache_size (int): 1 remembers the last pair of x and y, so that an inverse need not be computed; 0 remembers
+            nothing. Default: `0`.
+
+    Example:
+        >>> torch.distributions.PowerTransform(2.0)(torch.tensor([3.0]))
+        tensor([9.])
+    """
 
     domain = constraints.positive
     codomain = constraints.positive
@@ -111,7 +130,16 @@ class PowerTransform(Transform):
 
 
 class SigmoidTransform(_Parameterless):
-    """y = 1 / (1 + exp(-x)), kept off 0 and 1."""
+    """y = 1 / (1 + exp(-x)), kept off 0 and 1.
+
+    Args:
+        cache_size (int): 1 remembers the last pair of x and y, so that an inverse need not be computed; 0 remembers
+            nothing. Default: `0`.
+
+    Example:
+        >>> torch.distributions.SigmoidTransform()(torch.tensor([0.0]))
+        tensor([0.5000])
+    """
 
     domain = constraints.real
     codomain = constraints.unit_interval
@@ -136,7 +164,16 @@ def _clipped_sigmoid(x: Tensor) -> Tensor:
 
 
 class SoftplusTransform(_Parameterless):
-    """y = log(1 + exp(x))."""
+    """y = log(1 + exp(x)).
+
+    Args:
+        cache_size (int): 1 remembers the last pair of x and y, so that an inverse need not be computed; 0 remembers
+            nothing. Default: `0`.
+
+    Example:
+        >>> torch.distributions.SoftplusTransform()(torch.tensor([0.0]))
+        tensor([0.6931])
+    """
 
     domain = constraints.real
     codomain = constraints.positive
@@ -154,7 +191,16 @@ class SoftplusTransform(_Parameterless):
 
 
 class TanhTransform(_Parameterless):
-    """y = tanh(x): better behaved than its composition from sigmoid and affine transforms."""
+    """y = tanh(x): better behaved than its composition from sigmoid and affine transforms.
+
+    Args:
+        cache_size (int): 1 remembers the last pair of x and y, so that an inverse need not be computed; 0 remembers
+            nothing. Default: `0`.
+
+    Example:
+        >>> torch.distributions.TanhTransform()(torch.tensor([0.0, 100.0]))
+        tensor([0., 1.])
+    """
 
     domain = constraints.real
     codomain = constraints.interval(-1.0, 1.0)
@@ -177,7 +223,16 @@ def _log_tanh_slope(x: Tensor) -> Tensor:
 
 
 class AbsTransform(_Parameterless):
-    """y = |x|; of the two inverses it takes the positive one."""
+    """y = |x|; of the two inverses it takes the positive one.
+
+    Args:
+        cache_size (int): 1 remembers the last pair of x and y, so that an inverse need not be computed; 0 remembers
+            nothing. Default: `0`.
+
+    Example:
+        >>> torch.distributions.AbsTransform()(torch.tensor([-2.0, 3.0]))
+        tensor([2., 3.])
+    """
 
     domain = constraints.real
     codomain = constraints.positive
@@ -190,7 +245,20 @@ class AbsTransform(_Parameterless):
 
 
 class AffineTransform(Transform):
-    """y = loc + scale * x, where events have `event_dim` dimensions."""
+    """y = loc + scale * x, where events have `event_dim` dimensions.
+
+    Args:
+        loc (Tensor or float): what is added.
+        scale (Tensor or float): what is multiplied.
+        event_dim (int): how many of the last dimensions belong to one event. Default: `0`.
+        cache_size (int): 1 remembers the last pair of x and y, so that an inverse need not be computed; 0 remembers
+            nothing. Default: `0`.
+
+    Example:
+        >>> transform = torch.distributions.AffineTransform(loc=1.0, scale=2.0)
+        >>> transform(torch.tensor([0.0, 3.0])), transform.inv(torch.tensor([7.0]))
+        (tensor([1., 7.]), tensor([3.]))
+    """
 
     bijective = True
 
@@ -256,7 +324,18 @@ def _same(mine: Tensor | float, other: Tensor | float) -> bool:
 
 
 class CumulativeDistributionTransform(Transform):
-    """y = F(x), where F is the `cdf` of a distribution of numbers."""
+    """y = F(x), where F is the `cdf` of a distribution of numbers.
+
+    Args:
+        distribution (Distribution): the distribution whose `cdf` maps the numbers.
+        cache_size (int): 1 remembers the last pair of x and y, so that an inverse need not be computed; 0 remembers
+            nothing. Default: `0`.
+
+    Example:
+        >>> normal = torch.distributions.Normal(0.0, 1.0)
+        >>> torch.distributions.CumulativeDistributionTransform(normal)(torch.tensor([0.0]))
+        tensor([0.5000])
+    """
 
     bijective = True
     codomain = constraints.unit_interval
@@ -289,7 +368,16 @@ class CumulativeDistributionTransform(Transform):
 
 
 class SoftmaxTransform(_Parameterless):
-    """Vectors to the simplex by softmax; not injective, since a common shift has no effect."""
+    """Vectors to the simplex by softmax; not injective, since a common shift has no effect.
+
+    Args:
+        cache_size (int): 1 remembers the last pair of x and y, so that an inverse need not be computed; 0 remembers
+            nothing. Default: `0`.
+
+    Example:
+        >>> torch.distributions.SoftmaxTransform()(torch.zeros(2))
+        tensor([0.5000, 0.5000])
+    """
 
     domain = constraints.real_vector
     codomain = constraints.simplex
@@ -308,7 +396,16 @@ class SoftmaxTransform(_Parameterless):
 
 
 class StickBreakingTransform(_Parameterless):
-    """Vectors to the simplex of one dimension more: each number breaks its share off the rest of a stick."""
+    """Vectors to the simplex of one dimension more: each number breaks its share off the rest of a stick.
+
+    Args:
+        cache_size (int): 1 remembers the last pair of x and y, so that an inverse need not be computed; 0 remembers
+            nothing. Default: `0`.
+
+    Example:
+        >>> torch.distributions.StickBreakingTransform()(torch.zeros(2))
+        tensor([0.3333, 0.3333, 0.3333])
+    """
 
     domain = constraints.real_vector
     codomain = constraints.simplex
@@ -352,6 +449,16 @@ class CorrCholeskyTransform(Transform):
     """Vectors of length D * (D - 1) / 2 to Cholesky factors of D x D correlation matrices.
 
     Each number, squeezed by tanh into (-1, 1), is the share of what is left of the length of its row.
+
+    Args:
+        cache_size (int): 1 remembers the last pair of x and y, so that an inverse need not be computed; 0 remembers
+            nothing. Default: `0`.
+
+    Example:
+        >>> factor = torch.distributions.CorrCholeskyTransform()(torch.zeros(1))
+        >>> factor @ factor.T
+        tensor([[1., 0.],
+                [0., 1.]])
     """
 
     domain = constraints.real_vector
@@ -390,7 +497,17 @@ class CorrCholeskyTransform(Transform):
 
 
 class LowerCholeskyTransform(_Parameterless):
-    """Matrices to Cholesky factors: the upper part is dropped, the diagonal exponentiated."""
+    """Matrices to Cholesky factors: the upper part is dropped, the diagonal exponentiated.
+
+    Args:
+        cache_size (int): 1 remembers the last pair of x and y, so that an inverse need not be computed; 0 remembers
+            nothing. Default: `0`.
+
+    Example:
+        >>> torch.distributions.LowerCholeskyTransform()(torch.tensor([[0.0, 5.0], [2.0, 0.0]]))
+        tensor([[1., 0.],
+                [2., 1.]])
+    """
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.lower_cholesky
@@ -403,7 +520,17 @@ class LowerCholeskyTransform(_Parameterless):
 
 
 class PositiveDefiniteTransform(_Parameterless):
-    """Matrices to positive definite ones, through their Cholesky factors."""
+    """Matrices to positive definite ones, through their Cholesky factors.
+
+    Args:
+        cache_size (int): 1 remembers the last pair of x and y, so that an inverse need not be computed; 0 remembers
+            nothing. Default: `0`.
+
+    Example:
+        >>> torch.distributions.PositiveDefiniteTransform()(torch.zeros(2, 2))
+        tensor([[1., 0.],
+                [0., 1.]])
+    """
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.positive_definite

@@ -17,7 +17,19 @@ __all__ = ["Uniform"]
 
 
 class Uniform(Distribution):
-    """Numbers in [low, high), all equally likely."""
+    """Numbers in [low, high), all equally likely.
+
+    Args:
+        low (Tensor or float): the smallest number.
+        high (Tensor or float): the upper end, which is not drawn itself.
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
+
+    Example:
+        >>> d = torch.distributions.Uniform(torch.tensor([0.0]), torch.tensor([4.0]))
+        >>> d.mean, d.entropy()
+        (tensor([2.]), tensor([1.3863]))
+    """
 
     has_rsample = True
     _batched = ("low", "high")

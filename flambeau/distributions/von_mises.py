@@ -18,7 +18,18 @@ __all__ = ["VonMises"]
 
 
 class VonMises(Distribution):
-    """The circular counterpart of the normal distribution: angles in radians around `loc`, between -pi and pi."""
+    """The circular counterpart of the normal distribution: angles in radians around `loc`, between -pi and pi.
+
+    Args:
+        loc (Tensor or float): the mean angle.
+        concentration (Tensor or float): how close angles are to `loc`.
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
+
+    Example:
+        >>> torch.distributions.VonMises(torch.tensor([1.0]), torch.tensor([4.0])).mean
+        tensor([1.])
+    """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
         "loc": constraints.real,

@@ -17,7 +17,18 @@ __all__ = ["Weibull"]
 
 
 class Weibull(TransformedDistribution):
-    """Life times whose risk of ending grows (`concentration` > 1) or falls with age."""
+    """Life times whose risk of ending grows (`concentration` > 1) or falls with age.
+
+    Args:
+        scale (Tensor or float): the size of the life times.
+        concentration (Tensor or float): above 1 the risk grows with age, below 1 it falls.
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
+
+    Example:
+        >>> torch.distributions.Weibull(torch.tensor([2.0]), torch.tensor([1.0])).mean
+        tensor([2.])
+    """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
         "scale": constraints.positive,

@@ -20,7 +20,22 @@ __all__ = ["Wishart"]
 
 
 class Wishart(_GivenByMatrix, ExponentialFamily):
-    """The distribution of X^T X, where X is made of `df` normal vectors of the given covariance matrix."""
+    """The distribution of X^T X, where X is made of `df` normal vectors of the given covariance matrix.
+
+    Args:
+        df (Tensor or float): the number of vectors; more than the number of columns less one.
+        covariance_matrix (Tensor, optional): the covariance matrix; give one of the three matrices.
+        precision_matrix (Tensor, optional): the inverse of the covariance matrix; give one of the three matrices.
+        scale_tril (Tensor, optional): the Cholesky factor of the covariance matrix, lower triangular; give one of the
+            three matrices.
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
+
+    Example:
+        >>> torch.distributions.Wishart(torch.tensor(4.0), torch.eye(2)).mean
+        tensor([[4., 0.],
+                [0., 4.]])
+    """
 
     support = constraints.positive_definite
     has_rsample = True

@@ -52,7 +52,20 @@ def save(
     ep: ExportedProgram, f: Any, *, extra_files: dict[str, Any] | None = None, opset_version: Any = None,
     pickle_protocol: int = 2,
 ) -> None:  # fmt: skip
-    """Write a program to a file or a buffer; `extra_files` are texts that go with it."""
+    """Write a program to a file or a buffer; `extra_files` are texts that go with it.
+
+    Args:
+        ep (ExportedProgram): the program.
+        f: a path, or a file object.
+        extra_files (dict, optional): texts by name.
+        opset_version: versions of operators to note.
+        pickle_protocol (int): the pickle protocol of weights. Default: `2`.
+
+    Example:
+        >>> import io
+        >>> file = io.BytesIO()
+        >>> torch.export.save(torch.export.export(torch.nn.ReLU(), (torch.ones(2),)), file)
+    """
     if not isinstance(ep, ExportedProgram):
         raise TypeError(f"The 'ep' parameter must be an instance of 'ExportedProgram', got '{type(ep).__name__}'")
     with zipfile.ZipFile(f, "w") as archive:
@@ -65,7 +78,24 @@ def save(
 
 
 def load(f: Any, *, extra_files: dict[str, Any] | None = None, expected_opset_version: Any = None) -> ExportedProgram:
-    """Read a program; texts that went with it come into `extra_files`, which names them."""
+    """Read a program; texts that went with it come into `extra_files`, which names them.
+
+    Args:
+        f: a path, or a file object.
+        extra_files (dict, optional): a dict with the names of texts to read.
+        expected_opset_version: versions of operators; the file's must fit.
+
+    Returns:
+        ExportedProgram: the program.
+
+    Example:
+        >>> import io
+        >>> file = io.BytesIO()
+        >>> torch.export.save(torch.export.export(torch.nn.ReLU(), (torch.ones(2),)), file)
+        >>> _ = file.seek(0)
+        >>> torch.export.load(file).module()(torch.tensor([-1.0, 2.0]))
+        tensor([0., 2.])
+    """
     source = io.BytesIO(f.read()) if hasattr(f, "read") else os.fspath(f)
     with zipfile.ZipFile(source) as archive:
         if "program.json" not in archive.namelist():

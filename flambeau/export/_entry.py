@@ -16,7 +16,23 @@ def export_for_training(
     mod: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None, *, dynamic_shapes: Any = None,
     strict: bool = False, preserve_module_call_signature: tuple[str, ...] = (),
 ) -> ExportedProgram:  # fmt: skip
-    """The same as `export`: the graph can be trained."""
+    """The same as `export`: the graph can be trained.
+
+    Args:
+        mod: the module.
+        args (tuple): example arguments.
+        kwargs (Mapping[str, Any], optional): example keyword arguments.
+        dynamic_shapes: which sizes may differ: `Dim`s by argument and dimension.
+        strict (bool): not used: there is one way to record. Default: `False`.
+        preserve_module_call_signature (tuple of strs): paths of modules whose calls stay recognisable. Default: `()`.
+
+    Returns:
+        ExportedProgram: the program.
+
+    Example:
+        >>> type(torch.export.export_for_training(torch.nn.ReLU(), (torch.ones(2),))).__name__
+        'ExportedProgram'
+    """
     return export(mod, args, kwargs, dynamic_shapes=dynamic_shapes, strict=strict)
 
 
@@ -25,10 +41,40 @@ def draft_export(
     preserve_module_call_signature: tuple[str, ...] = (), strict: bool = False,
     prefer_deferred_runtime_asserts_over_guards: bool = False,
 ) -> ExportedProgram:  # fmt: skip
-    """The same as `export`, whose errors name the module and the line."""
+    """The same as `export`, whose errors name the module and the line.
+
+    Args:
+        mod: the module.
+        args (tuple): example arguments.
+        kwargs (Mapping[str, Any], optional): example keyword arguments.
+        dynamic_shapes: which sizes may differ: `Dim`s by argument and dimension.
+        preserve_module_call_signature (tuple of strs): paths of modules whose calls stay recognisable. Default: `()`.
+        strict (bool): not used: there is one way to record. Default: `False`.
+        prefer_deferred_runtime_asserts_over_guards (bool): not used. Default: `False`.
+
+    Returns:
+        ExportedProgram: the program.
+
+    Example:
+        >>> type(torch.export.draft_export(torch.nn.ReLU(), (torch.ones(2),))).__name__
+        'ExportedProgram'
+    """
     return export(mod, args, kwargs, dynamic_shapes=dynamic_shapes, strict=strict)
 
 
 def register_dataclass(cls: type[Any], *, serialized_type_name: str | None = None) -> None:
-    """Let instances of a dataclass be arguments and results of exported programs."""
+    """Let instances of a dataclass be arguments and results of exported programs.
+
+    Args:
+        cls (type[Any]): the dataclass.
+        serialized_type_name (str, optional): its name in files; None means its full name.
+
+    Example:
+        >>> import dataclasses
+        >>> @dataclasses.dataclass
+        ... class Pair:
+        ...     first: torch.Tensor
+        ...     second: torch.Tensor
+        >>> torch.export.register_dataclass(Pair)
+    """
     _pytree.register_dataclass(cls, serialized_type_name=serialized_type_name)

@@ -46,6 +46,18 @@ def export(
     ('weight', 'bias')
     >>> flambeau.equal(program.module()(flambeau.ones(4, 3)), linear(flambeau.ones(4, 3)))
     True
+
+    Args:
+        mod (Module): the module.
+        args (tuple): example arguments.
+        kwargs (Mapping[str, Any], optional): example keyword arguments.
+        dynamic_shapes: which sizes may differ: `Dim`s by argument and dimension.
+        strict (bool): not used: there is one way to record. Default: `False`.
+        preserve_module_call_signature (tuple of strs): paths of modules whose calls stay recognisable. Default: `()`.
+        prefer_deferred_runtime_asserts_over_guards (bool): not used. Default: `False`.
+
+    Returns:
+        ExportedProgram: the program.
     """
     if not isinstance(mod, Module):
         raise ValueError(f"Expected `mod` to be an instance of `torch.nn.Module`, got {type(mod)}.")

@@ -12,6 +12,11 @@ class CustomDecompTable(dict[Any, Callable[..., Any]]):
     """Functions by the operators that they take apart, for `run_decompositions`.
 
     It starts empty, since graphs keep their operators unless a table says otherwise.
+
+    Example:
+        >>> table = torch.export.default_decompositions()
+        >>> isinstance(table, torch.export.CustomDecompTable)
+        True
     """
 
     def __init__(self) -> None:

@@ -46,6 +46,17 @@ class Dim:
     """A dimension whose size may be any, within bounds; where the same name stands, the sizes are the same.
 
     `Dim.AUTO` lets the size be any if the program allows it, `Dim.DYNAMIC` demands that it does, `Dim.STATIC` fixes it.
+
+    Args:
+        name (str): its name.
+        min (int, optional): the smallest size; None means none.
+        max (int, optional): the largest size; None means none.
+
+    Example:
+        >>> batch = torch.export.Dim("batch", max=64)
+        >>> program = torch.export.export(torch.nn.ReLU(), (torch.ones(2, 3),), dynamic_shapes=({0: batch},))
+        >>> program.module()(torch.ones(5, 3)).shape
+        torch.Size([5, 3])
     """
 
     AUTO = _DimHint(_DimHintType.AUTO)
@@ -148,12 +159,36 @@ class _DerivedDim(Dim):
 
 
 def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[Dim, ...]:
-    """Several dimensions at once."""
+    """Several dimensions at once.
+
+    Args:
+        *names: their names.
+        min (int, optional): the smallest size; None means none.
+        max (int, optional): the largest size; None means none.
+
+    Returns:
+        tuple of Dims: the dimensions.
+
+    Example:
+        >>> height, width = torch.export.dims("height", "width")
+        >>> width
+        Dim('width', min=0, max=9223372036854775807)
+    """
     return tuple([Dim(name, min=min, max=max) for name in names])
 
 
 class Constraint(NamedTuple):
-    """The bounds of one dimension of an input."""
+    """The bounds of one dimension of an input.
+
+    Args:
+        name (str): the name of the dimension.
+        min (int): the smallest size.
+        max (int): the largest size.
+
+    Example:
+        >>> torch.export.Constraint("batch", 1, 64)
+        Constraint(name='batch', min=1, max=64)
+    """
 
     name: str
     min: int
@@ -161,7 +196,16 @@ class Constraint(NamedTuple):
 
 
 class ShapesCollection:
-    """Dynamic dimensions by the tensors that have them: `shapes[x] = {0: Dim("batch")}`."""
+    """Dynamic dimensions by the tensors that have them: `shapes[x] = {0: Dim("batch")}`.
+
+    Example:
+        >>> x = torch.ones(2, 3)
+        >>> shapes = torch.export.ShapesCollection()
+        >>> shapes[x] = {0: torch.export.Dim("batch")}
+        >>> program = torch.export.export(torch.nn.ReLU(), (x,), dynamic_shapes=shapes)
+        >>> program.module()(torch.ones(5, 3)).shape
+        torch.Size([5, 3])
+    """
 
     def __init__(self) -> None:
         self._shapes: dict[int, Any] = {}
@@ -184,7 +228,13 @@ class ShapesCollection:
 
 
 class AdditionalInputs:
-    """Further examples: dimensions that differ between them are dynamic."""
+    """Further examples: dimensions that differ between them are dynamic.
+
+    Example:
+        >>> inputs = torch.export.AdditionalInputs()
+        >>> inputs.add((torch.ones(2),))
+        >>> inputs.add((torch.ones(3),))
+    """
 
     def __init__(self) -> None:
         self._examples: list[tuple[tuple[Any, ...], dict[str, Any]]] = []

@@ -38,7 +38,20 @@ class ValueRange(NamedTuple):
 
 @dataclass
 class ModuleCallSignature:
-    """What a module of the program takes and returns."""
+    """What a module of the program takes and returns.
+
+    Args:
+        inputs (list): the inputs.
+        outputs (list): the outputs.
+        in_spec (TreeSpec): the structure of the arguments.
+        out_spec (TreeSpec): the structure of the results.
+        forward_arg_names (list of strs, optional): the names of the arguments.
+
+    Example:
+        >>> program = torch.export.export(torch.nn.ReLU(), (torch.ones(2),))
+        >>> len(program.module_call_graph)
+        1
+    """
 
     inputs: list[Any]
     outputs: list[Any]
@@ -49,7 +62,16 @@ class ModuleCallSignature:
 
 @dataclass
 class ModuleCallEntry:
-    """A module of the program, by its path."""
+    """A module of the program, by its path.
+
+    Args:
+        fqn (str): the path of the module.
+        signature (ModuleCallSignature, optional): what it takes and returns; None if that was not asked for.
+
+    Example:
+        >>> torch.export.ModuleCallEntry("encoder").fqn
+        'encoder'
+    """
 
     fqn: str
     signature: ModuleCallSignature | None = None
@@ -74,12 +96,35 @@ class Calling:
 
 
 def default_decompositions() -> CustomDecompTable:
-    """The operators that `run_decompositions` takes apart unless it is told otherwise: the graph has none of those."""
+    """The operators that `run_decompositions` takes apart unless it is told otherwise: the graph has none of those.
+
+    Returns:
+        CustomDecompTable: the table.
+
+    Example:
+        >>> len(torch.export.default_decompositions()) > 0
+        False
+    """
     return CustomDecompTable()
 
 
 class ExportedProgram:
-    """A program as a graph of operators, with its weights, constants and the form of its call."""
+    """A program as a graph of operators, with its weights, constants and the form of its call.
+
+    Args:
+        graph_module (GraphModule): the graph.
+        graph_signature (ExportGraphSignature): its inputs and outputs.
+        state_dict (dict): the weights.
+        constants (dict): further tensors.
+        calling (Calling): how arguments and results are arranged.
+        range_constraints (dict[str, ValueRange]): the bounds of dynamic sizes.
+        example_inputs (tuple[tuple, dict], optional): the example arguments.
+
+    Example:
+        >>> program = torch.export.export(torch.nn.Linear(2, 3), (torch.ones(1, 2),))
+        >>> program.module()(torch.ones(1, 2)).shape, list(program.state_dict)
+        (torch.Size([1, 3]), ['weight', 'bias'])
+    """
 
     def __init__(
         self, graph_module: GraphModule, graph_signature: ExportGraphSignature, state_dict: dict[str, Any],

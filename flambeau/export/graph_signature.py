@@ -137,7 +137,17 @@ class OutputSpec:
 
 @dataclass
 class ExportBackwardSignature:
-    """Which outputs are gradients, and which is the loss."""
+    """Which outputs are gradients, and which is the loss.
+
+    Args:
+        gradients_to_parameters (dict[str, str]): parameters by the outputs that are their gradients.
+        gradients_to_user_inputs (dict[str, str]): inputs by the outputs that are their gradients.
+        loss_output (str): the output that is the loss.
+
+    Example:
+        >>> torch.export.ExportBackwardSignature({}, {}, "loss").loss_output
+        'loss'
+    """
 
     gradients_to_parameters: dict[str, str]
     gradients_to_user_inputs: dict[str, str]
@@ -150,7 +160,17 @@ def _value(arg: ArgumentSpec) -> Any:
 
 @dataclass
 class ExportGraphSignature:
-    """The inputs and outputs of an exported graph, in their order."""
+    """The inputs and outputs of an exported graph, in their order.
+
+    Args:
+        input_specs (list of InputSpecs): what each input is: an argument, a parameter, a buffer or a constant.
+        output_specs (list of OutputSpecs): what each output is: a result, or the new value of a buffer or an argument.
+
+    Example:
+        >>> program = torch.export.export(torch.nn.Linear(2, 3), (torch.ones(1, 2),))
+        >>> program.graph_signature.parameters
+        ('weight', 'bias')
+    """
 
     input_specs: list[InputSpec]
     output_specs: list[OutputSpec]

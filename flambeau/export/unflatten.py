@@ -15,7 +15,13 @@ __all__ = ["FlatArgsAdapter", "UnflattenedModule", "unflatten"]
 
 
 class FlatArgsAdapter(ABC):
-    """Arranges arguments of another structure for a program."""
+    """Arranges arguments of another structure for a program.
+
+    Example:
+        >>> from abc import ABC
+        >>> issubclass(torch.export.FlatArgsAdapter, ABC)
+        True
+    """
 
     @abstractmethod
     def adapt(
@@ -30,7 +36,20 @@ class FlatArgsAdapter(ABC):
 
 
 class UnflattenedModule(Module):
-    """A program as a module: weights stand under their paths. The calls of submodules stand in the one graph."""
+    """A program as a module: weights stand under their paths. The calls of submodules stand in the one graph.
+
+    Args:
+        export_module (ExportedProgram): the program.
+        flat_args_adapter (FlatArgsAdapter, optional): arranges arguments of another structure.
+
+    Returns:
+        what the program returns.
+
+    Example:
+        >>> program = torch.export.export(torch.nn.Sequential(torch.nn.Linear(2, 3)), (torch.ones(1, 2),))
+        >>> [name for name, _ in torch.export.unflatten(program).named_parameters()]
+        ['0.weight', '0.bias']
+    """
 
     def __init__(self, export_module: ExportedProgram, flat_args_adapter: FlatArgsAdapter | None = None) -> None:
         super().__init__()

@@ -23,6 +23,13 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
     ...     return y
     >>> flambeau.func.functionalize(f)(flambeau.zeros(2))
     tensor([1., 0.])
+
+    Args:
+        func (Callable): the function to differentiate.
+        remove (str): "mutations", or "mutations_and_views" to have no views either. Default: `"mutations"`.
+
+    Returns:
+        a function with the same arguments and results.
     """
     if remove not in ("mutations", "mutations_and_views"):
         raise RuntimeError(

@@ -115,6 +115,13 @@ def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
     >>> flambeau.vmap(lambda x: (print(flambeau.func.debug_unwrap(x)), x)[1])(flambeau.arange(2))
     tensor([0, 1])
     tensor([0, 1])
+
+    Args:
+        tensor (Tensor): the tensor inside a transformed function.
+        recurse (bool): whether to go down through all transforms. Default: `True`.
+
+    Returns:
+        the tensor that holds the data.
     """
     while isinstance(tensor, Wrapper):
         tensor = tensor.value

@@ -32,6 +32,18 @@ def functional_call(
     >>> weights = {"weight": flambeau.tensor([[2.0]]), "bias": flambeau.tensor([1.0])}
     >>> flambeau.func.functional_call(layer, weights, (flambeau.tensor([3.0]),))
     tensor([7.])
+
+    Args:
+        module (Module): the module.
+        parameter_and_buffer_dicts (Named or sequence of Nameds): tensors by the names of `named_parameters()`, or
+            several such dicts.
+        args: the positional arguments: a tuple, or one value.
+        kwargs (dict, optional): the keyword arguments.
+        tie_weights (bool): whether names that share one tensor get the new one together. Default: `True`.
+        strict (bool): whether all names must be given, and no others. Default: `False`.
+
+    Returns:
+        what the module returns.
     """
     if isinstance(parameter_and_buffer_dicts, dict):
         given = parameter_and_buffer_dicts
@@ -52,7 +64,20 @@ def functional_call(
 
 
 def stack_module_state(models: Sequence[Module]) -> tuple[Named, Named]:
-    """The parameters and the buffers of several models of one kind, each stacked along a new first dimension."""
+    """The parameters and the buffers of several models of one kind, each stacked along a new first dimension.
+
+    Args:
+        models (sequence of Modules): modules of one class and shape.
+
+    Returns:
+        two dicts of tensors by name: parameters, and buffers.
+
+    Example:
+        >>> models = [torch.nn.Linear(2, 3) for _ in range(4)]
+        >>> parameters, buffers = torch.func.stack_module_state(models)
+        >>> parameters["weight"].shape
+        torch.Size([4, 3, 2])
+    """
     if len(models) == 0:
         raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
     if not (all(each.training for each in models) or all(not each.training for each in models)):
@@ -79,7 +104,19 @@ def _stacked(tensors: list[Any]) -> Tensor:
 
 
 def replace_all_batch_norm_modules_(root: Module) -> Module:
-    """Let batch normalizations in a module keep no running statistics: under `vmap` they could not be written."""
+    """Let batch normalizations in a module keep no running statistics: under `vmap` they could not be written.
+
+    Args:
+        root (Module): the module.
+
+    Returns:
+        Module: `root` itself.
+
+    Example:
+        >>> layer = torch.func.replace_all_batch_norm_modules_(torch.nn.BatchNorm1d(2))
+        >>> layer.running_mean is None
+        True
+    """
     for module in root.modules():
         if isinstance(module, _BatchNorm) and module.track_running_stats:
             module.running_mean = module.running_var = module.num_batches_tracked = None

@@ -59,6 +59,14 @@ def rearrange(tensor: Tensor | list[Tensor] | tuple[Tensor, ...], pattern: str, 
 
     >>> flambeau.func.rearrange(flambeau.arange(6).reshape(2, 3), "row column -> (column row)")
     tensor([0, 3, 1, 4, 2, 5])
+
+    Args:
+        tensor (Tensor or list of Tensors or tuple of Tensors): the tensor, or tensors of one shape.
+        pattern (str): the dimensions before and after, such as "batch (height width) -> batch height width".
+        **axes_lengths: the sizes of dimensions that cannot be computed.
+
+    Returns:
+        Tensor: the tensor in its new form; a view where possible.
     """
     from .. import stack
 

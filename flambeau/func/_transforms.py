@@ -83,6 +83,16 @@ def grad(func: Func, argnums: Argnums = 0, has_aux: bool = False) -> Func:
 
     >>> flambeau.func.grad(flambeau.sin)(flambeau.tensor(0.0))
     tensor(1.)
+
+    Args:
+        func (Callable): the function to differentiate.
+        argnums (int or tuple of ints): which arguments to differentiate by. Default: `0`.
+        has_aux (bool): whether `func` returns a pair, of the result and of values that are passed on as they are.
+            Default: `False`.
+
+    Returns:
+        a function with the arguments of `func` that returns the gradient, of the shape of the argument; with `has_aux`
+        a pair.
     """
     both = grad_and_value(func, argnums, has_aux)
 
@@ -95,7 +105,21 @@ def grad(func: Func, argnums: Argnums = 0, has_aux: bool = False) -> Func:
 
 
 def grad_and_value(func: Func, argnums: Argnums = 0, has_aux: bool = False) -> Func:
-    """The function that computes the gradient of `func` and its value."""
+    """The function that computes the gradient of `func` and its value.
+
+    Args:
+        func (Callable): the function to differentiate.
+        argnums (int or tuple of ints): which arguments to differentiate by. Default: `0`.
+        has_aux (bool): whether `func` returns a pair, of the result and of values that are passed on as they are.
+            Default: `False`.
+
+    Returns:
+        a function with the arguments of `func` that returns the gradient and the value.
+
+    Example:
+        >>> torch.func.grad_and_value(lambda x: (x**2).sum())(torch.tensor([1.0, 2.0]))
+        (tensor([2., 4.]), tensor(5.))
+    """
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -142,6 +166,16 @@ def vjp(func: Func, *primals: Any, has_aux: bool = False) -> Any:
     >>> output, product = flambeau.func.vjp(flambeau.sin, flambeau.zeros(2))
     >>> product(flambeau.ones(2))
     (tensor([1., 1.]),)
+
+    Args:
+        func (Callable): the function to differentiate.
+        *primals: the point.
+        has_aux (bool): whether `func` returns a pair, of the result and of values that are passed on as they are.
+            Default: `False`.
+
+    Returns:
+        the outputs, and a function from a row vector to its product with the Jacobian; with `has_aux` the further
+        values as a third item.
     """
     called = "vjp(f, *primals)"
     leaves, structure = tree_flatten(primals)
@@ -206,6 +240,18 @@ def jvp(func: Func, primals: Any, tangents: Any, *, strict: bool = False, has_au
 
     >>> flambeau.func.jvp(flambeau.sin, (flambeau.tensor(0.0),), (flambeau.tensor(2.0),))
     (tensor(0.), tensor(2.))
+
+    Args:
+        func (Callable): the function to differentiate.
+        primals: the point.
+        tangents: the vector, in the structure of `primals`.
+        strict (bool): whether an output that does not depend on an input raises an error, in place of giving zeros.
+            Default: `False`.
+        has_aux (bool): whether `func` returns a pair, of the result and of values that are passed on as they are.
+            Default: `False`.
+
+    Returns:
+        the outputs and the product; with `has_aux` the further values as a third item.
     """
     called = "jvp(f, primals, tangents)"
     if not isinstance(primals, tuple):
@@ -242,6 +288,13 @@ def linearize(func: Func, *primals: Any) -> tuple[Any, Func]:
     >>> output, linear = flambeau.func.linearize(flambeau.exp, flambeau.tensor(0.0))
     >>> linear(flambeau.tensor(3.0))
     tensor(3.)
+
+    Args:
+        func (Callable): the function to differentiate.
+        *primals: the point.
+
+    Returns:
+        the outputs, and a function of tangents.
     """
     pushforward = _Pushforward(func, primals, False, "linearize(f, *primals)")
 
@@ -292,6 +345,17 @@ def jacrev(
     >>> flambeau.func.jacrev(flambeau.sin)(flambeau.zeros(2))
     tensor([[1., 0.],
             [0., 1.]])
+
+    Args:
+        func (Callable): the function to differentiate.
+        argnums (int or tuple of ints): which arguments to differentiate by. Default: `0`.
+        has_aux (bool): whether `func` returns a pair, of the result and of values that are passed on as they are.
+            Default: `False`.
+        chunk_size (int, optional): how many rows to compute at once; None computes all together.
+
+    Returns:
+        a function with the arguments of `func` that returns the Jacobian, of the output's shape followed by the
+        input's.
     """
     if not (chunk_size is None or chunk_size > 0):
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
@@ -338,6 +402,18 @@ def jacfwd(func: Func, argnums: Argnums = 0, has_aux: bool = False, *, randomnes
     >>> flambeau.func.jacfwd(flambeau.sin)(flambeau.zeros(2))
     tensor([[1., 0.],
             [0., 1.]])
+
+    Args:
+        func (Callable): the function to differentiate.
+        argnums (int or tuple of ints): which arguments to differentiate by. Default: `0`.
+        has_aux (bool): whether `func` returns a pair, of the result and of values that are passed on as they are.
+            Default: `False`.
+        randomness (str): what random functions do: "error", "same" or "different" numbers for each example. Default:
+            `"error"`.
+
+    Returns:
+        a function with the arguments of `func` that returns the Jacobian, of the output's shape followed by the
+        input's.
     """
     check_randomness(randomness)
 
@@ -381,5 +457,12 @@ def hessian(func: Func, argnums: Argnums = 0) -> Func:
     >>> flambeau.func.hessian(lambda x: (x ** 3).sum())(flambeau.ones(2))
     tensor([[6., 0.],
             [0., 6.]])
+
+    Args:
+        func (Callable): the function to differentiate.
+        argnums (int or tuple of ints): which arguments to differentiate by. Default: `0`.
+
+    Returns:
+        a function with the arguments of `func` that returns the matrix of second derivatives.
     """
     return jacfwd(jacrev(func, argnums), argnums)

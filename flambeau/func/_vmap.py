@@ -34,6 +34,18 @@ def vmap(
 
     >>> flambeau.vmap(flambeau.dot)(flambeau.ones(2, 3), flambeau.ones(2, 3))
     tensor([3., 3.])
+
+    Args:
+        func (Callable): the function of one example.
+        in_dims (Dims): which dimension of each argument counts the examples; None gives an argument to all of them.
+            Default: `0`.
+        out_dims (Dims): where that dimension stands in the results. Default: `0`.
+        randomness (str): what random functions do: "error", "same" or "different" numbers for each example. Default:
+            `"error"`.
+        chunk_size (int, optional): how many examples to compute at once; None computes all together.
+
+    Returns:
+        a function of whole batches.
     """
     check_randomness(randomness)
     if not (chunk_size is None or chunk_size > 0):

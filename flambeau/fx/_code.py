@@ -288,7 +288,16 @@ def _called(method: Callable[..., Any], args: tuple[Any, ...], options: dict[str
 
 
 class CodeGen:
-    """What turns a graph into the text of a function; inherit from it to write that otherwise."""
+    """What turns a graph into the text of a function; inherit from it to write that otherwise.
+
+    Example:
+        >>> traced = torch.fx.symbolic_trace(torch.nn.ReLU())
+        >>> print(traced.graph.python_code("self").src.strip())
+        def forward(self, input : torch.Tensor) -> torch.Tensor:
+            input_1 = input
+            relu = torch.nn.functional.relu(input_1, inplace = False);  input_1 = None
+            return relu
+    """
 
     def __init__(self) -> None:
         self._body_transformer: TransformCodeFunc | None = None

@@ -52,7 +52,20 @@ _proxyable_classes: dict[type, None] = {}
 
 
 class ProxyableClassMeta(type):
-    """The metaclass of classes whose construction with proxies becomes a node."""
+    """The metaclass of classes whose construction with proxies becomes a node.
+
+    Args:
+        name (str): the name of the class.
+        bases (tuple of types): its bases.
+        attrs (dict): its attributes.
+
+    Example:
+        >>> class Pair(metaclass=torch.fx.ProxyableClassMeta):
+        ...     def __init__(self, left, right):
+        ...         self.left, self.right = left, right
+        >>> Pair(1, 2).right
+        2
+    """
 
     def __init__(cls, name: str, bases: tuple[type, ...], attrs: dict[str, Any]) -> None:
         _proxyable_classes[cls] = None
@@ -76,7 +89,15 @@ PH = PHBase()
 
 
 class PHWithMeta(PHBase):
-    """A place whose attributes the input's node gets."""
+    """A place whose attributes the input's node gets.
+
+    Args:
+        ph_key (str, optional): the name of the input.
+
+    Example:
+        >>> torch.fx.PHWithMeta(ph_key="x").ph_key
+        'x'
+    """
 
     def __init__(self, ph_key: str | None = None) -> None:
         self.ph_key = ph_key
@@ -97,7 +118,19 @@ def _with_parameters(fn: FunctionType, number: int) -> FunctionType:
 
 
 class Tracer(TracerBase):
-    """Traces modules and functions; inherit from it to say what is a leaf, or how values become arguments."""
+    """Traces modules and functions; inherit from it to say what is a leaf, or how values become arguments.
+
+    Args:
+        autowrap_modules (tuple of ModuleTypes): modules whose functions are recorded as calls.
+        autowrap_functions (tuple[Callable[..., Any], ...]): functions that are recorded as calls. Default: `()`.
+        param_shapes_constant (bool): whether shapes of parameters are numbers, so that conditions on them can be
+            decided. Default: `False`.
+
+    Example:
+        >>> graph = torch.fx.Tracer().trace(torch.nn.Sequential(torch.nn.ReLU()))
+        >>> [node.op for node in graph.nodes]
+        ['placeholder', 'call_module', 'output']
+    """
 
     _qualname_counter: dict[str, int]
 
@@ -398,6 +431,12 @@ def wrap(fn_or_name: Any) -> Any:
     """Mark a function of the calling module, itself or by its name, as one that is recorded as one call.
 
     To be called at the top level of the module, as a decorator or plainly.
+
+    Args:
+        fn_or_name: the function, or its name.
+
+    Returns:
+        what it was given.
     """
     if not callable(fn_or_name) and not isinstance(fn_or_name, str):
         raise RuntimeError("Unsupported type for global function! Must be either a callable or string name")
@@ -418,6 +457,13 @@ def symbolic_trace(root: Any, concrete_args: Any = None) -> GraphModule:
         relu = torch.relu(x);  x = None
         add = relu + 1;  relu = None
         return add
+
+    Args:
+        root: a module or a function.
+        concrete_args: values of arguments that are not to be traced.
+
+    Returns:
+        GraphModule: the module.
     """
     tracer = Tracer()
     graph = tracer.trace(root, concrete_args)

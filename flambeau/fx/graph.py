@@ -108,6 +108,11 @@ class Graph:
     def forward(self, x):
         relu = torch.relu(x);  x = None
         return relu
+
+    Args:
+        owning_module (GraphModule, optional): the module that the graph belongs to.
+        tracer_cls: the class of the tracer that made it.
+        tracer_extras: what that class needs to be made again.
     """
 
     def __init__(

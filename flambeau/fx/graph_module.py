@@ -131,6 +131,18 @@ class GraphModule(Module):
 
     `root` is the module, or the dict of paths, that the members which the graph names come from. After changes of the
     graph `recompile` writes the code anew.
+
+    Args:
+        *args: the module or dict that has the attributes, the graph, and a name for the class.
+        **kwargs: the same by name: `root`, `graph`, `class_name`.
+
+    Example:
+        >>> traced = torch.fx.symbolic_trace(lambda x: x.relu() + 1)
+        >>> print(traced.code.strip())
+        def forward(self, x):
+            relu = x.relu();  x = None
+            add = relu + 1;  relu = None
+            return add
     """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:

@@ -34,6 +34,11 @@ class Interpreter:
     ...         return 2 * super().call_function(target, args, kwargs)
     >>> Doubled(flambeau.fx.symbolic_trace(lambda x: flambeau.add(x, 1))).run(3)
     tensor(8)
+
+    Args:
+        module (Module): the module.
+        garbage_collect_values (bool): whether values are dropped after their last use. Default: `True`.
+        graph (Graph, optional): the graph; None means that of the module.
     """
 
     def __init__(self, module: Module, garbage_collect_values: bool = True, graph: Graph | None = None) -> None:
@@ -177,7 +182,18 @@ class _KeepingTracer(Tracer):
 
 
 class Transformer(Interpreter):
-    """Runs a graph with proxies, so that another comes out; override methods to change what some nodes become."""
+    """Runs a graph with proxies, so that another comes out; override methods to change what some nodes become.
+
+    Args:
+        module (GraphModule): the module.
+
+    Example:
+        >>> class ReluToTanh(torch.fx.Transformer):
+        ...     def call_method(self, target, args, kwargs):
+        ...         return super().call_method("tanh" if target == "relu" else target, args, kwargs)
+        >>> ReluToTanh(torch.fx.symbolic_trace(lambda x: x.relu())).transform()(torch.tensor(0.0))
+        tensor(0.)
+    """
 
     def __init__(self, module: GraphModule) -> None:
         super().__init__(module)

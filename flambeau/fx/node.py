@@ -58,13 +58,39 @@ def __getattr__(name: str) -> Any:
 
 
 def has_side_effect(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a function as one whose call must be kept even where its result is not used."""
+    """Mark a function as one whose call must be kept even where its result is not used.
+
+    Args:
+        fn (Callable): the function.
+
+    Returns:
+        the function.
+
+    Example:
+        >>> def note(x):
+        ...     print(x)
+        >>> torch.fx.has_side_effect(note) is note
+        True
+    """
     _side_effectful_functions.add(fn)
     return fn
 
 
 def map_arg(a: ArgumentT, fn: Callable[[Node], Any]) -> ArgumentT:
-    """An argument with `fn` applied to each node in it."""
+    """An argument with `fn` applied to each node in it.
+
+    Args:
+        a (ArgumentT): the argument: nodes in tuples, lists, dicts and slices.
+        fn (Callable): the function.
+
+    Returns:
+        the changed argument.
+
+    Example:
+        >>> graph = torch.fx.symbolic_trace(lambda x: x + 1).graph
+        >>> torch.fx.map_arg([list(graph.nodes)[0], 2], lambda node: node.name)
+        ['x', 2]
+    """
     assert callable(fn), "torch.fx.map_arg(a, fn): fn must be a callable"
     mapped: ArgumentT = map_aggregate(a, lambda each: fn(each) if isinstance(each, Node) else each)
     return mapped
@@ -106,6 +132,19 @@ class Node:
 
     `op` says which, `target` what is called or read, `args` and `kwargs` with what; nodes among these are the values of
     other steps. `users` are the nodes that take this one.
+
+    Args:
+        graph (Graph): the graph that it belongs to.
+        name (str): its name, unique in the graph.
+        op (str): what it is: "placeholder", "get_attr", "call_function", "call_method", "call_module" or "output".
+        target (Target): what is called or read.
+        args (tuple of Arguments): the positional arguments, with nodes for values.
+        kwargs (dict[str, Argument]): the keyword arguments.
+        return_type: the type of its value.
+
+    Example:
+        >>> [(node.op, node.name) for node in torch.fx.symbolic_trace(lambda x: x.relu()).graph.nodes]
+        [('placeholder', 'x'), ('call_method', 'relu'), ('output', 'output')]
     """
 
     graph: Graph

@@ -194,6 +194,20 @@ class Proxy:
     """Stands for a value while a program is traced: what is done with it becomes nodes of the graph.
 
     It cannot be looked at: a condition or a loop over it raises a `TraceError`.
+
+    Args:
+        node (Node): the node that computes the value.
+        tracer (TracerBase, optional): what records; None means one for this graph.
+
+    Example:
+        >>> graph = torch.fx.Graph()
+        >>> x = torch.fx.Proxy(graph.placeholder("x"))
+        >>> _ = graph.output((x + 1).node)
+        >>> print(graph)
+        graph():
+            %x : [num_users=1] = placeholder[target=x]
+            %add : [num_users=1] = call_function[target=operator.add](args = (%x, 1), kwargs = {})
+            return add
     """
 
     tracer: TracerBase

@@ -45,6 +45,14 @@ def replace_pattern(gm: GraphModule, pattern: Pattern, replacement: Pattern) -> 
     >>> matches = flambeau.fx.replace_pattern(traced, lambda x: flambeau.relu(x), lambda x: flambeau.tanh(x))
     >>> print(len(matches), traced.code.count("tanh("))
     2 2
+
+    Args:
+        gm (GraphModule): the module; its graph changes.
+        pattern (Pattern): what to look for.
+        replacement (Pattern): what to put there; it has the same parameters.
+
+    Returns:
+        the places.
     """
     return [Match(each.anchor, each.nodes_map) for each in replace_pattern_with_filters(gm, pattern, replacement)]
 

@@ -64,7 +64,12 @@ __getattr__, __dir__ = _table.parts()
 
 
 class TracerWarning(Warning):
-    """What recording a run may miss: values that Python looked at, results that differ from call to call."""
+    """What recording a run may miss: values that Python looked at, results that differ from call to call.
+
+    Example:
+        >>> issubclass(torch.jit.TracerWarning, Warning)
+        True
+    """
 
     @staticmethod
     def ignore_lib_warnings() -> None:
@@ -72,14 +77,28 @@ class TracerWarning(Warning):
 
 
 class Error(Exception):
-    """An error raised by TorchScript's interpreter."""
+    """An error raised by TorchScript's interpreter.
+
+    Example:
+        >>> issubclass(torch.jit.Error, RuntimeError)
+        False
+    """
 
 
 JITException = Error
 
 
 class strict_fusion:
-    """A context in which everything would have to be fused; Python runs it either way."""
+    """A context in which everything would have to be fused; Python runs it either way.
+
+    Example:
+        >>> import warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     with torch.jit.strict_fusion():
+        ...         torch.ones(1) + 1
+        tensor([2.])
+    """
 
     def __init__(self) -> None:
         warn_user("Only works in script mode: outside of compiled code nothing is fused, and nothing is refused")
@@ -95,7 +114,19 @@ _fusion_strategy: list[tuple[str, int]] = [("STATIC", 2), ("DYNAMIC", 10)]
 
 
 def set_fusion_strategy(strategy: list[tuple[str, int]]) -> list[tuple[str, int]]:
-    """How often kernels are made anew for other shapes; gives the strategy before."""
+    """How often kernels are made anew for other shapes; gives the strategy before.
+
+    Args:
+        strategy (list[tuple[str, int]]): pairs such as `("STATIC", 2)`; it is remembered and changes nothing.
+
+    Returns:
+        list[tuple[str, int]]: the strategy before.
+
+    Example:
+        >>> before = torch.jit.set_fusion_strategy([("STATIC", 2)])
+        >>> torch.jit.set_fusion_strategy(before)
+        [('STATIC', 2)]
+    """
     global _fusion_strategy
     for kind, _ in strategy:
         if kind not in ("STATIC", "DYNAMIC"):

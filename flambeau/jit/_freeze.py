@@ -24,6 +24,14 @@ def freeze(mod: Any, preserved_attrs: list[str] | None = None, optimize_numerics
     >>> frozen = flambeau.jit.freeze(traced)
     >>> len(list(frozen.parameters())), bool((frozen(flambeau.ones(1, 2)) == traced(flambeau.ones(1, 2))).all())
     (0, True)
+
+    Args:
+        mod: a scripted module in evaluation mode.
+        preserved_attrs (list of strs, optional): attributes and methods that stay.
+        optimize_numerics (bool): not used. Default: `True`.
+
+    Returns:
+        the frozen copy.
     """
     if not isinstance(mod, Module):
         raise RuntimeError("Freezing expects a ScriptModule as input. Please use torch.jit.script or torch.jit.trace")
@@ -61,14 +69,37 @@ def run_frozen_optimizations(mod: Any, optimize_numerics: bool = True, preserved
 
 
 def optimize_for_inference(mod: Any, other_methods: list[str] | None = None) -> Any:
-    """The module frozen, if it is not already."""
+    """The module frozen, if it is not already.
+
+    Args:
+        mod: a scripted module in evaluation mode.
+        other_methods (list of strs, optional): further methods to keep.
+
+    Returns:
+        the frozen module.
+
+    Example:
+        >>> torch.jit.optimize_for_inference(torch.jit.script(torch.nn.ReLU().eval()))(torch.tensor([-1.0]))
+        tensor([0.])
+    """
     if not isinstance(mod, Module):
         raise RuntimeError("optimize_for_inference expects a ScriptModule as input")
     return freeze(mod) if any(True for _ in mod.parameters()) else mod
 
 
 def export_opnames(m: Any) -> list[str]:
-    """The operators that the program of a module names, in order."""
+    """The operators that the program of a module names, in order.
+
+    Args:
+        m: a scripted module.
+
+    Returns:
+        list of strs: their names.
+
+    Example:
+        >>> torch.jit.export_opnames(torch.jit.trace(torch.nn.ReLU(), torch.ones(2)))
+        ['aten::relu']
+    """
     if not isinstance(m, RecursiveScriptModule):
         raise RuntimeError("export_opnames expects a module of TorchScript: a loaded or traced one")
     definitions = {id(each._definition): each._definition for each in m.modules() if hasattr(each, "_definition")}

@@ -15,6 +15,21 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_sh
 
     The archive's code is run by an interpreter of its small language, which knows tensors and plain values: an archive
     can compute, but reach nothing else.
+
+    Args:
+        f: a path, or a file object.
+        map_location: where tensors go, as in `torch.load`.
+
+    Returns:
+        the module.
+
+    Example:
+        >>> import io
+        >>> file = io.BytesIO()
+        >>> torch.jit.save(torch.jit.script(torch.nn.ReLU()), file)
+        >>> _ = file.seek(0)
+        >>> torch.jit.load(file)(torch.tensor([-1.0, 2.0]))
+        tensor([0., 2.])
     """
     if isinstance(f, (str, os.PathLike)):
         if not os.path.exists(f):

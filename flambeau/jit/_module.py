@@ -85,7 +85,18 @@ _OF_THE_PROGRAM = frozenset({"code", "graph", "inlined_graph", "original_name"})
 
 
 class RecursiveScriptModule(ScriptModule, WithProgram):
-    """A module whose methods are a program: what `jit.load` gives."""
+    """A module whose methods are a program: what `jit.load` gives.
+
+    Args:
+        definition (ClassDefinition): the class of the program.
+
+    Returns:
+        what the program's `forward` returns.
+
+    Example:
+        >>> isinstance(torch.jit.script(torch.nn.ReLU()), torch.nn.Module)
+        True
+    """
 
     def __init__(self, definition: ClassDefinition) -> None:
         super().__init__()

@@ -23,6 +23,14 @@ def save(m: Any, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
 
     The code is the program's own text. Of what was scripted, which stays Python, it is written from the source; an
     error names the line that TorchScript cannot express. Attributes, parameters and buffers are written as they are.
+
+    Args:
+        m: a scripted or traced module.
+        f: a path, or a file object.
+
+    Example:
+        >>> import io
+        >>> torch.jit.save(torch.jit.trace(torch.nn.ReLU(), torch.ones(2)), io.BytesIO())
     """
     module = _module_of(m)
     if not isinstance(f, (str, os.PathLike)):

@@ -33,6 +33,14 @@ def script(
     ...     return x * 2
     >>> double(flambeau.tensor([1.0]))
     tensor([2.])
+
+    Args:
+        obj: a function, a class or a module.
+        optimize: not used.
+        example_inputs: not used.
+
+    Returns:
+        the same, with `code`, `graph` and `save`.
     """
     if builtins.isinstance(obj, FunctionType):
         return ScriptedFunction(obj)
@@ -106,12 +114,36 @@ def _remade(cls: type) -> Any:
 
 
 def script_method(fn: Object) -> Object:
-    """The method itself."""
+    """The method itself.
+
+    Args:
+        fn (Object): the method.
+
+    Returns:
+        the method.
+
+    Example:
+        >>> torch.jit.script_method(len) is len
+        True
+    """
     return fn
 
 
 def interface(obj: Object) -> Object:
-    """The class itself, marked as one that says what others have."""
+    """The class itself, marked as one that says what others have.
+
+    Args:
+        obj (Object): the class.
+
+    Returns:
+        the class.
+
+    Example:
+        >>> @torch.jit.interface
+        ... class Encoder:
+        ...     def encode(self, x: torch.Tensor) -> torch.Tensor:
+        ...         pass
+    """
     if not builtins.isinstance(obj, type):
         raise RuntimeError("interface must be applied to a class")
     setattr(obj, INTERFACE_MARK, script_name(obj))
@@ -123,7 +155,19 @@ def _is_script_subclass(cls: type) -> bool:
 
 
 def isinstance(obj: Any, target_type: Any) -> bool:
-    """Whether a value is of a type, the types of a container's elements included."""
+    """Whether a value is of a type, the types of a container's elements included.
+
+    Args:
+        obj: the value.
+        target_type: the type, such as `list[int]`.
+
+    Returns:
+        bool: whether it is.
+
+    Example:
+        >>> torch.jit.isinstance([1, 2], list[int]), torch.jit.isinstance([1, "a"], list[int])
+        (True, False)
+    """
     types = target_type if builtins.isinstance(target_type, tuple) else (target_type,)
     return any(_matches(obj, each) for each in types)
 

@@ -17,7 +17,15 @@ _STATE = threading.local()
 
 
 def is_tracing() -> bool:
-    """Whether a call is being recorded."""
+    """Whether a call is being recorded.
+
+    Returns:
+        bool: whether it is.
+
+    Example:
+        >>> torch.jit.is_tracing()
+        False
+    """
     return bool(getattr(_STATE, "depth", 0))
 
 
@@ -31,7 +39,18 @@ def _tracing() -> Iterator[None]:
 
 
 class TopLevelTracedModule(RecursiveScriptModule):
-    """What tracing a module gives: its parameters, and the recorded run in place of its Python."""
+    """What tracing a module gives: its parameters, and the recorded run in place of its Python.
+
+    Args:
+        definition (ClassDefinition): the class of the program.
+
+    Returns:
+        what the recorded run returns for these arguments.
+
+    Example:
+        >>> type(torch.jit.trace(torch.nn.ReLU(), torch.ones(2))).__name__
+        'TopLevelTracedModule'
+    """
 
     def _get_name(self) -> str:
         return self.original_name
@@ -91,6 +110,19 @@ def trace(
     >>> double = flambeau.jit.trace(lambda x: x * 2 + 1, flambeau.ones(3))
     >>> double(flambeau.tensor([4.0]))
     tensor([9.])
+
+    Args:
+        func: a function or a module.
+        example_inputs: a tensor, or a tuple of arguments.
+        optimize: not used.
+        check_trace (bool): whether the recorded program is run once more and compared. Default: `True`.
+        check_inputs: further arguments to compare with.
+        check_tolerance (float): how far results may differ. Default: `1e-05`.
+        strict (bool): whether containers that change are an error. Default: `True`.
+        example_kwarg_inputs: keyword arguments by name, in place of `example_inputs`.
+
+    Returns:
+        a function or module that runs the recorded program.
     """
     if isinstance(func, RecursiveScriptModule):
         return func
@@ -127,7 +159,26 @@ def trace_module(
     example_inputs_is_kwarg: bool = False,
     _store_inputs: bool = True,
 ) -> Any:
-    """Record several methods of a module, each with its own example inputs: `{"forward": x, "encode": (x, y)}`."""
+    """Record several methods of a module, each with its own example inputs: `{"forward": x, "encode": (x, y)}`.
+
+    Args:
+        mod: the module.
+        inputs: example arguments by the names of methods.
+        optimize: not used.
+        check_trace (bool): whether the recorded program is run once more and compared. Default: `True`.
+        check_inputs: further arguments to compare with.
+        check_tolerance (float): how far results may differ. Default: `1e-05`.
+        strict (bool): whether containers that change are an error. Default: `True`.
+        example_inputs_is_kwarg (bool): whether the examples are keyword arguments. Default: `False`.
+
+    Returns:
+        a module that runs the recorded programs.
+
+    Example:
+        >>> traced = torch.jit.trace_module(torch.nn.ReLU(), {"forward": torch.ones(2)})
+        >>> traced(torch.tensor([-1.0, 2.0]))
+        tensor([0., 2.])
+    """
     if not isinstance(mod, Module):
         raise AttributeError("expected torch.nn.Module as the first argument")
     if not isinstance(inputs, dict):
@@ -148,7 +199,21 @@ def trace_module(
 
 
 def script_if_tracing(fn: Traced) -> Traced:
-    """The function itself: it would be compiled only while a trace is recorded."""
+    """The function itself: it would be compiled only while a trace is recorded.
+
+    Args:
+        fn (Traced): the function.
+
+    Returns:
+        the function.
+
+    Example:
+        >>> @torch.jit.script_if_tracing
+        ... def double(x):
+        ...     return 2 * x
+        >>> double(torch.ones(1))
+        tensor([2.])
+    """
     return fn
 
 

@@ -106,6 +106,28 @@ class ResNet(nn.Module):
 
     `zero_init_residual` lets every block begin as the identity. `replace_stride_with_dilation` says for each of the
     last three groups whether it keeps the size of its input.
+
+    Args:
+        block (type[BasicBlock | Bottleneck]): the class of its blocks: `BasicBlock` of two convolutions, or
+            `Bottleneck` of three.
+        layers (sequence of ints): how many blocks each of the four groups has.
+        num_classes (int): the number of outputs. Default: `1000`.
+        zero_init_residual (bool): whether each block starts as the identity: the last normalisation's weight begins at
+            zero. Default: `False`.
+        groups (int): the number of groups of the middle convolutions. Default: `1`.
+        width_per_group (int): the number of channels of each such group. Default: `64`.
+        replace_stride_with_dilation (sequence of bools, optional): for each of the last three groups, whether it
+            dilates in place of halving the image.
+        norm_layer (Norm, optional): what makes a normalisation from a number of channels; None means `BatchNorm2d`.
+
+    Returns:
+        scores, (N, num_classes).
+
+    Example:
+        >>> from flambeau.models.resnet import BasicBlock
+        >>> model = torch.models.ResNet(BasicBlock, [1, 1, 1, 1], num_classes=10).eval()
+        >>> model(torch.zeros(1, 3, 64, 64)).shape
+        torch.Size([1, 10])
     """
 
     def __init__(
@@ -205,54 +227,185 @@ def resnet18(*, weights: Weights = None, **kwargs: Any) -> ResNet:
     >>> model.fc = flambeau.nn.Linear(model.fc.in_features, 10)
     >>> model(flambeau.zeros(2, 3, 64, 64)).shape
     torch.Size([2, 10])
+
+    Args:
+        weights (Weights): a checkpoint's path or a state dict; None means new weights.
+        **kwargs: further arguments of `ResNet`.
+
+    Returns:
+        ResNet: the network, in training mode.
     """
     return _resnet("resnet18", BasicBlock, (2, 2, 2, 2), weights, kwargs)
 
 
 def resnet34(*, weights: Weights = None, **kwargs: Any) -> ResNet:
-    """ResNet-34; see `resnet18`."""
+    """Make a ResNet-34: 34 layers in blocks of two convolutions.
+
+    Args:
+        weights (Weights): a checkpoint's path or a state dict; None means new weights.
+        **kwargs: further arguments of `ResNet`.
+
+    Returns:
+        ResNet: the network, in training mode.
+
+    Example:
+        >>> sum(each.numel() for each in torch.models.resnet34().parameters())
+        21797672
+    """
     return _resnet("resnet34", BasicBlock, (3, 4, 6, 3), weights, kwargs)
 
 
 def resnet50(*, weights: Weights = None, **kwargs: Any) -> ResNet:
-    """ResNet-50; see `resnet18`."""
+    """Make a ResNet-50: 50 layers in blocks of three convolutions.
+
+    Args:
+        weights (Weights): a checkpoint's path or a state dict; None means new weights.
+        **kwargs: further arguments of `ResNet`.
+
+    Returns:
+        ResNet: the network, in training mode.
+
+    Example:
+        >>> with torch.device("meta"):
+        ...     model = torch.models.resnet50()
+        >>> sum(each.numel() for each in model.parameters())
+        25557032
+    """
     return _resnet("resnet50", Bottleneck, (3, 4, 6, 3), weights, kwargs)
 
 
 def resnet101(*, weights: Weights = None, **kwargs: Any) -> ResNet:
-    """ResNet-101; see `resnet18`."""
+    """Make a ResNet-101: 101 layers in blocks of three convolutions.
+
+    Args:
+        weights (Weights): a checkpoint's path or a state dict; None means new weights.
+        **kwargs: further arguments of `ResNet`.
+
+    Returns:
+        ResNet: the network, in training mode.
+
+    Example:
+        >>> with torch.device("meta"):
+        ...     model = torch.models.resnet101()
+        >>> sum(each.numel() for each in model.parameters())
+        44549160
+    """
     return _resnet("resnet101", Bottleneck, (3, 4, 23, 3), weights, kwargs)
 
 
 def resnet152(*, weights: Weights = None, **kwargs: Any) -> ResNet:
-    """ResNet-152; see `resnet18`."""
+    """Make a ResNet-152: 152 layers in blocks of three convolutions.
+
+    Args:
+        weights (Weights): a checkpoint's path or a state dict; None means new weights.
+        **kwargs: further arguments of `ResNet`.
+
+    Returns:
+        ResNet: the network, in training mode.
+
+    Example:
+        >>> with torch.device("meta"):
+        ...     model = torch.models.resnet152()
+        >>> sum(each.numel() for each in model.parameters())
+        60192808
+    """
     return _resnet("resnet152", Bottleneck, (3, 8, 36, 3), weights, kwargs)
 
 
 def resnext50_32x4d(*, weights: Weights = None, **kwargs: Any) -> ResNet:
-    """ResNeXt-50 of 32 groups of width 4; see `resnet18`."""
+    """Make a ResNeXt-50 whose middle convolutions have 32 groups of 4 channels.
+
+    Args:
+        weights (Weights): a checkpoint's path or a state dict; None means new weights.
+        **kwargs: further arguments of `ResNet`.
+
+    Returns:
+        ResNet: the network, in training mode.
+
+    Example:
+        >>> with torch.device("meta"):
+        ...     model = torch.models.resnext50_32x4d()
+        >>> sum(each.numel() for each in model.parameters())
+        25028904
+    """
     return _resnet("resnext50_32x4d", Bottleneck, (3, 4, 6, 3), weights, {"groups": 32, "width_per_group": 4} | kwargs)
 
 
 def resnext101_32x8d(*, weights: Weights = None, **kwargs: Any) -> ResNet:
-    """ResNeXt-101 of 32 groups of width 8; see `resnet18`."""
+    """Make a ResNeXt-101 whose middle convolutions have 32 groups of 8 channels.
+
+    Args:
+        weights (Weights): a checkpoint's path or a state dict; None means new weights.
+        **kwargs: further arguments of `ResNet`.
+
+    Returns:
+        ResNet: the network, in training mode.
+
+    Example:
+        >>> with torch.device("meta"):
+        ...     model = torch.models.resnext101_32x8d()
+        >>> sum(each.numel() for each in model.parameters())
+        88791336
+    """
     return _resnet(
         "resnext101_32x8d", Bottleneck, (3, 4, 23, 3), weights, {"groups": 32, "width_per_group": 8} | kwargs
     )
 
 
 def resnext101_64x4d(*, weights: Weights = None, **kwargs: Any) -> ResNet:
-    """ResNeXt-101 of 64 groups of width 4; see `resnet18`."""
+    """Make a ResNeXt-101 whose middle convolutions have 64 groups of 4 channels.
+
+    Args:
+        weights (Weights): a checkpoint's path or a state dict; None means new weights.
+        **kwargs: further arguments of `ResNet`.
+
+    Returns:
+        ResNet: the network, in training mode.
+
+    Example:
+        >>> with torch.device("meta"):
+        ...     model = torch.models.resnext101_64x4d()
+        >>> sum(each.numel() for each in model.parameters())
+        83455272
+    """
     return _resnet(
         "resnext101_64x4d", Bottleneck, (3, 4, 23, 3), weights, {"groups": 64, "width_per_group": 4} | kwargs
     )
 
 
 def wide_resnet50_2(*, weights: Weights = None, **kwargs: Any) -> ResNet:
-    """ResNet-50 with twice as many channels inside the blocks; see `resnet18`."""
+    """Make a ResNet-50 with twice as many channels inside the blocks.
+
+    Args:
+        weights (Weights): a checkpoint's path or a state dict; None means new weights.
+        **kwargs: further arguments of `ResNet`.
+
+    Returns:
+        ResNet: the network, in training mode.
+
+    Example:
+        >>> with torch.device("meta"):
+        ...     model = torch.models.wide_resnet50_2()
+        >>> sum(each.numel() for each in model.parameters())
+        68883240
+    """
     return _resnet("wide_resnet50_2", Bottleneck, (3, 4, 6, 3), weights, {"width_per_group": 128} | kwargs)
 
 
 def wide_resnet101_2(*, weights: Weights = None, **kwargs: Any) -> ResNet:
-    """ResNet-101 with twice as many channels inside the blocks; see `resnet18`."""
+    """Make a ResNet-101 with twice as many channels inside the blocks.
+
+    Args:
+        weights (Weights): a checkpoint's path or a state dict; None means new weights.
+        **kwargs: further arguments of `ResNet`.
+
+    Returns:
+        ResNet: the network, in training mode.
+
+    Example:
+        >>> with torch.device("meta"):
+        ...     model = torch.models.wide_resnet101_2()
+        >>> sum(each.numel() for each in model.parameters())
+        126886696
+    """
     return _resnet("wide_resnet101_2", Bottleneck, (3, 4, 23, 3), weights, {"width_per_group": 128} | kwargs)

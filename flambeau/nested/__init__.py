@@ -53,6 +53,17 @@ def nested_tensor(
     >>> nt.sum(1)
     tensor([[2., 2., 2.],
             [0., 0., 0.]])
+
+    Args:
+        tensor_list: tensors or lists of numbers that differ in the size of one dimension.
+        dtype: the dtype; None keeps that of the parts.
+        layout: `torch.jagged`; None means that too.
+        device: the device; None keeps that of the parts.
+        requires_grad (bool): whether autograd records operations on it. Default: `False`.
+        pin_memory (bool): whether the memory is page-locked. Default: `False`.
+
+    Returns:
+        NestedTensor: the nested tensor.
     """
     from .. import as_tensor, no_grad
 
@@ -63,7 +74,21 @@ def nested_tensor(
 
 
 def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any = None) -> NestedTensor:
-    """A nested tensor of tensors, or of the rows of one; gradients flow back to them."""
+    """A nested tensor of tensors, or of the rows of one; gradients flow back to them.
+
+    Args:
+        ts: a list of tensors, or one tensor whose rows are taken.
+        dtype: the dtype; None keeps that of the parts.
+        device: the device; None keeps that of the parts.
+        layout: `torch.jagged`; None means that too.
+
+    Returns:
+        NestedTensor: the nested tensor.
+
+    Example:
+        >>> torch.nested.as_nested_tensor([torch.ones(1), torch.ones(3)], layout=torch.jagged).shape[0]
+        2
+    """
     from .. import as_tensor
 
     if isinstance(ts, NestedTensor):
@@ -80,7 +105,24 @@ def nested_tensor_from_jagged(
     min_seqlen: int | None = None,
     max_seqlen: int | None = None,
 ) -> NestedTensor:
-    """A nested tensor around values: rows begin at `offsets`, and are as long as `lengths` or to the next one."""
+    """A nested tensor around values: rows begin at `offsets`, and are as long as `lengths` or to the next one.
+
+    Args:
+        values (Tensor): the rows, joined along one dimension.
+        offsets (Tensor, optional): where each row begins, and where the last one ends.
+        lengths (Tensor, optional): how long each row is; None means up to the next one.
+        jagged_dim (int, optional): the dimension that differs; None means 1.
+        min_seqlen (int, optional): the length of the shortest row, if it is known.
+        max_seqlen (int, optional): the length of the longest row, if it is known.
+
+    Returns:
+        NestedTensor: the nested tensor.
+
+    Example:
+        >>> rows = torch.nested.nested_tensor_from_jagged(torch.arange(4), offsets=torch.tensor([0, 1, 4]))
+        >>> rows.unbind()
+        (tensor([0]), tensor([1, 2, 3]))
+    """
     from .. import cat
 
     if offsets is None:
@@ -92,7 +134,24 @@ def nested_tensor_from_jagged(
 
 
 def narrow(tensor: Tensor, dim: int, start: int | Tensor, length: int | Tensor, layout: Any = _STRIDED) -> NestedTensor:
-    """Of each row of a tensor, `length` elements along `dim` from `start` on: a window on the tensor's memory."""
+    """Of each row of a tensor, `length` elements along `dim` from `start` on: a window on the tensor's memory.
+
+    Args:
+        tensor (Tensor): the tensor; its first dimension counts the rows.
+        dim (int): the dimension to shorten.
+        start (int or Tensor): where each row's part begins.
+        length (int or Tensor): how long each row's part is.
+        layout: `torch.jagged`; None means that too. Default: `torch.strided`.
+
+    Returns:
+        NestedTensor: the nested tensor.
+
+    Example:
+        >>> x = torch.arange(6).view(2, 3)
+        >>> parts = torch.nested.narrow(x, 1, torch.tensor([0, 1]), torch.tensor([1, 2]), layout=torch.jagged)
+        >>> parts.unbind()
+        (tensor([0]), tensor([4, 5]))
+    """
     from .. import arange, as_tensor, cat
 
     _check_layout("narrow", layout)
@@ -107,7 +166,20 @@ def narrow(tensor: Tensor, dim: int, start: int | Tensor, length: int | Tensor, 
 
 
 def masked_select(tensor: Tensor, mask: Tensor) -> NestedTensor:
-    """The elements that a mask selects in each row."""
+    """The elements that a mask selects in each row.
+
+    Args:
+        tensor (Tensor): the tensor.
+        mask (Tensor): True for the elements to take.
+
+    Returns:
+        NestedTensor: the elements, row by row.
+
+    Example:
+        >>> x = torch.tensor([[1, 2], [3, 4]])
+        >>> torch.nested.masked_select(x, x != 3).unbind()
+        (tensor([1, 2]), tensor([4]))
+    """
     from .. import cat
 
     if mask.dim() < 2:
@@ -121,7 +193,23 @@ def masked_select(tensor: Tensor, mask: Tensor) -> NestedTensor:
 def to_padded_tensor(
     namespace: Any, /, input: Tensor, padding: float, output_size: Sequence[int] | None = None, out: Any = None
 ) -> Tensor:
-    """The rows one above the other in an ordinary tensor, with `padding` where they end."""
+    """The rows one above the other in an ordinary tensor, with `padding` where they end.
+
+    Args:
+        input (Tensor): the nested tensor.
+        padding (float): what stands where rows end.
+        output_size (sequence of ints, optional): the shape of the result; None means as large as needed.
+        out: not used.
+
+    Returns:
+        Tensor: an ordinary tensor.
+
+    Example:
+        >>> rows = torch.nested.nested_tensor([torch.ones(1), torch.ones(2)], layout=torch.jagged)
+        >>> torch.nested.to_padded_tensor(rows, 0.0)
+        tensor([[1., 0.],
+                [1., 1.]])
+    """
     if not isinstance(input, NestedTensor):
         raise TypeError(f"to_padded_tensor(): expected a nested tensor, got {type(input).__name__}")
     return padded(input, padding, output_size)

@@ -28,6 +28,16 @@ def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
     """What of a module's keyword arguments is meant for factory functions: `device`, `dtype`, `memory_format`.
 
     They may also come in a dictionary `factory_kwargs`, but not in both ways at once; other names are an error.
+
+    Args:
+        kwargs (dict, optional): keyword arguments; None means none.
+
+    Returns:
+        dict: those for factory functions.
+
+    Example:
+        >>> sorted(torch.nn.factory_kwargs({"device": "cpu", "dtype": torch.float64}).items())
+        [('device', 'cpu'), ('dtype', torch.float64)]
     """
     if kwargs is None:
         return {}

@@ -11,12 +11,30 @@ _function_named, __all__, __dir__ = namespace("nn.functional")
 
 
 def sigmoid(input: Any) -> Any:
-    """The logistic function of each element: the method, which is what graphs record."""
+    """Compute the logistic function of each element, `1 / (1 + exp(-x))`.
+
+    It calls the method, which is what graphs record.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor: of the shape of `input`.
+    """
     return input.sigmoid()
 
 
 def tanh(input: Any) -> Any:
-    """The hyperbolic tangent of each element: the method, which is what graphs record."""
+    """Compute the hyperbolic tangent of each element.
+
+    It calls the method, which is what graphs record.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor: of the shape of `input`.
+    """
     return input.tanh()
 
 

@@ -1123,7 +1123,18 @@ def hardtanh_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         tensor([-1.0000,  0.5000,  1.0000])
     """
 def has_torch_function(relevant_args: Any) -> _bool:
-    """Whether one of the arguments wants to run functions its own way."""
+    """Whether one of the arguments wants to run functions its own way.
+
+    Args:
+        relevant_args (iterable): the arguments that may have `__torch_function__`.
+
+    Returns:
+        bool: whether one does.
+
+    Example:
+        >>> torch.overrides.has_torch_function((torch.ones(1), 2))
+        False
+    """
 def has_torch_function_unary(argument: Any) -> _bool:
     """The same for one argument."""
 def has_torch_function_variadic(*arguments: Any) -> _bool:

@@ -51,7 +51,20 @@ _GAINS = {
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """By how much weights grow to make up for what a nonlinearity takes away; `param` is the slope of leaky_relu."""
+    """Return the factor by which weights must grow to make up for what a nonlinearity takes away.
+
+    Args:
+        nonlinearity (str): the name of a function of `nn.functional`: "linear", "conv2d", "sigmoid", "tanh", "relu",
+            "leaky_relu", "selu".
+        param (float, optional): the slope of "leaky_relu" below zero; None means 0.01.
+
+    Returns:
+        float: the factor.
+
+    Example:
+        >>> torch.nn.init.calculate_gain("relu")
+        1.4142135623730951
+    """
     if isinstance(nonlinearity, str) and nonlinearity in _GAINS:
         return _GAINS[nonlinearity]
     if nonlinearity != "leaky_relu":
@@ -76,13 +89,43 @@ def _outside_the_graph(function: Function) -> Function:
 
 @_outside_the_graph
 def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Any:
-    """Uniform numbers from [a, b)."""
+    """Fill a tensor with uniform numbers from [a, b).
+
+    Args:
+        tensor: the tensor to fill, in place.
+        a (float): the smallest number. Default: `0.0`.
+        b (float): the upper end, which is not drawn itself. Default: `1.0`.
+        generator (Generator, optional): the source of random numbers; None means the default one.
+
+    Returns:
+        Tensor: `tensor` itself.
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> torch.nn.init.uniform_(torch.empty(3))
+        tensor([0.4963, 0.7682, 0.0885])
+    """
     return tensor.uniform_(a, b, generator=generator)
 
 
 @_outside_the_graph
 def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Any:
-    """Normal numbers."""
+    """Fill a tensor with normal numbers.
+
+    Args:
+        tensor: the tensor to fill, in place.
+        mean (float): the mean of the numbers. Default: `0.0`.
+        std (float): the standard deviation of the numbers. Default: `1.0`.
+        generator (Generator, optional): the source of random numbers; None means the default one.
+
+    Returns:
+        Tensor: `tensor` itself.
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> torch.nn.init.normal_(torch.empty(3), std=0.1)
+        tensor([ 0.1541, -0.0293, -0.2179])
+    """
     return tensor.normal_(mean, std, generator=generator)
 
 
@@ -90,7 +133,24 @@ def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Any = N
 def trunc_normal_(
     tensor: Any, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
 ) -> Any:
-    """Normal numbers within [a, b]."""
+    """Fill a tensor with normal numbers, drawn again until they lie within [a, b].
+
+    Args:
+        tensor: the tensor to fill, in place.
+        mean (float): the mean of the numbers. Default: `0.0`.
+        std (float): the standard deviation of the numbers. Default: `1.0`.
+        a (float): the smallest number. Default: `-2.0`.
+        b (float): the largest number. Default: `2.0`.
+        generator (Generator, optional): the source of random numbers; None means the default one.
+
+    Returns:
+        Tensor: `tensor` itself.
+
+    Example:
+        >>> weight = torch.nn.init.trunc_normal_(torch.empty(100), a=-1.0, b=1.0)
+        >>> bool(weight.abs().max() <= 1)
+        True
+    """
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be "
@@ -133,25 +193,71 @@ def _propose_uniform(mean: float, std: float, a: float, b: float, like: Any, gen
 
 @_outside_the_graph
 def constant_(tensor: Any, val: float) -> Any:
-    """`val` everywhere."""
+    """Fill a tensor with one value.
+
+    Args:
+        tensor: the tensor to fill, in place.
+        val (float): the value of every element.
+
+    Returns:
+        Tensor: `tensor` itself.
+
+    Example:
+        >>> torch.nn.init.constant_(torch.empty(2), 0.5)
+        tensor([0.5000, 0.5000])
+    """
     return tensor.fill_(val)
 
 
 @_outside_the_graph
 def ones_(tensor: Any) -> Any:
-    """One everywhere."""
+    """Fill a tensor with ones.
+
+    Args:
+        tensor: the tensor to fill, in place.
+
+    Returns:
+        Tensor: `tensor` itself.
+
+    Example:
+        >>> torch.nn.init.ones_(torch.empty(2))
+        tensor([1., 1.])
+    """
     return tensor.fill_(1.0)
 
 
 @_outside_the_graph
 def zeros_(tensor: Any) -> Any:
-    """Zero everywhere."""
+    """Fill a tensor with zeros.
+
+    Args:
+        tensor: the tensor to fill, in place.
+
+    Returns:
+        Tensor: `tensor` itself.
+
+    Example:
+        >>> torch.nn.init.zeros_(torch.empty(2))
+        tensor([0., 0.])
+    """
     return tensor.zero_()
 
 
 @_outside_the_graph
 def eye_(tensor: Any) -> Any:
-    """The identity matrix: a linear layer gives back as much of its input as it can."""
+    """Fill a matrix with the identity, so that a linear layer passes on as much of its input as it can.
+
+    Args:
+        tensor: the matrix to fill, in place.
+
+    Returns:
+        Tensor: `tensor` itself.
+
+    Example:
+        >>> torch.nn.init.eye_(torch.empty(2, 3))
+        tensor([[1., 0., 0.],
+                [0., 1., 0.]])
+    """
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     tensor.zero_()
@@ -161,7 +267,20 @@ def eye_(tensor: Any) -> Any:
 
 @_outside_the_graph
 def dirac_(tensor: Any, groups: int = 1) -> Any:
-    """The identity of convolutions: each group gives back as many of its channels as it can."""
+    """Fill the weight of a convolution so that it passes on as many channels as it can.
+
+    Args:
+        tensor: the weight to fill, in place, of 3, 4 or 5 dimensions.
+        groups (int): the number of groups of the convolution. Default: `1`.
+
+    Returns:
+        Tensor: `tensor` itself.
+
+    Example:
+        >>> weight = torch.nn.init.dirac_(torch.empty(1, 1, 3))
+        >>> torch.nn.functional.conv1d(torch.tensor([[1.0, 2.0, 3.0]]), weight, padding=1)
+        tensor([[1., 2., 3.]])
+    """
     if tensor.ndimension() not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
     out_channels, in_channels, *kernel = tensor.shape
@@ -194,13 +313,41 @@ def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
 
 
 def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any:
-    """Uniform numbers of standard deviation `gain * sqrt(2 / (fan_in + fan_out))`."""
+    """Fill a weight with uniform numbers of standard deviation `gain * sqrt(2 / (fan_in + fan_out))`, by Glorot.
+
+    Args:
+        tensor: the tensor to fill, in place.
+        gain (float): a factor of the standard deviation; see `calculate_gain`. Default: `1.0`.
+        generator (Generator, optional): the source of random numbers; None means the default one.
+
+    Returns:
+        Tensor: `tensor` itself.
+
+    Example:
+        >>> weight = torch.nn.init.xavier_uniform_(torch.empty(3, 3))
+        >>> bool(weight.abs().max() <= 1)
+        True
+    """
     bound = math.sqrt(3.0) * _xavier_std(tensor, gain)
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any:
-    """Normal numbers of standard deviation `gain * sqrt(2 / (fan_in + fan_out))`."""
+    """Fill a weight with normal numbers of standard deviation `gain * sqrt(2 / (fan_in + fan_out))`, by Glorot.
+
+    Args:
+        tensor: the tensor to fill, in place.
+        gain (float): a factor of the standard deviation; see `calculate_gain`. Default: `1.0`.
+        generator (Generator, optional): the source of random numbers; None means the default one.
+
+    Returns:
+        Tensor: `tensor` itself.
+
+    Example:
+        >>> weight = torch.nn.init.xavier_normal_(torch.empty(128, 128))
+        >>> round(weight.std().item(), 2), round((2 / 256) ** 0.5, 2)
+        (0.09, 0.09)
+    """
     return normal_(tensor, 0.0, _xavier_std(tensor, gain), generator)
 
 
@@ -212,7 +359,24 @@ def _xavier_std(tensor: Tensor, gain: float) -> float:
 def kaiming_uniform_(
     tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
 ) -> Any:
-    """Uniform numbers of standard deviation `gain / sqrt(fan)`; `a` is the slope of leaky_relu."""
+    """Fill a weight with uniform numbers of standard deviation `gain / sqrt(fan)`, by He and others.
+
+    Args:
+        tensor: the tensor to fill, in place.
+        a (float): the slope below zero of the "leaky_relu" that follows. Default: `0`.
+        mode (str): "fan_in" keeps the size of activations in the forward pass, "fan_out" that of gradients in the
+            backward pass. Default: `"fan_in"`.
+        nonlinearity (str): the function that follows the layer, as in `calculate_gain`. Default: `"leaky_relu"`.
+        generator (Generator, optional): the source of random numbers; None means the default one.
+
+    Returns:
+        Tensor: `tensor` itself.
+
+    Example:
+        >>> weight = torch.nn.init.kaiming_uniform_(torch.empty(256, 128), nonlinearity="relu")
+        >>> bool(weight.abs().max() <= (6 / 128) ** 0.5)
+        True
+    """
     std = _kaiming_std(tensor, a, mode, nonlinearity)
     bound = math.sqrt(3.0) * std if std is not None else 0
     return tensor if std is None else uniform_(tensor, -bound, bound, generator)
@@ -221,7 +385,24 @@ def kaiming_uniform_(
 def kaiming_normal_(
     tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
 ) -> Any:
-    """Normal numbers of standard deviation `gain / sqrt(fan)`; `a` is the slope of leaky_relu."""
+    """Fill a weight with normal numbers of standard deviation `gain / sqrt(fan)`, by He and others.
+
+    Args:
+        tensor: the tensor to fill, in place.
+        a (float): the slope below zero of the "leaky_relu" that follows. Default: `0`.
+        mode (str): "fan_in" keeps the size of activations in the forward pass, "fan_out" that of gradients in the
+            backward pass. Default: `"fan_in"`.
+        nonlinearity (str): the function that follows the layer, as in `calculate_gain`. Default: `"leaky_relu"`.
+        generator (Generator, optional): the source of random numbers; None means the default one.
+
+    Returns:
+        Tensor: `tensor` itself.
+
+    Example:
+        >>> weight = torch.nn.init.kaiming_normal_(torch.empty(256, 128), nonlinearity="relu")
+        >>> round(weight.std().item(), 1), round((2 / 128) ** 0.5, 1)
+        (0.1, 0.1)
+    """
     std = _kaiming_std(tensor, a, mode, nonlinearity)
     return tensor if std is None else normal_(tensor, 0, std, generator)
 
@@ -239,7 +420,24 @@ def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> floa
 
 @_outside_the_graph
 def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
-    """A random matrix with orthonormal rows or columns, times `gain`; further dimensions count as columns."""
+    """Fill a matrix with random orthonormal rows or columns, times `gain`.
+
+    Dimensions after the first count together as columns.
+
+    Args:
+        tensor: the tensor to fill, in place.
+        gain (float): a factor of the standard deviation; see `calculate_gain`. Default: `1`.
+        generator (Generator, optional): the source of random numbers; None means the default one.
+
+    Returns:
+        Tensor: `tensor` itself.
+
+    Example:
+        >>> weight = torch.nn.init.orthogonal_(torch.empty(2, 3))
+        >>> (weight @ weight.T).round(decimals=3).abs()
+        tensor([[1., 0.],
+                [0., 1.]])
+    """
     if tensor.ndimension() < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
     if tensor.numel() == 0:
@@ -261,7 +459,21 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
 
 @_outside_the_graph
 def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Any = None) -> Any:
-    """Normal numbers, and zeros in a share `sparsity` of each column."""
+    """Fill a matrix with normal numbers, and with zeros in a part `sparsity` of each column.
+
+    Args:
+        tensor: the matrix to fill, in place.
+        sparsity (float): what part of each column is zero.
+        std (float): the standard deviation of the numbers. Default: `0.01`.
+        generator (Generator, optional): the source of random numbers; None means the default one.
+
+    Returns:
+        Tensor: `tensor` itself.
+
+    Example:
+        >>> (torch.nn.init.sparse_(torch.empty(4, 2), sparsity=0.5) == 0).sum(dim=0)
+        tensor([2, 2])
+    """
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     from .._ops.random.draws import randperm

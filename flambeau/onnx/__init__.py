@@ -25,14 +25,32 @@ __getattr__, __dir__ = (
 
 
 def is_in_onnx_export() -> bool:
-    """Whether a model is being exported."""
+    """Whether a model is being exported.
+
+    Returns:
+        bool: whether one is.
+
+    Example:
+        >>> torch.onnx.is_in_onnx_export()
+        False
+    """
     from ._export import EXPORTING
 
     return EXPORTING[0]
 
 
 def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Callable[..., Any], opset_version: int) -> None:
-    """Keep a rule for an operator of one's own, `rule(g, *arguments)`, for the exporter."""
+    """Keep a rule for an operator of one's own, `rule(g, *arguments)`, for the exporter.
+
+    Args:
+        symbolic_name (str): the operator's name, such as "mine::double".
+        symbolic_fn (Callable): the rule.
+        opset_version (int): the version of ONNX's operators that it is for.
+
+    Example:
+        >>> torch.onnx.register_custom_op_symbolic("mine::double", lambda g, x: g.op("Add", x, x), 18)
+        >>> torch.onnx.unregister_custom_op_symbolic("mine::double", 18)
+    """
     from ._custom import SYMBOLIC
 
     if "::" not in symbolic_name:
@@ -41,7 +59,16 @@ def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Callable[..., A
 
 
 def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> None:
-    """Forget such a rule."""
+    """Forget such a rule.
+
+    Args:
+        symbolic_name (str): the operator's name.
+        opset_version (int): the version that it was registered for.
+
+    Example:
+        >>> torch.onnx.register_custom_op_symbolic("mine::double", lambda g, x: g.op("Add", x, x), 18)
+        >>> torch.onnx.unregister_custom_op_symbolic("mine::double", 18)
+    """
     from ._custom import SYMBOLIC
 
     SYMBOLIC.pop((symbolic_name, opset_version), None)

@@ -69,6 +69,42 @@ def export(
 
     Axes named in `dynamic_shapes` or `dynamic_axes` may have any size when the model is run; all others have the sizes
     that `args` have. With `dynamo=True` an `ONNXProgram` is returned; the older style returns nothing.
+
+    Args:
+        model: a module, a function, or an `ExportedProgram`.
+        args (tuple): example arguments. Default: `()`.
+        f (str or PathLike, optional): the path of the file; None writes none.
+        kwargs (dict, optional): example keyword arguments.
+        verbose (bool, optional): whether messages are printed.
+        input_names (sequence of strs, optional): the names of the inputs in the file.
+        output_names (sequence of strs, optional): the names of the outputs in the file.
+        opset_version (int, optional): the version of ONNX's operators; None takes a recent one.
+        dynamo (bool): whether to return an `ONNXProgram`; the older style returns None. Default: `True`.
+        external_data (bool): whether large weights go into a file beside it. Default: `True`.
+        dynamic_shapes (dict or tuple or list, optional): which sizes may differ, as in
+            `torch.export.export`.
+        custom_translation_table (dict[Callable[..., Any], Callable[..., Any]], optional): functions that translate
+            operators.
+        report (bool): not used. Default: `False`.
+        optimize (bool): whether constants are folded. Default: `True`.
+        verify (bool): whether to run the file with onnxruntime and compare. Default: `False`.
+        profile (bool): not used. Default: `False`.
+        dump_exported_program (bool): not used. Default: `False`.
+        artifacts_dir (str or PathLike): not used. Default: `"."`.
+        export_params (bool): whether weights are written. Default: `True`.
+        keep_initializers_as_inputs (bool): whether weights are inputs too. Default: `False`.
+        dynamic_axes (Mapping[str, Mapping[int, str]] or Mapping[str, Sequence[int]], optional): the older form of
+            `dynamic_shapes`.
+        training: the mode in which the model is recorded. Default: `TrainingMode.EVAL`.
+        operator_export_type: not used. Default: `OperatorExportTypes.ONNX`.
+        do_constant_folding (bool): whether constants are folded. Default: `True`.
+        custom_opsets (Mapping[str, int], optional): versions by the domains of operators of one's own.
+        export_modules_as_functions (bool or collection of classes): must be False: PyTorch has removed it.
+            Default: `False`.
+        autograd_inlining (bool): not used. Default: `True`.
+
+    Returns:
+        the program, with `save` and `__call__`.
     """
     onnx = onnx_package("onnx.export")
     if export_modules_as_functions:

@@ -13,7 +13,16 @@ __all__ = ["ExportableModule"]
 
 
 class ExportableModule(Module, abc.ABC):
-    """A module with examples of its arguments, and with what else `onnx.export` asks for."""
+    """A module with examples of its arguments, and with what else `onnx.export` asks for.
+
+    Args:
+        *args: example arguments.
+        **kwargs: example keyword arguments.
+
+    Example:
+        >>> issubclass(torch.onnx.ExportableModule, torch.nn.Module)
+        True
+    """
 
     @abc.abstractmethod
     def example_arguments(self) -> tuple[tuple[Any, ...], dict[str, Any] | None]:

@@ -44,7 +44,17 @@ class Source(NamedTuple):
 
 
 class ONNXProgram:
-    """A model in the ONNX format."""
+    """A model in the ONNX format.
+
+    Args:
+        model: the ONNX model.
+        exported_program: the program that it was made from.
+
+    Example:
+        >>> program = torch.onnx.export(torch.nn.ReLU(), (torch.ones(2),), verbose=False)
+        >>> type(program).__name__
+        'ONNXProgram'
+    """
 
     source: Source | None = None
 

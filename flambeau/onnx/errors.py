@@ -10,7 +10,12 @@ class OnnxExporterWarning(UserWarning):
 
 
 class OnnxExporterError(RuntimeError):
-    """An error of the exporter."""
+    """An error of the exporter.
+
+    Example:
+        >>> issubclass(torch.onnx.OnnxExporterError, RuntimeError)
+        True
+    """
 
 
 class UnsupportedOperatorError(OnnxExporterError):

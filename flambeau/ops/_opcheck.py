@@ -116,6 +116,28 @@ def opcheck(
 
     The schema names what it changes; the derivative is registered; without data the results look the same, and so do
     the gradients.
+
+    Args:
+        op: the operator, or its full name.
+        args (tuple): sample arguments.
+        kwargs (dict, optional): sample keyword arguments.
+        test_utils (str or tuple of strs or list of strs): which tests to run.
+        raise_exception (bool): whether the first failure is raised. Default: `True`.
+        atol (float, optional): the absolute tolerance of comparisons; None takes that of the dtype.
+        rtol (float, optional): the relative tolerance of comparisons; None takes that of the dtype.
+
+    Returns:
+        dict: results by test.
+
+    Example:
+        >>> @torch.library.custom_op("docs::checked", mutates_args=())
+        ... def checked(x: torch.Tensor) -> torch.Tensor:
+        ...     return 2 * x
+        >>> @checked.register_fake
+        ... def _(x):
+        ...     return torch.empty_like(x)
+        >>> torch.library.opcheck(checked, (torch.ones(2),), test_utils="test_schema")
+        {'test_schema': 'SUCCESS'}
     """
     operator = operator_named(op)
     wanted = [test_utils] if isinstance(test_utils, str) else list(test_utils)

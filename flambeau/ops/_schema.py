@@ -69,6 +69,15 @@ def infer_schema(
     >>> def scaled(x: flambeau.Tensor, factor: float = 2.0) -> flambeau.Tensor: ...
     >>> flambeau.library.infer_schema(scaled, mutates_args=())
     '(Tensor x, float factor=2.) -> Tensor'
+
+    Args:
+        prototype_function (Callable): the function.
+        mutates_args (str or iterable of strs): the names of arguments that it changes, or "unknown".
+        op_name (str, optional): a name for the schema.
+        tags: tags of `torch.Tag`. Default: `()`.
+
+    Returns:
+        str: the schema.
     """
     signature = inspect.signature(prototype_function)
 

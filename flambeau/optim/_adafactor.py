@@ -16,6 +16,29 @@ class Adafactor(GroupOptimizer):
     """Divides gradients by the root of an average of their squares, of which it keeps row and column means only.
 
     See "Adafactor: Adaptive Learning Rates with Sublinear Memory Cost", https://arxiv.org/abs/1804.04235.
+
+    Args:
+        params (iterable of Tensors or dicts): the parameters to optimise, or dicts of parameter groups with options of
+            their own.
+        lr (float or Tensor): the learning rate: the factor of every update. Default: `0.01`.
+        beta2_decay (float): the power of the step's number by which the average of squares forgets less and less.
+            Default: `-0.8`.
+        eps (tuple[float | None, float]): the smallest mean square of a gradient (None takes the dtype's), and the
+            smallest size of a parameter that scales its step. Default: `(None, 0.001)`.
+        d (float): the largest root mean square of an update; larger ones are scaled down. Default: `1.0`.
+        weight_decay (float): the factor of the L2 penalty: `weight_decay * parameter` is added to the gradient.
+            Default: `0.0`.
+        foreach (bool, optional): whether to update all parameters of a group together; both give the same numbers, and
+            None chooses.
+        maximize (bool): whether to climb: the gradient's sign is turned. Default: `False`.
+
+    Example:
+        >>> weight = torch.ones(2, 2, requires_grad=True)
+        >>> optimizer = torch.optim.Adafactor([weight], lr=0.1)
+        >>> weight.sum().backward()
+        >>> optimizer.step()
+        >>> sorted(optimizer.state[weight])
+        ['col_var', 'row_var', 'step']
     """
 
     _ADDED_OPTIONS: ClassVar[dict[str, Any]] = {"foreach": None}

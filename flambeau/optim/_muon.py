@@ -19,6 +19,30 @@ class Muon(GroupOptimizer):
     Made for the hidden layers of a network: give biases, embeddings and the like to `AdamW`. With
     `adjust_lr_fn="match_rms_adamw"` learning rates are those of `AdamW` (https://arxiv.org/abs/2502.16982). See
     https://kellerjordan.github.io/posts/muon/.
+
+    Args:
+        params (iterable of Tensors or dicts): the parameters to optimise, or dicts of parameter groups with options of
+            their own.
+        lr (float): the learning rate: the factor of every update. Default: `0.001`.
+        weight_decay (float): by what part of themselves, times the learning rate, parameters shrink at each step.
+            Default: `0.1`.
+        momentum (float): how much of the previous update is kept. Default: `0.95`.
+        nesterov (bool): whether to look ahead: the update is the gradient plus the momentum that follows from it.
+            Default: `True`.
+        ns_coefficients (tuple[float, float, float]): the three coefficients of the Newton-Schulz iteration that makes
+            an update orthogonal. Default: `(3.4445, -4.775, 2.0315)`.
+        eps (float): a small number that is added to the denominator, so that it is never zero. Default: `1e-07`.
+        ns_steps (int): how many of these iterations are done. Default: `5`.
+        adjust_lr_fn (str, optional): how the learning rate follows the matrix's shape: "original" or
+            "match_rms_adamw".
+
+    Example:
+        >>> weight = torch.ones(2, 2, requires_grad=True)
+        >>> optimizer = torch.optim.Muon([weight], lr=0.1, weight_decay=0.0)
+        >>> (weight * torch.eye(2)).sum().backward()
+        >>> optimizer.step()
+        >>> weight.shape, bool(weight[0, 0] < 1)
+        (torch.Size([2, 2]), True)
     """
 
     _ADDED_OPTIONS: ClassVar[dict[str, Any]] = {}

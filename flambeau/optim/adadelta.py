@@ -15,6 +15,31 @@ class Adadelta(GroupOptimizer):
     """Scales gradients by the ratio of the recent size of the updates to that of the gradients.
 
     See "ADADELTA: An Adaptive Learning Rate Method", https://arxiv.org/abs/1212.5701.
+
+    Args:
+        params (iterable of Tensors or dicts): the parameters to optimise, or dicts of parameter groups with options of
+            their own.
+        lr (float or Tensor): the learning rate: the factor of every update. Default: `1.0`.
+        rho (float): how much of the running averages of squares is kept at each step. Default: `0.9`.
+        eps (float): a small number that is added to the denominator, so that it is never zero. Default: `1e-06`.
+        weight_decay (float): the factor of the L2 penalty: `weight_decay * parameter` is added to the gradient.
+            Default: `0`.
+        foreach (bool, optional): whether to update all parameters of a group together; both give the same numbers, and
+            None chooses.
+        capturable (bool): whether the step may be recorded in a CUDA graph; its counter then lies on the device.
+            Default: `False`.
+        maximize (bool): whether to climb: the gradient's sign is turned. Default: `False`.
+        differentiable (bool): whether autograd records the step itself, for learning to optimise. Default: `False`.
+
+    Example:
+        >>> weight = torch.tensor([4.0], requires_grad=True)
+        >>> optimizer = torch.optim.Adadelta([weight], lr=1.0)
+        >>> for _ in range(3):
+        ...     optimizer.zero_grad()
+        ...     (weight**2).sum().backward()
+        ...     optimizer.step()
+        >>> weight
+        tensor([3.9903], requires_grad=True)
     """
 
     _ADDED_OPTIONS: ClassVar[dict[str, Any]] = {

@@ -17,6 +17,32 @@ class ASGD(GroupOptimizer):
     """Gradient descent that keeps, as state "ax", the average of the parameters since step `t0`.
 
     See Polyak and Juditsky, "Acceleration of Stochastic Approximation by Averaging", 1992.
+
+    Args:
+        params (iterable of Tensors or dicts): the parameters to optimise, or dicts of parameter groups with options of
+            their own.
+        lr (float or Tensor): the learning rate: the factor of every update. Default: `0.01`.
+        lambd (float): how fast the learning rate decays. Default: `0.0001`.
+        alpha (float): the power of the decay. Default: `0.75`.
+        t0 (float): the step from which on the parameters are averaged. Default: `1000000.0`.
+        weight_decay (float): the factor of the L2 penalty: `weight_decay * parameter` is added to the gradient.
+            Default: `0`.
+        foreach (bool, optional): whether to update all parameters of a group together; both give the same numbers, and
+            None chooses.
+        maximize (bool): whether to climb: the gradient's sign is turned. Default: `False`.
+        differentiable (bool): whether autograd records the step itself, for learning to optimise. Default: `False`.
+        capturable (bool): whether the step may be recorded in a CUDA graph; its counter then lies on the device.
+            Default: `False`.
+
+    Example:
+        >>> weight = torch.tensor([4.0], requires_grad=True)
+        >>> optimizer = torch.optim.ASGD([weight], lr=0.1, t0=1)
+        >>> for _ in range(4):
+        ...     optimizer.zero_grad()
+        ...     (weight**2).sum().backward()
+        ...     optimizer.step()
+        >>> weight, optimizer.state[weight]["ax"]       # the last point, and the average of the path
+        (tensor([1.6383], requires_grad=True), tensor([1.8431]))
     """
 
     _ADDED_OPTIONS: ClassVar[dict[str, Any]] = {

@@ -19,6 +19,29 @@ class LBFGS(Optimizer):
 
     `step` evaluates the closure several times: up to `max_eval`, in up to `max_iter` iterations. All parameters are one
     group. `line_search_fn` is None or "strong_wolfe".
+
+    Args:
+        params (iterable of Tensors or dicts): the parameters to optimise, or dicts of parameter groups with options of
+            their own.
+        lr (float or Tensor): the learning rate: the factor of every update. Default: `1`.
+        max_iter (int): how many iterations one call of `step` may take. Default: `20`.
+        max_eval (int, optional): how often one call of `step` may run the closure; None means `1.25 * max_iter`.
+        tolerance_grad (float): the size of the largest gradient at which `step` stops. Default: `1e-07`.
+        tolerance_change (float): the change of the loss or of the parameters at which `step` stops. Default: `1e-09`.
+        history_size (int): how many past steps the estimate of the curvature uses. Default: `100`.
+        line_search_fn (str, optional): "strong_wolfe" searches a good length for each step; None takes `lr`.
+
+    Example:
+        >>> weight = torch.tensor([4.0], requires_grad=True)
+        >>> optimizer = torch.optim.LBFGS([weight], line_search_fn="strong_wolfe")
+        >>> def closure():
+        ...     optimizer.zero_grad()
+        ...     loss = (weight - 1).square().sum()
+        ...     loss.backward()
+        ...     return loss
+        >>> loss = optimizer.step(closure)
+        >>> weight
+        tensor([1.], requires_grad=True)
     """
 
     def __init__(

@@ -55,6 +55,27 @@ class Optimizer:
 
     `params` are tensors, pairs of a name and a tensor, or dictionaries that describe groups of them with options of
     their own; `defaults` are the options of groups that do not say otherwise.
+
+    Args:
+        params (iterable of Tensors or dicts): the parameters to optimise, or dicts of parameter groups with options of
+            their own.
+        defaults (dict): the options of groups that do not name them.
+
+    Example:
+        >>> class Descent(torch.optim.Optimizer):
+        ...     def __init__(self, params, lr):
+        ...         super().__init__(params, {"lr": lr})
+        ...     @torch.no_grad()
+        ...     def step(self, closure=None):
+        ...         for group in self.param_groups:
+        ...             for param in group["params"]:
+        ...                 param -= group["lr"] * param.grad
+        >>> weight = torch.tensor([4.0], requires_grad=True)
+        >>> optimizer = Descent([weight], lr=0.25)
+        >>> (weight**2).sum().backward()
+        >>> optimizer.step()
+        >>> weight
+        tensor([2.], requires_grad=True)
     """
 
     _HOOKS = (

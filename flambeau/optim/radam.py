@@ -15,6 +15,32 @@ class RAdam(GroupOptimizer):
     """`Adam` that corrects for the variance of its first steps, and begins with plain momentum until it can.
 
     See "On the Variance of the Adaptive Learning Rate and Beyond", https://arxiv.org/abs/1908.03265.
+
+    Args:
+        params (iterable of Tensors or dicts): the parameters to optimise, or dicts of parameter groups with options of
+            their own.
+        lr (float or Tensor): the learning rate: the factor of every update. Default: `0.001`.
+        betas (tuple[float, float]): how much of the running averages of the gradient and of its square is kept at each
+            step. Default: `(0.9, 0.999)`.
+        eps (float): a small number that is added to the denominator, so that it is never zero. Default: `1e-08`.
+        weight_decay (float): the factor of the L2 penalty: `weight_decay * parameter` is added to the gradient.
+            Default: `0`.
+        decoupled_weight_decay (bool): whether weight decay shrinks the parameters directly, as in `AdamW`. Default:
+            `False`.
+        foreach (bool, optional): whether to update all parameters of a group together; both give the same numbers, and
+            None chooses.
+        maximize (bool): whether to climb: the gradient's sign is turned. Default: `False`.
+        capturable (bool): whether the step may be recorded in a CUDA graph; its counter then lies on the device.
+            Default: `False`.
+        differentiable (bool): whether autograd records the step itself, for learning to optimise. Default: `False`.
+
+    Example:
+        >>> weight = torch.tensor([4.0], requires_grad=True)
+        >>> optimizer = torch.optim.RAdam([weight], lr=0.5)
+        >>> (weight**2).sum().backward()
+        >>> optimizer.step()
+        >>> weight
+        tensor([0.], requires_grad=True)
     """
 
     _ADDED_OPTIONS: ClassVar[dict[str, Any]] = {

@@ -16,6 +16,30 @@ class Rprop(GroupOptimizer):
 
     Each element has a step size, which grows while the sign stays and shrinks when it changes; then that step is left
     out.
+
+    Args:
+        params (iterable of Tensors or dicts): the parameters to optimise, or dicts of parameter groups with options of
+            their own.
+        lr (float or Tensor): the learning rate: the factor of every update. Default: `0.01`.
+        etas (tuple[float, float]): the factors of a parameter's step: the first where the gradient's sign has changed,
+            the second where it has not. Default: `(0.5, 1.2)`.
+        step_sizes (tuple[float, float]): the smallest and the largest step. Default: `(1e-06, 50)`.
+        capturable (bool): whether the step may be recorded in a CUDA graph; its counter then lies on the device.
+            Default: `False`.
+        foreach (bool, optional): whether to update all parameters of a group together; both give the same numbers, and
+            None chooses.
+        maximize (bool): whether to climb: the gradient's sign is turned. Default: `False`.
+        differentiable (bool): whether autograd records the step itself, for learning to optimise. Default: `False`.
+
+    Example:
+        >>> weight = torch.tensor([4.0], requires_grad=True)
+        >>> optimizer = torch.optim.Rprop([weight], lr=1.0)
+        >>> for _ in range(2):
+        ...     optimizer.zero_grad()
+        ...     (weight**2).sum().backward()
+        ...     optimizer.step()
+        >>> weight                          # steps of 1.0 and, because the sign stays, of 1.2
+        tensor([1.8000], requires_grad=True)
     """
 
     _ADDED_OPTIONS: ClassVar[dict[str, Any]] = {

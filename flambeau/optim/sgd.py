@@ -22,6 +22,22 @@ class SGD(GroupOptimizer):
     >>> optimizer.step()
     >>> weight
     tensor([0., 0.], requires_grad=True)
+
+    Args:
+        params (iterable of Tensors or dicts): the parameters to optimise, or dicts of parameter groups with options of
+            their own.
+        lr (float or Tensor): the learning rate: the factor of every update. Default: `0.001`.
+        momentum (float): how much of the previous update is kept. Default: `0`.
+        dampening (float): what part of the gradient does not enter the momentum. Default: `0`.
+        weight_decay (float or Tensor): the factor of the L2 penalty: `weight_decay * parameter` is added to the
+            gradient. Default: `0`.
+        nesterov (bool): whether to look ahead: the update is the gradient plus the momentum that follows from it.
+            Default: `False`.
+        maximize (bool): whether to climb: the gradient's sign is turned. Default: `False`.
+        foreach (bool, optional): whether to update all parameters of a group together; both give the same numbers, and
+            None chooses.
+        differentiable (bool): whether autograd records the step itself, for learning to optimise. Default: `False`.
+        fused (bool, optional): whether one kernel does the whole update; both give the same numbers, and None chooses.
     """
 
     _ADDED_OPTIONS: ClassVar[dict[str, Any]] = {

@@ -13,7 +13,26 @@ __all__ = ["SparseAdam"]
 
 
 class SparseAdam(GroupOptimizer):
-    """`Adam` that leaves alone, averages included, what a sparse gradient does not name; dense ones are refused."""
+    """`Adam` that leaves alone, averages included, what a sparse gradient does not name; dense ones are refused.
+
+    Args:
+        params (iterable of Tensors or dicts): the parameters to optimise, or dicts of parameter groups with options of
+            their own.
+        lr (float or Tensor): the learning rate: the factor of every update. Default: `0.001`.
+        betas (tuple[float, float]): how much of the running averages of the gradient and of its square is kept at each
+            step. Default: `(0.9, 0.999)`.
+        eps (float): a small number that is added to the denominator, so that it is never zero. Default: `1e-08`.
+        maximize (bool): whether to climb: the gradient's sign is turned. Default: `False`.
+
+    Example:
+        >>> table = torch.nn.Embedding(4, 2, sparse=True)
+        >>> optimizer = torch.optim.SparseAdam(table.parameters(), lr=0.1)
+        >>> before = table.weight.detach().clone()
+        >>> table(torch.tensor([1])).sum().backward()
+        >>> optimizer.step()
+        >>> (table.weight != before).any(dim=1)         # only the row that was used has moved
+        tensor([False,  True, False, False])
+    """
 
     _ADDED_OPTIONS: ClassVar[dict[str, Any]] = {"maximize": False}
     _NUMBERS = ()

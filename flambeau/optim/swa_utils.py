@@ -45,7 +45,21 @@ def _fractional(tensors: Sequence[Any]) -> bool:
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> MultiAverage:
-    """The exponential moving average of lists of tensors: of the old average, `decay` stays."""
+    """The exponential moving average of lists of tensors: of the old average, `decay` stays.
+
+    Args:
+        decay (float): how much of the old average stays. Default: `0.999`.
+
+    Returns:
+        a function for `AveragedModel(model, multi_avg_fn=...)`.
+
+    Example:
+        >>> average = torch.optim.swa_utils.get_ema_multi_avg_fn(decay=0.9)
+        >>> values = [torch.tensor(1.0)]
+        >>> average(values, [torch.tensor(2.0)], 1)
+        >>> values
+        [tensor(1.1000)]
+    """
     _check_decay(decay)
 
     def ema_update(ema_param_list: Sequence[Any], current_param_list: Sequence[Any], _: Any) -> None:
@@ -60,7 +74,18 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> MultiAverage:
 
 
 def get_swa_multi_avg_fn() -> MultiAverage:
-    """The mean of all models so far, for lists of tensors."""
+    """The mean of all models so far, for lists of tensors.
+
+    Returns:
+        a function for `AveragedModel(model, multi_avg_fn=...)`.
+
+    Example:
+        >>> average = torch.optim.swa_utils.get_swa_multi_avg_fn()
+        >>> values = [torch.tensor(1.0)]
+        >>> average(values, [torch.tensor(4.0)], 2)
+        >>> values
+        [tensor(2.)]
+    """
 
     def swa_update(averaged_param_list: Sequence[Any], current_param_list: Sequence[Any], num_averaged: Any) -> None:
         count = num_averaged.item() if isinstance(num_averaged, Tensor) else num_averaged
@@ -75,7 +100,19 @@ def get_swa_multi_avg_fn() -> MultiAverage:
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Average:
-    """The exponential moving average of a tensor: of the old average, `decay` stays."""
+    """The exponential moving average of a tensor: of the old average, `decay` stays.
+
+    Args:
+        decay (float): how much of the old average stays. Default: `0.999`.
+
+    Returns:
+        a function for `AveragedModel(model, avg_fn=...)`.
+
+    Example:
+        >>> average = torch.optim.swa_utils.get_ema_avg_fn(decay=0.9)
+        >>> average(torch.tensor(1.0), torch.tensor(2.0), 1)
+        tensor(1.1000)
+    """
     _check_decay(decay)
 
     def ema_update(ema_param: Tensor, current_param: Tensor, num_averaged: Any) -> Tensor:
@@ -86,7 +123,16 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
 
 
 def get_swa_avg_fn() -> Average:
-    """The mean of all models so far, for a tensor."""
+    """The mean of all models so far, for a tensor.
+
+    Returns:
+        a function for `AveragedModel(model, avg_fn=...)`.
+
+    Example:
+        >>> average = torch.optim.swa_utils.get_swa_avg_fn()
+        >>> average(torch.tensor(1.0), torch.tensor(4.0), 2)    # the third model
+        tensor(2.)
+    """
 
     def swa_update(averaged_param: Tensor, current_param: Tensor, num_averaged: Any) -> Tensor:
         with no_grad():
@@ -101,6 +147,26 @@ class AveragedModel(Module):
 
     The average is the mean, or what `avg_fn` or `multi_avg_fn` say. With `use_buffers` the buffers are averaged too,
     otherwise they are copied.
+
+    Args:
+        model (Module): the model to average; it is copied.
+        device (int or str or Device, optional): where the averages lie; None means where the model lies.
+        avg_fn (Average, optional): `avg_fn(average, parameter, count)` gives the new average of one tensor; None takes
+            the plain mean.
+        multi_avg_fn (MultiAverage, optional): the same in place, for lists of tensors.
+        use_buffers (bool): whether buffers are averaged too; otherwise they are copied. Default: `False`.
+
+    Returns:
+        what the averaged model returns for these arguments.
+
+    Example:
+        >>> model = torch.nn.Linear(1, 1, bias=False)
+        >>> averaged = torch.optim.swa_utils.AveragedModel(model)
+        >>> for value in (1.0, 3.0):
+        ...     _ = torch.nn.init.constant_(model.weight, value)
+        ...     averaged.update_parameters(model)
+        >>> averaged(torch.ones(1, 1))
+        tensor([[2.]], grad_fn=<MmBackward0>)
     """
 
     n_averaged: Tensor
@@ -169,6 +235,17 @@ def update_bn(loader: Iterable[Any], model: Module, device: int | str | Device |
     """Compute the running statistics of all batch normalisations anew, in one pass over `loader`.
 
     Of a batch that is a list or tuple, the first element is the input.
+
+    Args:
+        loader (iterable): the batches; of a tuple or list the first item is the input.
+        model (Module): the model whose statistics are computed; it runs in training mode for the pass.
+        device (int or str or Device, optional): where batches are moved to; None leaves them where they are.
+
+    Example:
+        >>> model = torch.nn.BatchNorm1d(1)
+        >>> torch.optim.swa_utils.update_bn([torch.tensor([[0.0], [2.0]]), torch.tensor([[2.0], [4.0]])], model)
+        >>> model.running_mean
+        tensor([2.])
     """
     layers: list[Any] = [each for each in model.modules() if isinstance(each, _BatchNorm)]
     if not layers:
@@ -189,7 +266,27 @@ def update_bn(loader: Iterable[Any], model: Module, device: int | str | Device |
 
 
 class SWALR(LRScheduler):
-    """From the learning rate to the constant one of weight averaging, `swa_lr`, in `anneal_epochs` epochs."""
+    """From the learning rate to the constant one of weight averaging, `swa_lr`, in `anneal_epochs` epochs.
+
+    Args:
+        optimizer (Optimizer): the optimizer whose learning rates the schedule sets.
+        swa_lr (float or list of floats): the constant learning rate at the end, one for all groups or one for each.
+        anneal_epochs (int): how many epochs the change takes. Default: `10`.
+        anneal_strategy (str): the shape of the change: "cos" along a cosine, "linear" in a straight line. Default:
+            `"cos"`.
+        last_epoch (int): the number of the last step done, to resume; -1 begins anew. Default: `-1`.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> scheduler = torch.optim.swa_utils.SWALR(optimizer, swa_lr=0.1, anneal_epochs=2, anneal_strategy="linear")
+        >>> for _ in range(3):
+        ...     optimizer.step()
+        ...     scheduler.step()
+        ...     print(round(scheduler.get_last_lr()[0], 3))
+        0.55
+        0.1
+        0.1
+    """
 
     _UNSAVED = ("optimizer", "anneal_func")
 

@@ -6,7 +6,16 @@ from .glob_group import GlobGroup
 
 
 class Directory:
-    """A file, or a folder with what is in it."""
+    """A file, or a folder with what is in it.
+
+    Args:
+        name (str): the name.
+        is_dir (bool): whether it is a folder.
+
+    Example:
+        >>> torch.package.Directory("model", True).name
+        'model'
+    """
 
     def __init__(self, name: str, is_dir: bool) -> None:
         self.name = name

@@ -14,6 +14,11 @@ class GlobGroup:
     >>> from flambeau.package import GlobGroup
     >>> GlobGroup("net.**", exclude="net.test").matches("net.layers.conv")
     True
+
+    Args:
+        include (GlobPattern): one pattern, or several; `*` stands for a part of a name, `**` for several parts.
+        exclude (GlobPattern): patterns of names that are left out. Default: `()`.
+        separator (str): what separates the parts. Default: `"."`.
     """
 
     def __init__(self, include: GlobPattern, *, exclude: GlobPattern = (), separator: str = ".") -> None:

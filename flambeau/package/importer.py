@@ -18,15 +18,30 @@ Answer = TypeVar("Answer")
 
 
 class ObjNotFoundError(Exception):
-    """An importer did not find an object."""
+    """An importer did not find an object.
+
+    Example:
+        >>> issubclass(torch.package.ObjNotFoundError, Exception)
+        True
+    """
 
 
 class ObjMismatchError(Exception):
-    """An importer found another object under the name."""
+    """An importer found another object under the name.
+
+    Example:
+        >>> issubclass(torch.package.ObjMismatchError, Exception)
+        True
+    """
 
 
 class Importer(ABC):
-    """Finds modules by name, and names for objects."""
+    """Finds modules by name, and names for objects.
+
+    Example:
+        >>> torch.package.sys_importer.import_module("math").__name__
+        'math'
+    """
 
     @property
     @abstractmethod
@@ -87,7 +102,15 @@ sys_importer = _SysImporter()
 
 
 class OrderedImporter(Importer):
-    """The first of several that has what is asked for."""
+    """The first of several that has what is asked for.
+
+    Args:
+        *args: the importers, in the order in which they are asked.
+
+    Example:
+        >>> torch.package.OrderedImporter(torch.package.sys_importer).import_module("math").__name__
+        'math'
+    """
 
     def __init__(self, *args: Importer) -> None:
         self._importers = list(args)

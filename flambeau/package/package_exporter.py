@@ -32,7 +32,12 @@ Hook = Callable[["PackageExporter", str], None]
 
 
 class EmptyMatchError(Exception):
-    """A pattern that had to match a module matched none."""
+    """A pattern that had to match a module matched none.
+
+    Example:
+        >>> issubclass(torch.package.EmptyMatchError, Exception)
+        True
+    """
 
 
 class PackagingErrorReason(enum.Enum):
@@ -51,7 +56,17 @@ class PackagingErrorReason(enum.Enum):
 
 
 class PackagingError(Exception):
-    """What could not be packaged."""
+    """What could not be packaged.
+
+    Args:
+        dependencies (Dependencies): the graph of modules.
+        broken (dict[str, tuple[PackagingErrorReason, str]]): the reasons, by module.
+        debug (bool): whether to show how each module was reached. Default: `False`.
+
+    Example:
+        >>> issubclass(torch.package.PackagingError, Exception)
+        True
+    """
 
     def __init__(
         self, dependencies: Dependencies, broken: dict[str, tuple[PackagingErrorReason, str]], debug: bool = False
@@ -94,6 +109,11 @@ class PackageExporter:
     >>> importer = PackageImporter(file)
     >>> importer.import_module("greetings").greet("you"), importer.load_pickle("data", "weights.pkl")
     ('hello you', tensor([1., 1.]))
+
+    Args:
+        f: the path of the archive, or a file object.
+        importer (Importer or sequence of Importers): where modules are looked for.
+        debug (bool): whether an error shows the dependencies. Default: `False`.
     """
 
     def __init__(self, f: Any, importer: Importer | Sequence[Importer] = sys_importer, debug: bool = False) -> None:

@@ -30,6 +30,19 @@ class PackageImporter(Importer):
 
     An archive of PyTorch's finds Flambeau under the name `torch`. `module_allowed` says which of the listed modules of
     the environment an archive may have.
+
+    Args:
+        file_or_buffer: the path of the archive, or a file object.
+        module_allowed (Callable): says which modules of the environment the archive may use.
+
+    Example:
+        >>> import io
+        >>> file = io.BytesIO()
+        >>> with torch.package.PackageExporter(file) as exporter:
+        ...     exporter.save_text("data", "note.txt", "hello")
+        >>> _ = file.seek(0)
+        >>> torch.package.PackageImporter(file).load_text("data", "note.txt")
+        'hello'
     """
 
     def __init__(self, file_or_buffer: Any, module_allowed: Callable[[str], bool] = lambda module_name: True) -> None:

@@ -11,7 +11,13 @@ from ..utils._contextlib import context_decorator
 
 
 class ProfilerAction(enum.Enum):
-    """What a profiler does in a step."""
+    """What a profiler does in a step.
+
+    Example:
+        >>> schedule = torch.profiler.schedule(wait=1, warmup=1, active=1)
+        >>> [schedule(step).name for step in range(3)]
+        ['NONE', 'WARMUP', 'RECORD_AND_SAVE']
+    """
 
     NONE = 0
     WARMUP = 1
@@ -20,7 +26,12 @@ class ProfilerAction(enum.Enum):
 
 
 class ProfilerActivity(enum.Enum):
-    """What a profiler watches."""
+    """What a profiler watches.
+
+    Example:
+        >>> torch.profiler.ProfilerActivity.CPU in torch.profiler.supported_activities()
+        True
+    """
 
     CPU = 0
     XPU = 1
@@ -31,7 +42,15 @@ class ProfilerActivity(enum.Enum):
 
 
 def supported_activities() -> set[ProfilerActivity]:
-    """What a profiler could watch here."""
+    """What a profiler could watch here.
+
+    Returns:
+        the activities.
+
+    Example:
+        >>> torch.profiler.ProfilerActivity.CPU in torch.profiler.supported_activities()
+        True
+    """
     return {ProfilerActivity.CPU}
 
 
@@ -43,6 +62,17 @@ def schedule(
     >>> plan = flambeau.profiler.schedule(wait=1, warmup=1, active=2, repeat=1)
     >>> [plan(step).name for step in range(5)]
     ['NONE', 'WARMUP', 'RECORD', 'RECORD_AND_SAVE', 'NONE']
+
+    Args:
+        wait (int): how many steps of a cycle nothing is recorded.
+        warmup (int): how many steps are recorded and thrown away.
+        active (int): how many steps are recorded and kept.
+        repeat (int): how many cycles; 0 goes on to the end. Default: `0`.
+        skip_first (int): how many steps before the first cycle are left out. Default: `0`.
+        skip_first_wait (int): whether the first cycle has no `wait`: 1 leaves it out. Default: `0`.
+
+    Returns:
+        a function from the number of a step to what is done in it.
     """
     if wait < 0 or warmup < 0 or active <= 0 or repeat < 0 or skip_first < 0:
         raise AssertionError("Invalid profiler schedule arguments")
@@ -69,7 +99,19 @@ def schedule(
 
 
 class record_function:
-    """A name for a part of a program, by which profiles list it."""
+    """A name for a part of a program, by which profiles list it.
+
+    Args:
+        name (str): the name.
+        args (str, optional): a text that is shown with it.
+
+    Example:
+        >>> with torch.profiler.profile() as profile:
+        ...     with torch.profiler.record_function("my part"):
+        ...         _ = torch.ones(3) + 1
+        >>> "my part" in [event.key for event in profile.key_averages()]
+        True
+    """
 
     def __init__(self, name: str, args: str | None = None) -> None:
         self.name = name

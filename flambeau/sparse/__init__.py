@@ -16,6 +16,16 @@ class check_sparse_tensor_invariants:
     """PyTorch's switch for the check that indices are within a tensor; a context, and a decorator.
 
     Here they are checked in any case: the switch remembers its state and changes nothing else.
+
+    Args:
+        enable (bool): whether to check. Default: `True`.
+
+    Example:
+        >>> with torch.sparse.check_sparse_tensor_invariants():
+        ...     torch.sparse_coo_tensor([[0, 5]], [1.0, 2.0], (3,))
+        Traceback (most recent call last):
+            ...
+        RuntimeError: size is inconsistent with indices: for dim 0, size is 3 but found index 5
     """
 
     _state: ClassVar[bool] = False
@@ -65,6 +75,12 @@ def as_sparse_gradcheck(gradcheck: Callable[..., bool]) -> Callable[..., bool]:
     >>> matrix = flambeau.eye(2, dtype=flambeau.float64).to_sparse().requires_grad_()
     >>> check(lambda x: x * 2, (matrix,))
     True
+
+    Args:
+        gradcheck (Callable): `torch.autograd.gradcheck`, or a function like it.
+
+    Returns:
+        a function with its arguments, and `masked`: whether only specified elements count.
     """
     from ._gradcheck import checked_as_dense
 

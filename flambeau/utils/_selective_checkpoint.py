@@ -14,7 +14,16 @@ from ._pytree import tree_map
 
 
 class SelectiveCheckpointContext:
-    """What a policy is told: whether this is the second run, and in the first one what the operator gave."""
+    """What a policy is told: whether this is the second run, and in the first one what the operator gave.
+
+    Args:
+        is_recompute (bool): whether this is the second run.
+        op_output: the result of the operator, in the first run.
+
+    Example:
+        >>> torch.utils.checkpoint.SelectiveCheckpointContext(is_recompute=False).is_recompute
+        False
+    """
 
     def __init__(self, *, is_recompute: bool, op_output: Any = None) -> None:
         self.is_recompute = is_recompute
@@ -105,6 +114,23 @@ def create_selective_checkpoint_contexts(
 
     The policy is called with a `SelectiveCheckpointContext`, the operator and its arguments, and gives a
     `CheckpointPolicy` or a truth.
+
+    Args:
+        policy_fn_or_list (Policy or sequence): `policy(context, op, *args, **kwargs)`, which returns a
+            `CheckpointPolicy`; or the ops whose results are kept.
+        allow_cache_entry_mutation (bool): whether kept tensors may be changed in place. Default: `False`.
+
+    Returns:
+        the contexts of the first and of the second run.
+
+    Example:
+        >>> from functools import partial
+        >>> contexts = partial(torch.utils.checkpoint.create_selective_checkpoint_contexts, [torch.ops.aten.mm.default])
+        >>> x = torch.ones(2, 2, requires_grad=True)
+        >>> y = torch.utils.checkpoint.checkpoint(lambda x: (x @ x).exp(), x, use_reentrant=False, context_fn=contexts)
+        >>> y.sum().backward()
+        >>> x.grad.shape
+        torch.Size([2, 2])
     """
     policy: Policy
     if callable(policy_fn_or_list):

@@ -43,11 +43,23 @@ _debug_override: ContextVar[bool | None] = ContextVar("checkpoint_debug", defaul
 
 
 class CheckpointError(RuntimeError):
-    """The second run of a checkpointed function did not do what the first one did."""
+    """The second run of a checkpointed function did not do what the first one did.
+
+    Example:
+        >>> issubclass(torch.utils.checkpoint.CheckpointError, RuntimeError)
+        True
+    """
 
 
 def noop_context_fn() -> ContextPair:
-    """The default `context_fn`: nothing around either run."""
+    """The default `context_fn`: nothing around either run.
+
+    Returns:
+        two contexts that do nothing.
+
+    Example:
+        >>> first, second = torch.utils.checkpoint.noop_context_fn()
+    """
     return contextlib.nullcontext(), contextlib.nullcontext()
 
 
@@ -66,12 +78,34 @@ def _overruled(variable: ContextVar[bool | None], argument: bool) -> bool:
 
 
 def set_checkpoint_early_stop(enable: bool) -> contextlib.AbstractContextManager[None]:
-    """Whether checkpoints made inside the `with` block stop recomputing once they have all that backward needs."""
+    """Whether checkpoints made inside the `with` block stop recomputing once they have all that backward needs.
+
+    Args:
+        enable (bool): whether they stop.
+
+    Returns:
+        a context manager.
+
+    Example:
+        >>> with torch.utils.checkpoint.set_checkpoint_early_stop(False):
+        ...     y = torch.utils.checkpoint.checkpoint(torch.exp, torch.ones(2, requires_grad=True), use_reentrant=False)
+    """
     return _override(_early_stop_override, enable)
 
 
 def set_checkpoint_debug_enabled(enabled: bool | None) -> contextlib.AbstractContextManager[None]:
-    """Overrule the `debug` argument of the checkpoints made inside the `with` block; None leaves it alone."""
+    """Overrule the `debug` argument of the checkpoints made inside the `with` block; None leaves it alone.
+
+    Args:
+        enabled (bool, optional): whether it is on.
+
+    Returns:
+        a context manager.
+
+    Example:
+        >>> with torch.utils.checkpoint.set_checkpoint_debug_enabled(True):
+        ...     y = torch.utils.checkpoint.checkpoint(torch.exp, torch.ones(2, requires_grad=True), use_reentrant=False)
+    """
     return _override(_debug_override, enabled)
 
 
@@ -97,6 +131,21 @@ def checkpoint(
     >>> checkpoint(lambda x: (x * x).sum(), x, use_reentrant=False).backward()
     >>> x.grad
     tensor([2., 4.])
+
+    Args:
+        function (Callable): the function.
+        *args: its positional arguments.
+        use_reentrant (bool, optional): True chooses the older way, which does not work with `autograd.grad`; False is
+            recommended.
+        context_fn (Callable): makes the two contexts around the first and the second run.
+        determinism_check (str): "default" compares shapes, dtypes and devices of both runs, "none" does not. Default:
+            `"default"`.
+        debug (bool): whether an error shows the ops of both runs. Default: `False`.
+        early_stop (bool): whether the second run stops when it has what backward needs. Default: `True`.
+        **kwargs: its keyword arguments.
+
+    Returns:
+        what the function returns.
     """
     if use_reentrant is None:
         _warn_about_default("checkpoint")
@@ -128,6 +177,16 @@ def checkpoint_sequential(
     >>> checkpoint_sequential([flambeau.exp, flambeau.log], 2, x, use_reentrant=False).sum().backward()
     >>> x.grad
     tensor([1., 1.])
+
+    Args:
+        functions: a `Sequential`, or a list of functions of one argument.
+        segments (int): into how many parts to cut the chain.
+        input: the argument of the first function.
+        use_reentrant (bool, optional): as in `checkpoint`.
+        **kwargs: `preserve_rng_state`, as in `checkpoint`.
+
+    Returns:
+        what the last function returns.
     """
     if use_reentrant is None:
         _warn_about_default("checkpoint_sequential")
@@ -200,7 +259,19 @@ def _replay(state: _RandomState | None, arguments: Sequence[Any]) -> contextlib.
 
 
 class CheckpointFunction(Function):
-    """The reentrant variant: forward without a graph; backward runs the function again and goes through that."""
+    """The reentrant variant: forward without a graph; backward runs the function again and goes through that.
+
+    Args:
+        *args: the arguments of `apply`: the function, whether to keep the state of random numbers, the function's
+            arguments.
+        **kwargs: not used.
+
+    Example:
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> y = torch.utils.checkpoint.checkpoint(torch.exp, x, use_reentrant=True)
+        >>> y.grad_fn.name()
+        'CheckpointFunctionBackward'
+    """
 
     @staticmethod
     def forward(ctx: Any, run_function: Callable[..., Any], preserve_rng_state: bool, *args: Any) -> Any:

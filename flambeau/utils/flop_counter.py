@@ -32,7 +32,24 @@ flop_registry: dict[Any, Formula] = {}
 
 
 def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[[Formula], Formula]:
-    """Make the decorated function the formula of an operator, or of several; `get_raw`: it wants the tensors."""
+    """Make the decorated function the formula of an operator, or of several; `get_raw`: it wants the tensors.
+
+    Args:
+        targets: the operator, or a list of them.
+        get_raw (bool): whether the function gets the tensors; otherwise it gets their shapes. Default: `False`.
+
+    Returns:
+        a decorator.
+
+    Example:
+        >>> @torch.utils.flop_counter.register_flop_formula(torch.ops.aten.cosh)
+        ... def cosh_flop(shape, out_shape=None, **kwargs):
+        ...     return 10 * shape[0]
+        >>> with torch.utils.flop_counter.FlopCounterMode(display=False) as counter:
+        ...     _ = torch.cosh(torch.ones(3))
+        >>> counter.get_total_flops()
+        30
+    """
 
     def decorate(formula: Formula) -> Formula:
         formula._get_raw = get_raw  # type: ignore[attr-defined]  # PyTorch marks functions so
@@ -245,6 +262,12 @@ class FlopCounterMode(Interpreter):
     ...     _ = flambeau.ones(2, 3) @ flambeau.ones(3, 4)
     >>> counter.get_total_flops()
     48
+
+    Args:
+        mods: not needed: modules are found by themselves.
+        depth (int): how many levels of modules the table shows. Default: `2`.
+        display (bool): whether the table is printed at the end. Default: `True`.
+        custom_mapping (dict[Any, Any], optional): formulas by operator.
     """
 
     def __init__(

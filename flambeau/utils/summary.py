@@ -157,6 +157,17 @@ def summary(
     >>> table = flambeau.summary(flambeau.nn.Linear(4, 2), input_size=(8, 4))
     >>> table.total_params, table.mult_adds
     (10, 64)
+
+    Args:
+        model (nn.Module): the module.
+        input: an example input, or a tuple of them.
+        input_size: the shape of an input in place of one, or several.
+        dtype (DType or sequence of DTypes, optional): the dtype of inputs made from `input_size`.
+        depth (int, optional): how many levels of modules to show; None means all.
+        **kwargs: keyword arguments of the model.
+
+    Returns:
+        a table, which prints itself.
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"summary(): argument 'model' must be a Module, not {type(model).__name__}")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from flambeau.nn import Module
+from tests._dispatch.public.test_examples import shown_examples
 from tests.test_docs import EXAMPLES, ROOT
 
 GAPS = Path(__file__).with_name("gaps.json")
@@ -22,6 +23,7 @@ _ENTRY = re.compile(r"^ {4}(\*{0,2}\w[*\w, ]*?)(?: \(.*?\))?:", re.MULTILINE)
 _RESULT = re.compile(r"^(Returns|Shape|Yields):$", re.MULTILINE)
 _NO_RESULT = ("None", "NoReturn", None)
 _RUN = {example.source for test in EXAMPLES for example in test.examples}
+_PARSE = doctest.DocTestParser().get_examples
 
 Census = dict[str, list[str]]
 
@@ -29,13 +31,16 @@ Census = dict[str, list[str]]
 def lacking() -> Census:
     """For each of `parameters`, `returns` and `example` the full names of the callables that lack it."""
     found: Census = {"parameters": [], "returns": [], "example": []}
+    of_ops = {
+        each.source for family in shown_examples().values() for shown in family.values() for each in _PARSE(shown)
+    }
     for name, value in entries():
         doc = inspect.getdoc(value) or ""
         if not parameters_of(value) <= described(doc):
             found["parameters"].append(name)
         if gives_a_result(value) and not _RESULT.search(doc):
             found["returns"].append(name)
-        if not any(each.source in _RUN for each in doctest.DocTestParser().get_examples(doc)):
+        if not any(each.source in _RUN or each.source in of_ops for each in _PARSE(doc)):
             found["example"].append(name)
     return {kind: sorted(names) for kind, names in found.items()}
 
@@ -45,15 +50,15 @@ def entries() -> Iterator[tuple[str, Any]]:
     sys.path.insert(0, str(ROOT / "docs"))
     try:
         groups = importlib.import_module("_site.modules").GROUPS
-        public_entries = importlib.import_module("_site.reference").public_entries
+        reference = importlib.import_module("_site.reference")
     finally:
         sys.path.remove(str(ROOT / "docs"))
     seen: set[int] = set()
     for module in (each for modules in groups.values() for each in modules):
-        for name, value in public_entries(module):
+        for name, value in reference.public_entries(module):
             if id(value) not in seen:
                 seen.add(id(value))
-                yield name, value
+                yield name, reference.documented(value)
 
 
 def parameters_of(value: Any) -> set[str]:

@@ -12,6 +12,15 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+_SHOWN = (bool, int, str, type(None), list, dict)
+_CONSTANT_DOC = """Answer a question about a device or library that this installation lacks: `{value}`.
+
+Args:
+    *args, **kwargs: not used.
+
+Returns:
+    `{value}`, as PyTorch returns in a build without it.
+"""
 PAGE = "docs/names.md"
 """Where the documentation lists what is present, what is absent, and why."""
 
@@ -42,6 +51,7 @@ def raising_function(full_name: str, error: Callable[[], Exception]) -> Callable
     function.__qualname__ = function.__name__
     function.__module__ = _home(module)
     function.__doc__ = str(error())
+    function.__dict__["__unusable__"] = True
     return function
 
 
@@ -105,7 +115,9 @@ class Table:
 
             function.__name__ = function.__qualname__ = name
             function.__module__ = self.module
-            function.__doc__ = f"Without such a device: {make()!r}."
+            function.__doc__ = _CONSTANT_DOC.format(
+                value=repr(make()) if type(make()) in _SHOWN else type(make()).__name__
+            )
             return function
 
         self._add(functions, maker)

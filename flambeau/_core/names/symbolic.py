@@ -94,7 +94,15 @@ for _name in _UNARY:
 
 
 class SymInt(_Symbol):
-    """A whole number of which a node knows."""
+    """A whole number of which a node knows.
+
+    Args:
+        node: what knows the value.
+
+    Example:
+        >>> isinstance(3, torch.SymInt)
+        False
+    """
 
     __module__ = "flambeau"
 
@@ -120,7 +128,15 @@ class SymInt(_Symbol):
 
 
 class SymFloat(_Symbol):
-    """A number of which a node knows."""
+    """A number of which a node knows.
+
+    Args:
+        node: what knows the value.
+
+    Example:
+        >>> isinstance(1.5, torch.SymFloat)
+        False
+    """
 
     __module__ = "flambeau"
 
@@ -145,7 +161,15 @@ class SymFloat(_Symbol):
 
 
 class SymBool(_Symbol):
-    """A truth of which a node knows."""
+    """A truth of which a node knows.
+
+    Args:
+        node: what knows the value.
+
+    Example:
+        >>> isinstance(True, torch.SymBool)
+        False
+    """
 
     __module__ = "flambeau"
 

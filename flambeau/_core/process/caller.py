@@ -79,7 +79,14 @@ def warn_of_complex_half() -> None:
 
 
 def set_warn_always(b: bool, /) -> None:
-    """Let warnings that are given once in a process be given each time."""
+    """Let warnings that are given once in a process be given each time.
+
+    Args:
+        b (bool): whether they are.
+
+    Example:
+        >>> torch.set_warn_always(False)
+    """
     global _always
     if not isinstance(b, bool):
         raise RuntimeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
@@ -87,7 +94,15 @@ def set_warn_always(b: bool, /) -> None:
 
 
 def is_warn_always_enabled() -> bool:
-    """Whether warnings that are given once in a process are given each time."""
+    """Whether warnings that are given once in a process are given each time.
+
+    Returns:
+        bool: whether they are.
+
+    Example:
+        >>> torch.is_warn_always_enabled()
+        False
+    """
     return _always
 
 

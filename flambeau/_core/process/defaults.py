@@ -76,12 +76,30 @@ def pop_default_device() -> None:
 
 
 def set_default_device(device: device | str | int | None) -> None:
-    """Choose where factory functions put tensors; None means the CPU again."""
+    """Choose where factory functions put tensors; None means the CPU again.
+
+    Args:
+        device (device or str or int, optional): the device.
+
+    Example:
+        >>> torch.set_default_device("meta")
+        >>> torch.ones(2).device
+        device(type='meta')
+        >>> torch.set_default_device(None)
+    """
     global _process_default, _ever_chosen
     _process_default = CPU if device is None else usable_device(device)
     _ever_chosen = True
 
 
 def get_default_device() -> device:
-    """The device of tensors whose maker names none."""
+    """The device of tensors whose maker names none.
+
+    Returns:
+        device: the device.
+
+    Example:
+        >>> torch.get_default_device()
+        device(type='cpu')
+    """
     return shown_device(default_device())

@@ -55,6 +55,20 @@ def set_printoptions(
 
     `profile` ("default", "short" or "full") is applied first and the other arguments on top of it; what is None stays
     as it is. The exception is `sci_mode`, where None means "decide for each tensor" and so is always set.
+
+    Args:
+        precision (int, optional): digits after the point; 4 at first.
+        threshold (float, optional): from how many elements on only the edges are shown; 1000 at first.
+        edgeitems (int, optional): how many elements are shown at each edge; 3 at first.
+        linewidth (float, optional): characters in a line; 80 at first.
+        profile (str, optional): "default", "short" or "full" sets all of these.
+        sci_mode (bool, optional): whether to use the scientific notation; None decides by the values.
+
+    Example:
+        >>> torch.set_printoptions(precision=2)
+        >>> torch.tensor([1 / 3])
+        tensor([0.33])
+        >>> torch.set_printoptions(profile="default")
     """
     chosen = dict(_PROFILES.get(profile, {})) if profile is not None else {}
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}

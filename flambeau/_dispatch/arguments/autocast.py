@@ -55,7 +55,19 @@ def is_available(device_type: str) -> bool:
 
 
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
-    """Whether autocast is on for a type of device in this thread."""
+    """Whether autocast is on for a type of device in this thread.
+
+    Args:
+        device_type (str): the type of device, such as "cpu" or "cuda". Default: `"cuda"`.
+
+    Returns:
+        bool: whether it is on.
+
+    Example:
+        >>> with torch.autocast("cpu"):
+        ...     torch.is_autocast_enabled("cpu")
+        True
+    """
     return _device_type(device_type, "is_autocast_enabled") in _THREAD.settings.enabled
 
 
@@ -65,7 +77,15 @@ def is_any_autocast_enabled() -> bool:
 
 
 def set_autocast_enabled(device_type: Any, enabled: Any = None) -> None:
-    """Switch autocast for a type of device in this thread. With one argument, a bool, it is about CUDA."""
+    """Switch autocast for a type of device in this thread. With one argument, a bool, it is about CUDA.
+
+    Args:
+        device_type: the type of device, such as "cpu" or "cuda".
+        enabled: whether it is on.
+
+    Example:
+        >>> torch.set_autocast_enabled("cpu", False)
+    """
     if enabled is None:
         device_type, enabled = "cuda", device_type
     if not isinstance(enabled, bool):
@@ -78,7 +98,18 @@ def set_autocast_enabled(device_type: Any, enabled: Any = None) -> None:
 
 
 def get_autocast_dtype(device_type: str) -> dtype:
-    """The dtype that autocast uses on a type of device in this thread."""
+    """The dtype that autocast uses on a type of device in this thread.
+
+    Args:
+        device_type (str): the type of device, such as "cpu" or "cuda".
+
+    Returns:
+        dtype: the dtype.
+
+    Example:
+        >>> torch.get_autocast_dtype("cpu")
+        torch.bfloat16
+    """
     kind = device(device_type).type
     if kind not in _THREAD.settings.dtypes:
         raise RuntimeError(f"unsupported scalarType: autocast has no dtype for {kind!r}")
@@ -86,7 +117,15 @@ def get_autocast_dtype(device_type: str) -> dtype:
 
 
 def set_autocast_dtype(device_type: str, dtype: dtype) -> None:
-    """Choose the dtype that autocast uses on a type of device in this thread."""
+    """Choose the dtype that autocast uses on a type of device in this thread.
+
+    Args:
+        device_type (str): the type of device, such as "cpu" or "cuda".
+        dtype (dtype): the dtype; None keeps that of the parts.
+
+    Example:
+        >>> torch.set_autocast_dtype("cpu", torch.bfloat16)
+    """
     kind = _device_type(device_type, "set_autocast_dtype")
     _THREAD.settings.dtypes[kind] = dtype
     if kind in _THREAD.settings.enabled:
@@ -94,31 +133,66 @@ def set_autocast_dtype(device_type: str, dtype: dtype) -> None:
 
 
 def is_autocast_cache_enabled() -> bool:
-    """Whether the casts of weights are kept until the outermost region ends."""
+    """Whether the casts of weights are kept until the outermost region ends.
+
+    Returns:
+        bool: whether they are.
+
+    Example:
+        >>> torch.is_autocast_cache_enabled()
+        True
+    """
     return _THREAD.settings.cache_enabled
 
 
 def set_autocast_cache_enabled(enabled: bool) -> None:
-    """Choose whether the casts of weights are kept until the outermost region ends."""
+    """Choose whether the casts of weights are kept until the outermost region ends.
+
+    Args:
+        enabled (bool): whether it is on.
+
+    Example:
+        >>> torch.set_autocast_cache_enabled(True)
+    """
     if not isinstance(enabled, bool):
         raise TypeError(f"enabled must be a bool (got {type(enabled).__name__})")
     _THREAD.settings.cache_enabled = enabled
 
 
 def autocast_increment_nesting() -> int:
-    """Note that a region begins; returns how many are open in this thread."""
+    """Note that a region begins; returns how many are open in this thread.
+
+    Returns:
+        int: how many regions are open.
+
+    Example:
+        >>> torch.autocast_increment_nesting(), torch.autocast_decrement_nesting()
+        (1, 0)
+    """
     _THREAD.settings.nesting += 1
     return _THREAD.settings.nesting
 
 
 def autocast_decrement_nesting() -> int:
-    """Note that a region ends; returns how many are still open in this thread."""
+    """Note that a region ends; returns how many are still open in this thread.
+
+    Returns:
+        int: how many regions are still open.
+
+    Example:
+        >>> torch.autocast_increment_nesting(), torch.autocast_decrement_nesting()
+        (1, 0)
+    """
     _THREAD.settings.nesting -= 1
     return _THREAD.settings.nesting
 
 
 def clear_autocast_cache() -> None:
-    """Forget the casts of weights."""
+    """Forget the casts of weights.
+
+    Example:
+        >>> torch.clear_autocast_cache()
+    """
     _THREAD.settings.cache.clear()
 
 

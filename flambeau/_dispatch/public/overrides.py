@@ -169,7 +169,13 @@ class FunctionMode:
 
 
 class DisableTorchFunctionSubclass:
-    """A context in which no `__torch_function__` of a class is called."""
+    """A context in which no `__torch_function__` of a class is called.
+
+    Example:
+        >>> with torch._C.DisableTorchFunctionSubclass():
+        ...     torch.nn.Parameter(torch.ones(1)) + 1
+        tensor([2.], grad_fn=<AddBackward0>)
+    """
 
     def __enter__(self) -> None:
         modes = THREAD.modes
@@ -181,7 +187,13 @@ class DisableTorchFunctionSubclass:
 
 
 class DisableTorchFunction(DisableTorchFunctionSubclass):
-    """A context in which no `__torch_function__` is called, of neither classes nor modes."""
+    """A context in which no `__torch_function__` is called, of neither classes nor modes.
+
+    Example:
+        >>> with torch._C.DisableTorchFunction():
+        ...     torch.ones(1) + 1
+        tensor([2.])
+    """
 
     def __enter__(self) -> None:
         super().__enter__()

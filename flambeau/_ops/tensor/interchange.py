@@ -26,7 +26,12 @@ from ..create.constants import made
 
 
 class DLDeviceType(enum.IntEnum):
-    """DLPack's numbers of kinds of devices."""
+    """DLPack's numbers of kinds of devices.
+
+    Example:
+        >>> torch.utils.dlpack.DLDeviceType.kDLCPU.value
+        1
+    """
 
     kDLCPU = 1
     kDLCUDA = 2

@@ -113,9 +113,25 @@ class LegacyTensor(metaclass=TensorType):
     is_sparse = False
 
 
+_DOC = """The type of tensors of `{element}`; a call makes one in PyTorch's old way.
+
+New programs write `torch.tensor(..., dtype={element})` or `torch.empty`.
+
+Args:
+    *args: sizes, for a tensor whose elements are not set; or a sequence of numbers, an array, a tensor or a storage.
+    **kwargs: `device`, which must be the CPU.
+
+Example:
+    {prompt} torch.{name}(2, 3).dtype
+    {element}
+"""
+
+
 def _legacy_type(element: dtype) -> TensorType:
-    body = {"kind": kind_of(element, CPU), "dtype": element, "__module__": "torch", "__doc__": f"Tensors of {element}."}
-    return TensorType(f"{LEGACY_NAMES[element]}Tensor", (LegacyTensor,), body)
+    name = f"{LEGACY_NAMES[element]}Tensor"
+    doc = _DOC.format(element=element, name=name, prompt=">>" + ">")  # in parts: this file has no example itself
+    body = {"kind": kind_of(element, CPU), "dtype": element, "__module__": "torch", "__doc__": doc}
+    return TensorType(name, (LegacyTensor,), body)
 
 
 TENSOR_TYPES = {

@@ -6,7 +6,12 @@ import enum
 
 
 class TrainingMode(enum.Enum):
-    """In which mode a model is exported."""
+    """In which mode a model is exported.
+
+    Example:
+        >>> torch.onnx.TrainingMode.EVAL.name
+        'EVAL'
+    """
 
     EVAL = 0
     PRESERVE = 1
@@ -14,7 +19,12 @@ class TrainingMode(enum.Enum):
 
 
 class OperatorExportTypes(enum.Enum):
-    """Which operators may be written."""
+    """Which operators may be written.
+
+    Example:
+        >>> torch.onnx.OperatorExportTypes.ONNX.name
+        'ONNX'
+    """
 
     ONNX = 0
     ONNX_ATEN = 1
@@ -23,7 +33,12 @@ class OperatorExportTypes(enum.Enum):
 
 
 class TensorProtoDataType(enum.IntEnum):
-    """The numbers that dtypes have in files."""
+    """The numbers that dtypes have in files.
+
+    Example:
+        >>> torch.onnx.TensorProtoDataType.FLOAT.value
+        1
+    """
 
     UNDEFINED, FLOAT, UINT8, INT8, UINT16, INT16, INT32, INT64, STRING, BOOL, FLOAT16, DOUBLE = range(12)
     UINT32, UINT64, COMPLEX64, COMPLEX128, BFLOAT16, FLOAT8E4M3FN, FLOAT8E4M3FNUZ, FLOAT8E5M2 = range(12, 20)

@@ -157,11 +157,15 @@ class _TorchFinder:
 
 
 def stand_in_for_torch() -> None:
-    """From now on, `import torch`, `from torch import nn`, `import torch.nn.functional as F` give Flambeau's modules.
+    """From now on, `import torch` and all imports below it give Flambeau's modules.
 
     Every module of Flambeau answers to PyTorch's name, those that load later included, and `torch.__version__` is
     PyTorch's with Flambeau's behind it. What Flambeau lacks is a `ModuleNotFoundError` or `AttributeError` that says
     so. Call it before anything imports PyTorch; `flambeau run` does it for a script, `import flambeau.as_torch` too.
+
+    Example:
+        >>> torch.stand_in_for_torch()                  # doctest: +SKIP
+        >>> from torch import nn                        # doctest: +SKIP
     """
     package = sys.modules[PACKAGE]
     present = sys.modules.get("torch", package)

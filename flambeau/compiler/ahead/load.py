@@ -194,6 +194,18 @@ def aot_load(path: str | os.PathLike[str]) -> AheadOfTime:
 
     A file has machine code, which is run: load those alone that come from where you would take a program from. What has
     been damaged on its way is refused, and so is what was compiled for another processor or another version.
+
+    Args:
+        path (str or PathLike): the file.
+
+    Returns:
+        AheadOfTime: the program.
+
+    Example:
+        >>> import tempfile
+        >>> path = torch.compiler.aot_compile(torch.nn.ReLU(), (torch.ones(2),), tempfile.mkdtemp() + "/relu.flm")
+        >>> torch.compiler.aot_load(path)(torch.tensor([-1.0, 2.0]))
+        tensor([0., 2.])
     """
     return _program_of(unpack(path, os.fspath(path), "aot_compile"), os.fspath(path))
 

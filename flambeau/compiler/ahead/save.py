@@ -53,6 +53,15 @@ def aot_compile(
     >>> _ = flambeau.compiler.aot_compile(flambeau.nn.ReLU(), (flambeau.ones(2),), path)
     >>> flambeau.compiler.aot_load(path)(flambeau.tensor([-1.0, 2.0]))
     tensor([0., 2.])
+
+    Args:
+        target: a module, a function or an `ExportedProgram`.
+        args (tuple): example arguments.
+        path (str or PathLike): the file.
+        kwargs (dict, optional): example keyword arguments.
+
+    Returns:
+        Path: the file's path.
     """
     pack(path, entries_of(target, args, kwargs or {}))
     return Path(path)

@@ -77,6 +77,14 @@ def explain(compiled: Any, *args: Any, **kwargs: Any) -> Explanation:
     ...     _ = double(flambeau.ones(2))
     >>> flambeau.compiler.explain(double).splitlines()[0]
     '1 program, no call that could not be compiled'
+
+    Args:
+        compiled: a compiled function or module, or a plain one.
+        *args: arguments of a call to explain.
+        **kwargs: its keyword arguments.
+
+    Returns:
+        a text with the programs and the reasons.
     """
     run = _behind(compiled)
     if run is None:

@@ -47,6 +47,18 @@ def minify(function: Any, args: tuple[Any, ...], path: str | os.PathLike[str]) -
     """Write a small program to `path`, with its inputs beside it, if compiling a function changes what it computes.
 
     None: nothing differs. The program has as few of the function's ops as show a difference, and no other code of its.
+
+    Args:
+        function: the function.
+        args (tuple): its arguments.
+        path (str or PathLike): the file to write.
+
+    Returns:
+        Path, optional: the path, or None if nothing differs.
+
+    Example:
+        >>> torch.compiler.minify(torch.exp, (torch.ones(2),), "/tmp/small.py") is None
+        True
     """
     found = verify(function, *args)
     if found.equal:

@@ -410,6 +410,14 @@ def verify(function: Any, *args: Any, **kwargs: Any) -> Verification:
 
     >>> flambeau.compiler.verify(lambda x: (x * 2).relu() + 1, flambeau.randn(3))
     'equal: 1 call, 3 ops'
+
+    Args:
+        function: the function.
+        *args: its arguments.
+        **kwargs: its keyword arguments.
+
+    Returns:
+        what was compared, and what differs.
     """
     verified = Verified(getattr(function, "_torchdynamo_orig_callable", function), dynamic=False)
     difference = None

@@ -14,7 +14,19 @@ __all__ = ["MaskedTensor", "is_masked_tensor"]
 
 
 def is_masked_tensor(obj: Any, /) -> bool:
-    """Whether it is a tensor with a mask."""
+    """Whether it is a tensor with a mask.
+
+    Args:
+        obj: any object.
+
+    Returns:
+        bool: whether it is.
+
+    Example:
+        >>> from flambeau.masked import is_masked_tensor
+        >>> is_masked_tensor(torch.ones(1))
+        False
+    """
     return isinstance(obj, MaskedTensor)
 
 
@@ -24,6 +36,11 @@ class MaskedTensor(Carrier):
     >>> from flambeau.masked import masked_tensor
     >>> masked_tensor(flambeau.tensor([1.0, 2.0, 4.0]), flambeau.tensor([True, False, True])).sum()
     MaskedTensor(  5.0000, True)
+
+    Args:
+        data (Tensor): the elements.
+        mask (Tensor): True where an element counts.
+        requires_grad (bool): whether autograd records operations on it. Default: `False`.
     """
 
     if TYPE_CHECKING:

@@ -27,7 +27,12 @@ __getattr__, __dir__ = (
 
 
 class SDPBackend(enum.Enum):
-    """A way of computing attention. The CPU has two: MATH, from its parts, and FLASH_ATTENTION, in one op."""
+    """A way of computing attention. The CPU has two: MATH, from its parts, and FLASH_ATTENTION, in one op.
+
+    Example:
+        >>> torch.nn.attention.SDPBackend.MATH
+        <SDPBackend.MATH: 0>
+    """
 
     ERROR = -1
     MATH = 0
@@ -45,6 +50,19 @@ def sdpa_kernel(backends: list[SDPBackend] | SDPBackend, set_priority: bool = Fa
     """A context in which attention is computed in one of these ways, or not at all.
 
     `set_priority` says that those named first are preferred; of the CPU's, FLASH_ATTENTION always is.
+
+    Args:
+        backends (list of SDPBackends or SDPBackend): the ways that are allowed.
+        set_priority (bool): whether their order says which to prefer. Default: `False`.
+
+    Returns:
+        a context manager.
+
+    Example:
+        >>> q = torch.ones(1, 1, 2, 4)
+        >>> with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        ...     torch.nn.functional.scaled_dot_product_attention(q, q, q).shape
+        torch.Size([1, 1, 2, 4])
     """
     if not isinstance(backends, (list, SDPBackend)):
         raise AssertionError(

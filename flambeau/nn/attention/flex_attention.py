@@ -29,7 +29,12 @@ ScoreMod: TypeAlias = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
 class FlexKernelOptions(TypedDict, total=False):
-    """Choices for kernels of accelerators: here they are taken, and change nothing."""
+    """Choices for kernels of accelerators: here they are taken, and change nothing.
+
+    Example:
+        >>> FlexKernelOptions(BLOCK_M=64)
+        {'BLOCK_M': 64}
+    """
 
     num_warps: int
     num_stages: int
@@ -55,14 +60,34 @@ _DEFAULT_SPARSE_BLOCK_SIZE = _DEFAULT_BLOCK = 128
 
 
 class AuxRequest(NamedTuple):
-    """What `flex_attention` is to give beside its result."""
+    """What `flex_attention` is to give beside its result.
+
+    Args:
+        lse (bool): whether to return the logarithm of each query's sum of exponentials. Default: `False`.
+        max_scores (bool): whether to return the largest score of each query. Default: `False`.
+
+    Example:
+        >>> AuxRequest(lse=True)
+        AuxRequest(lse=True, max_scores=False)
+    """
 
     lse: bool = False
     max_scores: bool = False
 
 
 class AuxOutput(NamedTuple):
-    """What it gave."""
+    """What `flex_attention` returns beside its result.
+
+    Args:
+        lse (Tensor, optional): the logarithm of each query's sum of exponentials; None if it was not asked for.
+        max_scores (Tensor, optional): the largest score of each query; None if it was not asked for.
+
+    Example:
+        >>> q = torch.ones(1, 1, 2, 4)
+        >>> _, aux = flex_attention(q, q, q, return_aux=AuxRequest(lse=True))
+        >>> aux.lse.shape
+        torch.Size([1, 1, 2])
+    """
 
     lse: Tensor | None = None
     max_scores: Tensor | None = None
@@ -79,12 +104,37 @@ def _indices(batch: int, heads: int, queries: int, keys: int, device: Any) -> tu
 
 
 def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) -> Tensor:
-    """The mask that hides nothing."""
+    """The mask that hides nothing.
+
+    Args:
+        batch, head, token_q, token_kv (Tensor): where the score stands.
+
+    Returns:
+        Tensor: True.
+
+    Example:
+        >>> create_mask(noop_mask, 1, 1, 1, 2)
+        tensor([[[[True, True]]]])
+    """
     return (token_q >= 0) & (token_kv >= 0)
 
 
 def or_masks(*mask_mods: MaskMod) -> MaskMod:
-    """The mask that shows what one of these shows."""
+    """The mask that shows what one of these shows.
+
+    Args:
+        *mask_mods: functions of the batch, the head, the query's and the key's position that say what is visible.
+
+    Returns:
+        a function of the same arguments.
+
+    Example:
+        >>> causal = lambda batch, head, q, kv: q >= kv
+        >>> first = lambda batch, head, q, kv: kv == 0
+        >>> create_mask(or_masks(causal, first), None, None, 2, 2)[0, 0].int()
+        tensor([[1, 0],
+                [1, 1]], dtype=torch.int32)
+    """
     if not all(callable(each) for each in mask_mods):
         raise RuntimeError(f"All inputs should be callable mask_mods: {mask_mods}")
 
@@ -98,7 +148,23 @@ def or_masks(*mask_mods: MaskMod) -> MaskMod:
 
 
 def and_masks(*mask_mods: MaskMod) -> MaskMod:
-    """The mask that shows what all of these show."""
+    """The mask that shows what all of these show.
+
+    Args:
+        *mask_mods: functions of the batch, the head, the query's and the key's position that say what is visible.
+
+    Returns:
+        a function of the same arguments.
+
+    Example:
+        >>> from flambeau.nn.attention.flex_attention import and_masks, create_mask
+        >>> causal = lambda batch, head, q, kv: q >= kv
+        >>> near = lambda batch, head, q, kv: q - kv < 2
+        >>> create_mask(and_masks(causal, near), None, None, 3, 3)[0, 0].int()
+        tensor([[1, 0, 0],
+                [1, 1, 0],
+                [0, 1, 1]], dtype=torch.int32)
+    """
     if not all(callable(each) for each in mask_mods):
         raise RuntimeError(f"All inputs should be callable mask_mods: {mask_mods}")
 
@@ -118,7 +184,24 @@ def _bool() -> Any:
 
 
 def create_mask(mod_fn: Any, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = None) -> Tensor:
-    """The mask, or the changes to scores, as a dense tensor."""
+    """The mask, or the changes to scores, as a dense tensor.
+
+    Args:
+        mod_fn: a mask, or a function that changes scores.
+        B (int, optional): the number of batches; None means the same mask for all.
+        H (int, optional): the number of heads; None means the same mask for all.
+        Q_LEN (int): the number of queries.
+        KV_LEN (int): the number of keys.
+        device: where the result lies; None means the default device.
+
+    Returns:
+        Tensor: the mask, (B, H, Q_LEN, KV_LEN), as booleans; or the changed scores.
+
+    Example:
+        >>> create_mask(lambda batch, head, q, kv: q >= kv, 1, 1, 2, 2)
+        tensor([[[[ True, False],
+                  [ True,  True]]]])
+    """
     batch, heads = B or 1, H or 1
     indices = _indices(batch, heads, Q_LEN, KV_LEN, device)
     shape = (batch, heads, Q_LEN, KV_LEN)
@@ -130,7 +213,27 @@ def create_mask(mod_fn: Any, B: int | None, H: int | None, Q_LEN: int, KV_LEN: i
 
 
 class BlockMask:
-    """Which blocks of scores a mask shows in part, and which as a whole."""
+    """Which blocks of scores a mask shows in part, and which as a whole.
+
+    Make one by `create_block_mask`.
+
+    Args:
+        seq_lengths (tuple[int, int]): the number of queries and of keys.
+        kv_num_blocks, kv_indices: how many blocks of keys each block of queries sees in part, and which.
+        full_kv_num_blocks, full_kv_indices: the same of blocks that it sees whole.
+        q_num_blocks, q_indices: how many blocks of queries see each block of keys in part, and which.
+        full_q_num_blocks, full_q_indices: the same of blocks that see it whole.
+        BLOCK_SIZE (tuple[int, int]): the number of queries and of keys in a block. Default: `(128, 128)`.
+        mask_mod (MaskMod): the function that says what is visible.
+        dq_write_order (Tensor, optional): the order in which gradients of queries are written.
+        dq_write_order_full (Tensor, optional): the same for whole blocks.
+        dq_kv_order, dq_kv_order_spt: the order of keys in which gradients of queries are added up.
+
+    Example:
+        >>> mask = create_block_mask(lambda batch, head, q, kv: q >= kv, None, None, 256, 256)
+        >>> mask.shape, mask.kv_num_blocks
+        ((1, 1, 256, 256), tensor([[[1, 1]]], dtype=torch.int32))
+    """
 
     def __init__(
         self,
@@ -361,7 +464,30 @@ def create_block_mask(
     compute_dq_write_order: bool = False,
     dq_kv_order: bool = True,
 ) -> BlockMask:
-    """Which blocks a mask shows: the mask is evaluated once, for all scores."""
+    """Which blocks a mask shows: the mask is evaluated once, for all scores.
+
+    Args:
+        mask_mod (MaskMod): a function of the batch, the head, the query's and the key's position that says what is
+            visible.
+        B (int, optional): the number of batches; None means the same mask for all.
+        H (int, optional): the number of heads; None means the same mask for all.
+        Q_LEN (int): the number of queries.
+        KV_LEN (int): the number of keys.
+        device: where the result lies; None means the default device.
+        BLOCK_SIZE (int or tuple[int, int]): the number of queries and of keys in a block. Default: `128`.
+        separate_full_blocks (bool): whether blocks that are visible whole are listed apart, where the mask need not be
+            evaluated. Default: `True`.
+        compute_dq_write_order (bool): whether to work out an order for writing the gradients of queries. Default:
+            `False`.
+        dq_kv_order (bool): whether that order follows the keys. Default: `True`.
+
+    Returns:
+        BlockMask: the mask for `flex_attention`.
+
+    Example:
+        >>> create_block_mask(lambda batch, head, q, kv: q >= kv, None, None, 256, 256).sparsity()
+        25.0
+    """
     if compute_dq_write_order:
         raise refusal("create_block_mask(compute_dq_write_order=True)", "the order is about a kernel of accelerators")
     rows, columns = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else BLOCK_SIZE
@@ -402,6 +528,21 @@ def flex_attention(
     >>> from flambeau.nn.attention.flex_attention import create_block_mask, flex_attention
     >>> flex_attention(x, x, x, block_mask=create_block_mask(causal, None, None, 4, 4)).shape
     torch.Size([1, 1, 4, 2])
+
+    Args:
+        query (Tensor): (batch, heads, queries, features).
+        key (Tensor): (batch, heads, keys, features).
+        value (Tensor): (batch, heads, keys, features of the result).
+        score_mod (ScoreMod, optional): `score_mod(score, batch, head, q, kv)` returns the changed score.
+        block_mask (BlockMask, optional): what is visible, from `create_block_mask`.
+        scale (float, optional): the factor of the scores; None means `1 / sqrt(features)`.
+        enable_gqa (bool): whether several heads of queries share one head of keys. Default: `False`.
+        return_lse (bool): whether to return the logarithm of each query's sum of exponentials too. Default: `False`.
+        kernel_options: choices for kernels of accelerators, which change nothing here.
+        return_aux (AuxRequest, optional): what else to return, as an `AuxRequest`.
+
+    Returns:
+        Tensor: (batch, heads, queries, features of the result); with `return_lse` or `return_aux` a pair.
     """
     if return_lse:
         if return_aux is not None:

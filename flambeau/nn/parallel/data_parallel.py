@@ -101,7 +101,19 @@ def data_parallel(
     dim: int = 0,
     module_kwargs: Any = None,
 ) -> Any:
-    """Call `module` on several devices at once; `DataParallel` as a function. `inputs`: one argument or a tuple."""
+    """Call `module` on several devices at once; `DataParallel` as a function. `inputs`: one argument or a tuple.
+
+    Args:
+        module (Module): the module.
+        inputs: one argument, or a tuple of them.
+        device_ids (sequence of DeviceLikes, optional): the devices; None means all.
+        output_device (DeviceLike, optional): where the result lies; None means the first device.
+        dim (int): the dimension along which tensors are cut and joined. Default: `0`.
+        module_kwargs: keyword arguments of the module.
+
+    Returns:
+        what the module returns for all of `inputs`.
+    """
     if not isinstance(inputs, tuple):
         inputs = () if inputs is None else (inputs,)
     if available_type() is None:

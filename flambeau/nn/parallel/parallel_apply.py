@@ -37,6 +37,20 @@ def parallel_apply(
 
     A module's device is that of its input if `devices` does not say. The threads have the gradient mode and the
     autocast of the calling one.
+
+    Args:
+        modules (sequence of Modules): the modules.
+        inputs (sequence): the input of each module.
+        kwargs_tup (Sequence[dict], optional): the keyword arguments of each module.
+        devices (Sequence[DeviceLike | None], optional): the device of each module; None leaves them where they are.
+
+    Returns:
+        their results.
+
+    Example:
+        >>> layers = [torch.nn.ReLU(), torch.nn.Tanh()]
+        >>> torch.nn.parallel.parallel_apply(layers, [torch.tensor([-1.0]), torch.tensor([0.0])])
+        [tensor([0.]), tensor([0.])]
     """
     count = len(modules)
     for name, sequence in (("inputs", inputs), ("kwargs_tup", kwargs_tup), ("devices", devices)):

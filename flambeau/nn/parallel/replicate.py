@@ -22,6 +22,18 @@ def replicate(network: T, devices: Sequence[DeviceLike], detach: bool = False) -
 
     Parameters of replicas are results of the original's: they are attributes, not parameters, and gradients flow
     through them, unless `detach` forbids it. Buffers of the first replica are the original's own.
+
+    Args:
+        network (T): the module.
+        devices (sequence of DeviceLikes): the devices.
+        detach (bool): whether gradients of the replicas do not flow back. Default: `False`.
+
+    Returns:
+        a module for each device.
+
+    Example:
+        >>> len(torch.nn.parallel.replicate(torch.nn.Linear(2, 2), ["cpu", "cpu"]))
+        2
     """
     places = [as_device(each) for each in devices]
     if not places:

@@ -21,6 +21,18 @@ def scatter(inputs: Any, target_gpus: Sequence[DeviceLike], dim: int = 0) -> Any
     """`inputs` once for each device, with the tensors in it cut along `dim`; what is no tensor goes to every device.
 
     A tensor that is too short for all devices gives fewer parts, and so does everything around it.
+
+    Args:
+        inputs: tensors, or tuples, lists and dicts of them.
+        target_gpus (sequence of DeviceLikes): the devices.
+        dim (int): the dimension along which tensors are cut and joined. Default: `0`.
+
+    Returns:
+        a tuple with a part of the inputs for each device.
+
+    Example:
+        >>> torch.nn.parallel.scatter(torch.arange(4), ["cpu", "cpu"])
+        (tensor([0, 1]), tensor([2, 3]))
     """
     return _scattered(inputs, [as_device(each) for each in target_gpus], dim)
 
@@ -52,7 +64,20 @@ def scatter_kwargs(
 
 
 def gather(outputs: Any, target_device: DeviceLike, dim: int = 0) -> Any:
-    """The results of several devices as one on `target_device`: tensors are joined along `dim`."""
+    """The results of several devices as one on `target_device`: tensors are joined along `dim`.
+
+    Args:
+        outputs: one result for each device: tensors, or tuples, lists and dicts of them.
+        target_device (DeviceLike): where the joined tensors lie.
+        dim (int): the dimension along which tensors are cut and joined. Default: `0`.
+
+    Returns:
+        one result of the same structure.
+
+    Example:
+        >>> torch.nn.parallel.gather([torch.ones(1), torch.zeros(2)], "cpu")
+        tensor([1., 0., 0.])
+    """
     return _gathered(list(outputs), target_device, dim)
 
 

@@ -49,6 +49,15 @@ def get_total_norm(
 
     >>> flambeau.nn.utils.get_total_norm([flambeau.tensor([3.0]), flambeau.tensor([4.0])])
     tensor(5.)
+
+    Args:
+        tensors (Tensors): (iterable of Tensors or Tensor) the tensors.
+        norm_type (float): the order of the norm; `inf` takes the largest element. Default: `2.0`.
+        error_if_nonfinite (bool): whether a norm of NaN or infinity raises an error. Default: `False`.
+        foreach (bool, optional): whether to treat all tensors together; both give the same numbers, and None chooses.
+
+    Returns:
+        Tensor: the norm, as a tensor without dimensions.
     """
     with no_grad():
         found = _listed(tensors)
@@ -87,7 +96,23 @@ def _norm_of_parts(tensors: list[Any], norm_type: float) -> Tensor:
 def clip_grads_with_norm_(
     parameters: Tensors, max_norm: float, total_norm: Tensor, foreach: bool | None = None
 ) -> None:
-    """Scale the gradients of `parameters`, in place, by `max_norm / total_norm` if that is below one."""
+    """Scale the gradients of `parameters`, in place, by `max_norm / total_norm` if that is below one.
+
+    Args:
+        parameters (iterable of Tensors or Tensor): the parameters whose gradients are changed; those without a
+            gradient are left out.
+        max_norm (float): the largest norm that gradients may have together.
+        total_norm (Tensor): the norm of all gradients together, from `get_total_norm`.
+        foreach (bool, optional): whether to treat all tensors together; both give the same numbers, and None chooses.
+
+    Example:
+        >>> weight = torch.tensor([3.0, 4.0], requires_grad=True)
+        >>> weight.grad = torch.tensor([3.0, 4.0])
+        >>> norm = torch.nn.utils.get_total_norm([weight.grad])
+        >>> torch.nn.utils.clip_grads_with_norm_([weight], max_norm=1.0, total_norm=norm)
+        >>> weight.grad
+        tensor([0.6000, 0.8000])
+    """
     _scale(_gradients(parameters), float(max_norm), total_norm, foreach)
 
 
@@ -120,6 +145,17 @@ def clip_grad_norm_(
     tensor(5.)
     >>> weight.grad
     tensor([0.6000, 0.8000])
+
+    Args:
+        parameters (iterable of Tensors or Tensor): the parameters whose gradients are changed; those without a
+            gradient are left out.
+        max_norm (float): the largest norm that gradients may have together.
+        norm_type (float): the order of the norm; `inf` takes the largest element. Default: `2.0`.
+        error_if_nonfinite (bool): whether a norm of NaN or infinity raises an error. Default: `False`.
+        foreach (bool, optional): whether to treat all tensors together; both give the same numbers, and None chooses.
+
+    Returns:
+        Tensor: the norm before, as a tensor without dimensions.
     """
     found = _listed(parameters)
     if not found and isinstance(parameters, Generator):  # most likely it was read to its end before
@@ -137,7 +173,19 @@ def clip_grad_norm(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """Deprecated: use `clip_grad_norm_`."""
+    """Deprecated: use `clip_grad_norm_`, which does the same.
+
+    Args:
+        parameters (iterable of Tensors or Tensor): the parameters whose gradients are changed; those without a
+            gradient are left out.
+        max_norm (float): the largest norm that gradients may have together.
+        norm_type (float): the order of the norm; `inf` takes the largest element. Default: `2.0`.
+        error_if_nonfinite (bool): whether a norm of NaN or infinity raises an error. Default: `False`.
+        foreach (bool, optional): whether to treat all tensors together; both give the same numbers, and None chooses.
+
+    Returns:
+        Tensor: the norm before, as a tensor without dimensions.
+    """
     warnings.warn(
         "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.",
         FutureWarning,
@@ -147,7 +195,21 @@ def clip_grad_norm(
 
 
 def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | None = None) -> None:
-    """Bring every element of the gradients of `parameters`, in place, between `-clip_value` and `clip_value`."""
+    """Bring every element of the gradients of `parameters`, in place, between `-clip_value` and `clip_value`.
+
+    Args:
+        parameters (iterable of Tensors or Tensor): the parameters whose gradients are changed; those without a
+            gradient are left out.
+        clip_value (float): the largest absolute value of an element.
+        foreach (bool, optional): whether to treat all tensors together; both give the same numbers, and None chooses.
+
+    Example:
+        >>> weight = torch.tensor([1.0, 2.0], requires_grad=True)
+        >>> (weight**3).sum().backward()
+        >>> torch.nn.utils.clip_grad_value_(weight, 5.0)
+        >>> weight.grad
+        tensor([3., 5.])
+    """
     clip_value = float(clip_value)
     with no_grad():
         gradients = _gradients(parameters)

@@ -16,12 +16,29 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 
     >>> flambeau.nn.utils.parameters_to_vector([flambeau.ones(2), flambeau.zeros(1, 2)])
     tensor([1., 1., 0., 0.])
+
+    Args:
+        parameters (iterable of Tensors): the tensors, in the order in which they are joined.
+
+    Returns:
+        Tensor: a vector with all elements.
     """
     return cat([each.view(-1) for each in parameters])
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Give `parameters` new content: consecutive windows of `vec`, whose memory they share from then on."""
+    """Give `parameters` new content: consecutive windows of `vec`, whose memory they share from then on.
+
+    Args:
+        vec (Tensor): the vector, with as many elements as all parameters together.
+        parameters (iterable of Tensors): the tensors, in the order in which they take windows of the vector.
+
+    Example:
+        >>> weights = [torch.zeros(2), torch.zeros(1, 1)]
+        >>> torch.nn.utils.vector_to_parameters(torch.tensor([1.0, 2.0, 3.0]), weights)
+        >>> weights
+        [tensor([1., 2.]), tensor([[3.]])]
+    """
     if not isinstance(vec, Tensor):
         raise TypeError(f"expected torch.Tensor, but got: {type(vec).__name__}")
     start = 0

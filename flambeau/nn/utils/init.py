@@ -13,6 +13,14 @@ def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
 
     >>> flambeau.nn.utils.skip_init(flambeau.nn.Linear, 1, 5)
     Linear(in_features=1, out_features=5, bias=True)
+
+    Args:
+        module_cls: the class of the module; its constructor takes `device`.
+        *args: positional arguments of the constructor.
+        **kwargs: keyword arguments of the constructor.
+
+    Returns:
+        Module: the module.
     """
     from ..modules.module import Module
 

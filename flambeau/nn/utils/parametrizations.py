@@ -140,6 +140,16 @@ def orthogonal(
     >>> layer = flambeau.nn.utils.parametrizations.orthogonal(flambeau.nn.Linear(3, 3))
     >>> flambeau.allclose(layer.weight @ layer.weight.T, flambeau.eye(3), atol=1e-5)
     True
+
+    Args:
+        module (M): the module.
+        name (str): the name of the parameter. Default: `"weight"`.
+        orthogonal_map (str, optional): how the matrix is made: "matrix_exp", "cayley" or "householder"; None chooses.
+        use_trivialization (bool): whether the map starts from the present weight, which makes optimisation easier.
+            Default: `True`.
+
+    Returns:
+        Module: `module` itself.
     """
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor):
@@ -183,6 +193,20 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
 
     The state dict has them as `parametrizations.weight.original1` and `original0`; one of the older
     `nn.utils.weight_norm` can be loaded too.
+
+    Args:
+        module (M): the module.
+        name (str): the name of the parameter. Default: `"weight"`.
+        dim (int, optional): the dimension along which each slice has a length of its own; None means one length for
+            all. Default: `0`.
+
+    Returns:
+        Module: `module` itself.
+
+    Example:
+        >>> layer = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(2, 3))
+        >>> [(name, tuple(each.shape)) for name, each in layer.named_parameters()]
+        [('bias', (3,)), ('parametrizations.weight.original0', (3, 1)), ('parametrizations.weight.original1', (3, 2))]
     """
     parametrize.register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
 
@@ -260,6 +284,22 @@ def spectral_norm(
     """Divide a weight by its largest singular value, of the matrix whose rows are the slices along `dim`.
 
     `dim` is 0 by default, for transposed convolutions 1.
+
+    Args:
+        module (M): the module.
+        name (str): the name of the parameter. Default: `"weight"`.
+        n_power_iterations (int): how many steps of the power iteration each forward pass does. Default: `1`.
+        eps (float): a small number that is added to norms, so that they are never zero. Default: `1e-12`.
+        dim (int, optional): the dimension of the outputs; None means 1 for transposed convolutions and 0 for all
+            others.
+
+    Returns:
+        Module: `module` itself.
+
+    Example:
+        >>> layer = torch.nn.utils.parametrizations.spectral_norm(torch.nn.Linear(4, 4), n_power_iterations=20)
+        >>> round(torch.linalg.matrix_norm(layer.weight, 2).item(), 2)
+        1.0
     """
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor):

@@ -32,7 +32,17 @@ _cache: dict[tuple[int, str], Any] = {}
 
 @contextmanager
 def cached() -> Iterator[None]:
-    """A context in which a parametrized tensor is computed once, however often it is read."""
+    """A context in which a parametrized tensor is computed once, however often it is read.
+
+    Returns:
+        a context manager.
+
+    Example:
+        >>> layer = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(2, 2))
+        >>> with torch.nn.utils.parametrize.cached():
+        ...     layer.weight is layer.weight
+        True
+    """
     global _cache_enabled
     _cache_enabled += 1
     try:
@@ -55,6 +65,19 @@ class ParametrizationList(ModuleList):
 
     That is `original`, or `original0`, `original1`, ... if the `right_inverse` of the first gives several tensors. It
     begins as what the parametrizations map to the tensor's present value, if they can say.
+
+    Args:
+        modules (sequence of Modules): the parametrizations, in the order in which they are applied.
+        original: the tensor that they are applied to, or what their `right_inverse` makes of it.
+        unsafe (bool): whether shapes and dtypes may change. Default: `False`.
+
+    Returns:
+        the parametrized tensor.
+
+    Example:
+        >>> layer = torch.nn.utils.parametrizations.orthogonal(torch.nn.Linear(2, 2))
+        >>> type(layer.parametrizations.weight).__name__, len(layer.parametrizations.weight)
+        ('ParametrizationList', 1)
     """
 
     original: Tensor
@@ -232,6 +255,15 @@ def register_parametrization(module: M, tensor_name: str, parametrization: Modul
     >>> _ = flambeau.nn.utils.parametrize.register_parametrization(layer, "weight", Symmetric())
     >>> bool((layer.weight == layer.weight.T).all())
     True
+
+    Args:
+        module (M): the module.
+        tensor_name (str): the name of the parameter or buffer.
+        parametrization (Module): a module that computes the tensor from the original.
+        unsafe (bool): whether the shape and dtype may change, which is not checked then. Default: `False`.
+
+    Returns:
+        Module: `module` itself.
     """
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
@@ -284,7 +316,20 @@ def _try_out(module: Module, name: str, parametrization: Module) -> None:
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
-    """Whether `module` has parametrizations, or one on the tensor `tensor_name`."""
+    """Whether `module` has parametrizations, or one on the tensor `tensor_name`.
+
+    Args:
+        module (Module): the module.
+        tensor_name (str, optional): the name of one parameter or buffer; None asks about all.
+
+    Returns:
+        bool: whether there is one.
+
+    Example:
+        >>> layer = torch.nn.utils.parametrizations.orthogonal(torch.nn.Linear(2, 2))
+        >>> torch.nn.utils.parametrize.is_parametrized(layer, "weight")
+        True
+    """
     parametrizations = getattr(module, "parametrizations", None)
     if not isinstance(parametrizations, ModuleDict):
         return False
@@ -295,6 +340,21 @@ def remove_parametrizations(module: M, tensor_name: str, leave_parametrized: boo
     """Make `tensor_name` an ordinary parameter or buffer again.
 
     It keeps its present value, or with `leave_parametrized=False` gets that of the original.
+
+    Args:
+        module (M): the module.
+        tensor_name (str): the name of the parameter or buffer.
+        leave_parametrized (bool): whether the tensor keeps its computed value; otherwise it becomes the original.
+            Default: `True`.
+
+    Returns:
+        Module: `module` itself.
+
+    Example:
+        >>> layer = torch.nn.utils.parametrizations.orthogonal(torch.nn.Linear(2, 2))
+        >>> layer = torch.nn.utils.parametrize.remove_parametrizations(layer, "weight")
+        >>> torch.nn.utils.parametrize.is_parametrized(layer)
+        False
     """
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
@@ -322,12 +382,39 @@ def remove_parametrizations(module: M, tensor_name: str, leave_parametrized: boo
 
 
 def type_before_parametrizations(module: Module) -> type:
-    """The class that `module` has without its parametrizations."""
+    """The class that `module` has without its parametrizations.
+
+    Args:
+        module (Module): the module.
+
+    Returns:
+        type: the class.
+
+    Example:
+        >>> layer = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(2, 2))
+        >>> type(layer).__name__, torch.nn.utils.parametrize.type_before_parametrizations(layer).__name__
+        ('ParametrizedLinear', 'Linear')
+    """
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 
 def transfer_parametrizations_and_params(from_module: Module, to_module: M, tensor_name: str | None = None) -> M:
-    """Give `to_module` the parametrizations of `from_module`, or those of one tensor, and their originals."""
+    """Give `to_module` the parametrizations of `from_module`, or those of one tensor, and their originals.
+
+    Args:
+        from_module (Module): the module that has the parametrizations.
+        to_module (M): the module that gets them.
+        tensor_name (str, optional): the name of one parameter or buffer; None means all.
+
+    Returns:
+        Module: `to_module` itself.
+
+    Example:
+        >>> source = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(2, 2))
+        >>> target = torch.nn.utils.parametrize.transfer_parametrizations_and_params(source, torch.nn.Linear(2, 2))
+        >>> torch.equal(source.weight, target.weight)
+        True
+    """
     if not is_parametrized(from_module):
         return to_module
     source = from_module.parametrizations

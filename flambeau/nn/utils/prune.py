@@ -36,6 +36,18 @@ class BasePruningMethod(ABC):
     """A way to choose what is pruned: subclasses define `compute_mask` and `PRUNING_TYPE`.
 
     The parameter `name` becomes `name_orig`, beside which stands a buffer `name_mask`; `name` is their product.
+
+    Example:
+        >>> class EveryOther(torch.nn.utils.prune.BasePruningMethod):
+        ...     PRUNING_TYPE = "unstructured"
+        ...     def compute_mask(self, t, default_mask):
+        ...         mask = default_mask.clone()
+        ...         mask.view(-1)[::2] = 0
+        ...         return mask
+        >>> layer = torch.nn.Linear(4, 1)
+        >>> _ = EveryOther.apply(layer, "weight")
+        >>> layer.weight_mask
+        tensor([[0., 1., 0., 1.]])
     """
 
     _tensor_name: str
@@ -119,7 +131,18 @@ class BasePruningMethod(ABC):
 
 
 class PruningContainer(BasePruningMethod):
-    """Several methods on one parameter: each prunes what those before it left."""
+    """Several methods on one parameter: each prunes what those before it left.
+
+    Args:
+        *args: the methods, in the order in which they were applied.
+
+    Example:
+        >>> layer = torch.nn.Linear(4, 1)
+        >>> for _ in range(2):
+        ...     layer = torch.nn.utils.prune.l1_unstructured(layer, "weight", amount=1)
+        >>> int(layer.weight_mask.sum())
+        2
+    """
 
     def __init__(self, *args: Any) -> None:
         self._pruning_methods: tuple[BasePruningMethod, ...] = ()
@@ -176,7 +199,14 @@ def _left_by(method: Any, mask: Any) -> Any:
 
 
 class Identity(BasePruningMethod):
-    """Prunes nothing: parameter and mask are there."""
+    """Prunes nothing: parameter and mask are there.
+
+    Example:
+        >>> layer = torch.nn.Linear(2, 1)
+        >>> method = torch.nn.utils.prune.Identity.apply(layer, "weight")
+        >>> layer.weight_mask
+        tensor([[1., 1.]])
+    """
 
     PRUNING_TYPE = "unstructured"
 
@@ -192,7 +222,17 @@ class Identity(BasePruningMethod):
 
 
 class RandomUnstructured(BasePruningMethod):
-    """Prunes elements at random: a number of them, or a fraction."""
+    """Prunes elements at random: a number of them, or a fraction.
+
+    Args:
+        amount (float): how much to prune: a whole number of elements or slices, or a fraction between 0 and 1.
+
+    Example:
+        >>> layer = torch.nn.Linear(2, 4)
+        >>> method = torch.nn.utils.prune.RandomUnstructured.apply(layer, "weight", amount=3)
+        >>> int(layer.weight_mask.sum())
+        5
+    """
 
     PRUNING_TYPE = "unstructured"
 
@@ -211,7 +251,17 @@ class RandomUnstructured(BasePruningMethod):
 
 
 class L1Unstructured(BasePruningMethod):
-    """Prunes the elements of smallest absolute value: a number of them, or a fraction."""
+    """Prunes the elements of smallest absolute value: a number of them, or a fraction.
+
+    Args:
+        amount (float): how much to prune: a whole number of elements or slices, or a fraction between 0 and 1.
+
+    Example:
+        >>> layer = torch.nn.Linear(4, 1)
+        >>> method = torch.nn.utils.prune.L1Unstructured.apply(layer, "weight", amount=0.5)
+        >>> int(layer.weight_mask.sum())
+        2
+    """
 
     PRUNING_TYPE = "unstructured"
 
@@ -241,7 +291,18 @@ def _without_elements(amount: float, t: Any, default_mask: Any, scores: Any, lar
 
 
 class RandomStructured(BasePruningMethod):
-    """Prunes whole slices along a dimension at random."""
+    """Prunes whole slices along a dimension at random.
+
+    Args:
+        amount (float): how much to prune: a whole number of elements or slices, or a fraction between 0 and 1.
+        dim (int): the dimension whose slices are pruned. Default: `-1`.
+
+    Example:
+        >>> layer = torch.nn.Linear(2, 4)
+        >>> method = torch.nn.utils.prune.RandomStructured.apply(layer, "weight", amount=2, dim=0)
+        >>> int(layer.weight_mask.sum())
+        4
+    """
 
     PRUNING_TYPE = "structured"
 
@@ -265,7 +326,19 @@ class RandomStructured(BasePruningMethod):
 
 
 class LnStructured(BasePruningMethod):
-    """Prunes the slices along a dimension that have the smallest norms."""
+    """Prunes the slices along a dimension that have the smallest norms.
+
+    Args:
+        amount (float): how much to prune: a whole number of elements or slices, or a fraction between 0 and 1.
+        n: the order of the norm, as `torch.linalg.vector_norm` takes it.
+        dim (int): the dimension whose slices are pruned. Default: `-1`.
+
+    Example:
+        >>> layer = torch.nn.Linear(2, 4)
+        >>> method = torch.nn.utils.prune.LnStructured.apply(layer, "weight", amount=0.5, n=2, dim=0)
+        >>> int(layer.weight_mask.sum())
+        4
+    """
 
     PRUNING_TYPE = "structured"
 
@@ -309,7 +382,17 @@ def _with_slices(kept: Any, dim: int, default_mask: Any) -> Any:
 
 
 class CustomFromMask(BasePruningMethod):
-    """Prunes by a mask that the caller gives."""
+    """Prunes by a mask that the caller gives.
+
+    Args:
+        mask: zeros where the parameter is pruned, ones elsewhere.
+
+    Example:
+        >>> layer = torch.nn.Linear(2, 1)
+        >>> method = torch.nn.utils.prune.CustomFromMask.apply(layer, "bias", torch.tensor([0.0]))
+        >>> layer.bias.item() == 0
+        True
+    """
 
     PRUNING_TYPE = "global"
 
@@ -333,7 +416,19 @@ class CustomFromMask(BasePruningMethod):
 
 
 def identity(module: Any, name: str) -> Any:
-    """Give the parameter `name` a mask of ones."""
+    """Give the parameter `name` a mask of ones.
+
+    Args:
+        module: the module.
+        name (str): the name of the parameter.
+
+    Returns:
+        Module: `module` itself.
+
+    Example:
+        >>> torch.nn.utils.prune.identity(torch.nn.Linear(2, 1), "weight").weight_mask
+        tensor([[1., 1.]])
+    """
     Identity.apply(module, name)
     return module
 
@@ -344,25 +439,82 @@ def random_unstructured(module: Any, name: str, amount: float) -> Any:
     >>> layer = flambeau.nn.utils.prune.random_unstructured(flambeau.nn.Linear(2, 3), "weight", amount=2)
     >>> int(layer.weight_mask.sum())
     4
+
+    Args:
+        module: the module.
+        name (str): the name of the parameter.
+        amount (float): how much to prune: a whole number of elements or slices, or a fraction between 0 and 1.
+
+    Returns:
+        Module: `module` itself.
     """
     RandomUnstructured.apply(module, name, amount)
     return module
 
 
 def l1_unstructured(module: Any, name: str, amount: float, importance_scores: Any = None) -> Any:
-    """Prune the elements of the parameter `name` of smallest absolute value."""
+    """Prune the elements of the parameter `name` of smallest absolute value.
+
+    Args:
+        module: the module.
+        name (str): the name of the parameter.
+        amount (float): how much to prune: a whole number of elements or slices, or a fraction between 0 and 1.
+        importance_scores: a tensor of the parameter's shape by which to choose, in place of the parameter.
+
+    Returns:
+        Module: `module` itself.
+
+    Example:
+        >>> layer = torch.nn.Linear(3, 1)
+        >>> _ = layer.weight.data.copy_(torch.tensor([[0.1, -3.0, 2.0]]))
+        >>> torch.nn.utils.prune.l1_unstructured(layer, "weight", amount=1).weight_mask
+        tensor([[0., 1., 1.]])
+    """
     L1Unstructured.apply(module, name, amount=amount, importance_scores=importance_scores)
     return module
 
 
 def random_structured(module: Any, name: str, amount: float, dim: int) -> Any:
-    """Prune slices of the parameter `name` along `dim` at random."""
+    """Prune slices of the parameter `name` along `dim` at random.
+
+    Args:
+        module: the module.
+        name (str): the name of the parameter.
+        amount (float): how much to prune: a whole number of elements or slices, or a fraction between 0 and 1.
+        dim (int): the dimension whose slices are pruned.
+
+    Returns:
+        Module: `module` itself.
+
+    Example:
+        >>> torch.nn.utils.prune.random_structured(torch.nn.Linear(2, 4), "weight", amount=1, dim=0).weight_mask.sum()
+        tensor(6.)
+    """
     RandomStructured.apply(module, name, amount, dim)
     return module
 
 
 def ln_structured(module: Any, name: str, amount: float, n: Any, dim: int, importance_scores: Any = None) -> Any:
-    """Prune the slices of the parameter `name` along `dim` whose norms of order `n` are smallest."""
+    """Prune the slices of the parameter `name` along `dim` whose norms of order `n` are smallest.
+
+    Args:
+        module: the module.
+        name (str): the name of the parameter.
+        amount (float): how much to prune: a whole number of elements or slices, or a fraction between 0 and 1.
+        n: the order of the norm, as `torch.linalg.vector_norm` takes it.
+        dim (int): the dimension whose slices are pruned.
+        importance_scores: a tensor of the parameter's shape by which to choose, in place of the parameter.
+
+    Returns:
+        Module: `module` itself.
+
+    Example:
+        >>> layer = torch.nn.Linear(2, 2)
+        >>> _ = layer.weight.data.copy_(torch.tensor([[1.0, 1.0], [2.0, 2.0]]))
+        >>> torch.nn.utils.prune.ln_structured(layer, "weight", amount=1, n=2, dim=0).weight_mask
+        tensor([[0., 0.],
+                [1., 1.]])
+    """
     LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
     return module
 
@@ -372,6 +524,19 @@ def global_unstructured(parameters: Any, pruning_method: Any, importance_scores:
 
     `pruning_method` is a class of unstructured methods, `kwargs` its arguments; `importance_scores` may have scores
     for some of the pairs.
+
+    Args:
+        parameters: pairs of a module and a name.
+        pruning_method: the class that chooses what to prune, such as `L1Unstructured`.
+        importance_scores: a tensor of the parameter's shape by which to choose, in place of the parameter.
+        **kwargs: arguments of that class, such as `amount`.
+
+    Example:
+        >>> first, second = torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)
+        >>> pairs = [(first, "weight"), (second, "weight")]
+        >>> torch.nn.utils.prune.global_unstructured(pairs, torch.nn.utils.prune.L1Unstructured, amount=4)
+        >>> sum(int((layer.weight == 0).sum()) for layer in (first, second))
+        4
     """
     if not isinstance(parameters, Iterable):
         raise TypeError("global_unstructured(): parameters is not an Iterable")
@@ -402,13 +567,41 @@ def global_unstructured(parameters: Any, pruning_method: Any, importance_scores:
 
 
 def custom_from_mask(module: Any, name: str, mask: Any) -> Any:
-    """Prune the parameter `name` by a mask of zeros and ones."""
+    """Prune the parameter `name` by a mask of zeros and ones.
+
+    Args:
+        module: the module.
+        name (str): the name of the parameter.
+        mask: zeros where the parameter is pruned, ones elsewhere.
+
+    Returns:
+        Module: `module` itself.
+
+    Example:
+        >>> layer = torch.nn.utils.prune.custom_from_mask(torch.nn.Linear(2, 1), "weight", torch.tensor([[0, 1]]))
+        >>> layer.weight[0, 0].item() == 0
+        True
+    """
     CustomFromMask.apply(module, name, mask)
     return module
 
 
 def remove(module: Any, name: str) -> Any:
-    """Make a pruned parameter an ordinary one again; what is pruned stays zero."""
+    """Make a pruned parameter an ordinary one again; what is pruned stays zero.
+
+    Args:
+        module: the module.
+        name (str): the name of the parameter.
+
+    Returns:
+        Module: `module` itself.
+
+    Example:
+        >>> layer = torch.nn.utils.prune.l1_unstructured(torch.nn.Linear(4, 1), "weight", amount=2)
+        >>> layer = torch.nn.utils.prune.remove(layer, "weight")
+        >>> [name for name, _ in layer.named_parameters()], int((layer.weight == 0).sum())
+        (['bias', 'weight'], 2)
+    """
     for key, hook in _pruning_hooks(module):
         if hook._tensor_name == name:
             hook.remove(module)
@@ -418,7 +611,21 @@ def remove(module: Any, name: str) -> Any:
 
 
 def is_pruned(module: Any) -> bool:
-    """Whether a parameter of `module`, or of a module below it, is pruned."""
+    """Whether a parameter of `module`, or of a module below it, is pruned.
+
+    Args:
+        module: the module.
+
+    Returns:
+        bool: whether one is.
+
+    Example:
+        >>> layer = torch.nn.Linear(2, 1)
+        >>> torch.nn.utils.prune.is_pruned(layer)
+        False
+        >>> torch.nn.utils.prune.is_pruned(torch.nn.utils.prune.identity(layer, "bias"))
+        True
+    """
     return any(True for each in module.modules() for _ in _pruning_hooks(each))
 
 

@@ -42,6 +42,20 @@ class PackedSequence(PackedSequence_):
 
     Longer sequences come first. `sorted_indices` brought them into this order, `unsorted_indices` undoes it. Made by
     `pack_sequence` and `pack_padded_sequence`; recurrent modules take it in place of a tensor.
+
+    Make one by `pack_padded_sequence` or `pack_sequence`; recurrent layers take it in place of a tensor.
+
+    Args:
+        data: the rows of the first step of all sequences, then those of the second step, and so on.
+        batch_sizes (Tensor, optional): how many sequences reach each step.
+        sorted_indices (Tensor, optional): how the sequences were sorted; None means that they were not.
+        unsorted_indices (Tensor, optional): the permutation that undoes `sorted_indices`.
+
+    Example:
+        >>> packed = torch.nn.utils.rnn.pack_sequence([torch.ones(3, 2), torch.ones(1, 2)])
+        >>> output, hidden = torch.nn.RNN(2, 4)(packed)
+        >>> output.data.shape, output.batch_sizes
+        (torch.Size([4, 4]), tensor([2, 1, 1]))
     """
 
     def __new__(
@@ -131,7 +145,18 @@ class PackedSequence(PackedSequence_):
 
 
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
-    """The permutation that undoes `permutation`."""
+    """The permutation that undoes `permutation`.
+
+    Args:
+        permutation (Tensor, optional): the permutation, as a vector of integers; None stays None.
+
+    Returns:
+        Tensor, optional: the inverse permutation.
+
+    Example:
+        >>> torch.nn.utils.rnn.invert_permutation(torch.tensor([2, 0, 1]))
+        tensor([1, 2, 0])
+    """
     if permutation is None:
         return None
     places = arange(permutation.numel(), device=permutation.device)
@@ -146,6 +171,23 @@ def pack_padded_sequence(
 
     `lengths` must not increase, unless `enforce_sorted` is False: then the sequences are sorted here, and what is made
     of them is brought back into their order.
+
+    Args:
+        input (Tensor): the padded sequences.
+        lengths: the length of each sequence, as a tensor on the CPU or a list.
+        batch_first (bool): whether the batch is the first dimension; otherwise it is the second, after the length.
+            Default: `False`.
+        enforce_sorted (bool): whether the caller has sorted the sequences, longest first; False sorts them here.
+            Default: `True`.
+
+    Returns:
+        PackedSequence: the sequences without their padding.
+
+    Example:
+        >>> padded = torch.tensor([[1, 2, 3], [4, 0, 0]])
+        >>> packed = torch.nn.utils.rnn.pack_padded_sequence(padded, [3, 1], batch_first=True)
+        >>> packed.data, packed.batch_sizes
+        (tensor([1, 4, 2, 3]), tensor([2, 1, 1]))
     """
     check_call("pack_padded_sequence", (input, lengths, batch_first), {})
     given = lengths.to(dtypes.int64) if isinstance(lengths, Tensor) else as_tensor(lengths, dtypes.int64, "cpu")
@@ -164,6 +206,22 @@ def pad_packed_sequence(
     """The sequences in one tensor, filled up with `padding_value`, and their lengths: undoes `pack_padded_sequence`.
 
     They are padded to the longest one, or to `total_length`.
+
+    Args:
+        sequence (PackedSequence): the packed sequences.
+        batch_first (bool): whether the batch is the first dimension; otherwise it is the second, after the length.
+            Default: `False`.
+        padding_value (float): the value of the padding. Default: `0.0`.
+        total_length (int, optional): the length of the result; None means that of the longest sequence.
+
+    Returns:
+        tuple[Tensor, Tensor]: the padded sequences, and the length of each.
+
+    Example:
+        >>> packed = torch.nn.utils.rnn.pack_sequence([torch.tensor([1, 2, 3]), torch.tensor([4])])
+        >>> torch.nn.utils.rnn.pad_packed_sequence(packed, batch_first=True)
+        (tensor([[1, 2, 3],
+                [4, 0, 0]]), tensor([3, 1]))
     """
     longest = sequence.batch_sizes.shape[0]
     if total_length is not None and total_length < longest:
@@ -185,6 +243,21 @@ def pad_sequence(
     """Sequences, (length, ...) each, in one tensor (longest, batch, ...), or (batch, longest, ...) with `batch_first`.
 
     `padding_side` says on which side of the shorter ones `padding_value` stands.
+
+    Args:
+        sequences: (sequence of Tensors) the sequences.
+        batch_first (bool): whether the batch is the first dimension; otherwise it is the second, after the length.
+            Default: `False`.
+        padding_value (float): the value of the padding. Default: `0.0`.
+        padding_side (str): where the padding stands: "right" or "left". Default: `"right"`.
+
+    Returns:
+        Tensor: the padded sequences.
+
+    Example:
+        >>> torch.nn.utils.rnn.pad_sequence([torch.tensor([1, 2, 3]), torch.tensor([4])], batch_first=True)
+        tensor([[1, 2, 3],
+                [4, 0, 0]])
     """
     check_call("pad_sequence", (sequences, batch_first, padding_value, padding_side), {})
     if not isinstance(sequences, Iterable):
@@ -212,20 +285,61 @@ def pad_sequence(
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
-    """The sequences of a padded batch, without their padding: undoes `pad_sequence`."""
+    """The sequences of a padded batch, without their padding: undoes `pad_sequence`.
+
+    Args:
+        padded_sequences (Tensor): the padded sequences.
+        lengths (Tensor): the length of each sequence.
+        batch_first (bool): whether the batch is the first dimension; otherwise it is the second, after the length.
+            Default: `False`.
+
+    Returns:
+        list of Tensors: the sequences.
+
+    Example:
+        >>> padded = torch.tensor([[1, 2, 3], [4, 0, 0]])
+        >>> torch.nn.utils.rnn.unpad_sequence(padded, torch.tensor([3, 1]), batch_first=True)
+        [tensor([1, 2, 3]), tensor([4])]
+    """
     batch = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     places = arange(batch.shape[1], device=lengths.device)
     return [each[places < length] for each, length in zip(batch, lengths, strict=True)]
 
 
 def pack_sequence(sequences: Any, enforce_sorted: bool = True) -> PackedSequence:
-    """Sequences, (length, ...) each, packed; longer ones first, unless `enforce_sorted` is False."""
+    """Sequences, (length, ...) each, packed; longer ones first, unless `enforce_sorted` is False.
+
+    Args:
+        sequences: (sequence of Tensors) the sequences.
+        enforce_sorted (bool): whether the caller has sorted the sequences, longest first; False sorts them here.
+            Default: `True`.
+
+    Returns:
+        PackedSequence: the packed sequences.
+
+    Example:
+        >>> packed = torch.nn.utils.rnn.pack_sequence([torch.tensor([1, 2, 3]), torch.tensor([4])])
+        >>> packed.data, packed.batch_sizes
+        (tensor([1, 4, 2, 3]), tensor([2, 1, 1]))
+    """
     given = list(sequences)
     lengths = [each.shape[0] for each in given]
     return pack_padded_sequence(pad_sequence(given), lengths, enforce_sorted=enforce_sorted)
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
-    """The sequences of a packed batch, one tensor each: undoes `pack_sequence`."""
+    """The sequences of a packed batch, one tensor each: undoes `pack_sequence`.
+
+    Args:
+        packed_sequences (PackedSequence): the packed sequences.
+
+    Returns:
+        list of Tensors: the sequences.
+
+    Example:
+        >>> packed = torch.nn.utils.rnn.pack_sequence([torch.tensor([1, 2, 3]), torch.tensor([4])])
+        >>> torch.nn.utils.rnn.unpack_sequence(packed)
+        [tensor([1, 2, 3]), tensor([4])]
+    """
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)

@@ -173,6 +173,23 @@ def spectral_norm(
     """Divide a weight by its largest singular value before each forward; `parametrizations.spectral_norm` is newer.
 
     The singular value is that of the matrix whose rows are the slices along `dim`: 0, or 1 for transposed convolutions.
+
+    Args:
+        module (M): the module.
+        name (str): the name of the parameter. Default: `"weight"`.
+        n_power_iterations (int): how many steps of the power iteration each forward pass does. Default: `1`.
+        eps (float): a small number that is added to norms, so that they are never zero. Default: `1e-12`.
+        dim (int, optional): the dimension of the outputs; None means 1 for transposed convolutions and 0 for all
+            others.
+
+    Returns:
+        Module: `module` itself.
+
+    Example:
+        >>> layer = torch.nn.utils.spectral_norm(torch.nn.Linear(4, 4), n_power_iterations=20)
+        >>> _ = layer(torch.ones(1, 4))
+        >>> round(torch.linalg.matrix_norm(layer.weight, 2).item(), 2)
+        1.0
     """
     if dim is None:
         dim = 1 if isinstance(module, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)) else 0
@@ -181,7 +198,21 @@ def spectral_norm(
 
 
 def remove_spectral_norm(module: M, name: str = "weight") -> M:
-    """Take the hook of `spectral_norm` off again."""
+    """Take the hook of `spectral_norm` off again.
+
+    Args:
+        module (M): the module.
+        name (str): the name of the parameter. Default: `"weight"`.
+
+    Returns:
+        Module: `module` itself.
+
+    Example:
+        >>> layer = torch.nn.utils.spectral_norm(torch.nn.Linear(2, 2))
+        >>> layer = torch.nn.utils.remove_spectral_norm(layer)
+        >>> [name for name, _ in layer.named_parameters()]
+        ['bias', 'weight']
+    """
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, SpectralNorm) and hook.name == name:
             hook.remove(module)

@@ -58,7 +58,25 @@ class WeightNorm:
 
 
 def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
-    """Deprecated: use `parametrizations.weight_norm`."""
+    """Deprecated: use `parametrizations.weight_norm`.
+
+    Args:
+        module (M): the module.
+        name (str): the name of the parameter. Default: `"weight"`.
+        dim (int, optional): the dimension along which each slice has a length of its own; None means one length for
+            all. Default: `0`.
+
+    Returns:
+        Module: `module` itself.
+
+    Example:
+        >>> import warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     layer = torch.nn.utils.weight_norm(torch.nn.Linear(2, 3))
+        >>> layer.weight_g.shape, layer.weight_v.shape
+        (torch.Size([3, 1]), torch.Size([3, 2]))
+    """
     warnings.warn(
         "`torch.nn.utils.weight_norm` is deprecated in favor of `torch.nn.utils.parametrizations.weight_norm`.",
         FutureWarning,
@@ -69,7 +87,25 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
 
 
 def remove_weight_norm(module: M, name: str = "weight") -> M:
-    """Take the hook of `weight_norm` off again."""
+    """Take the hook of `weight_norm` off again.
+
+    Args:
+        module (M): the module.
+        name (str): the name of the parameter. Default: `"weight"`.
+
+    Returns:
+        Module: `module` itself.
+
+    Example:
+        >>> import warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     layer = torch.nn.utils.weight_norm(torch.nn.Linear(2, 2))
+        >>> [name for name, _ in layer.named_parameters()]
+        ['bias', 'weight_g', 'weight_v']
+        >>> [name for name, _ in torch.nn.utils.remove_weight_norm(layer).named_parameters()]
+        ['bias', 'weight']
+    """
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, WeightNorm) and hook.name == name:
             hook.remove(module)

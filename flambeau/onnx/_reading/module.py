@@ -263,6 +263,19 @@ def load_module(source: str | os.PathLike[str] | bytes | Any) -> ONNXModule:
     """An ONNX model as a module that runs here: from a file, from its bytes, or from a message of the `onnx` package.
 
     Nothing of the file is executed. Weights outside of it are read from its own folder only.
+
+    Args:
+        source (str or PathLike or bytes or object): a path, the bytes of a file, or a message of the `onnx` package.
+
+    Returns:
+        ONNXModule: the module.
+
+    Example:
+        >>> import tempfile
+        >>> path = tempfile.mkdtemp() + "/model.onnx"
+        >>> _ = torch.onnx.export(torch.nn.ReLU(), (torch.ones(2),), path, verbose=False)
+        >>> torch.onnx.load_module(path)(torch.tensor([-1.0, 2.0]))
+        tensor([0., 2.])
     """
     try:
         return ONNXModule(source)

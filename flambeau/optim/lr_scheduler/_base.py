@@ -78,6 +78,21 @@ class LRScheduler:
 
     It may do so from `self.last_epoch`, how often `step` was called, from `self.base_lrs`, the rates at the beginning,
     and from the present rates in `self.optimizer.param_groups`.
+
+    Args:
+        optimizer (Optimizer): the optimizer whose learning rates the schedule sets.
+        last_epoch (int): the number of the last step done, to resume; -1 begins anew. Default: `-1`.
+
+    Example:
+        >>> class Halved(torch.optim.lr_scheduler.LRScheduler):
+        ...     def get_lr(self):
+        ...         return [base / 2**self.last_epoch for base in self.base_lrs]
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> scheduler = Halved(optimizer)
+        >>> optimizer.step()
+        >>> scheduler.step()
+        >>> scheduler.get_last_lr()
+        [0.5]
     """
 
     _get_lr_called_within_step = False

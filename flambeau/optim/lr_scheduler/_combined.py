@@ -48,7 +48,28 @@ class _Combined(LRScheduler):
 
 
 class SequentialLR(_Combined):
-    """One schedule after the other: the next begins at each of the `milestones`."""
+    """One schedule after the other: the next begins at each of the `milestones`.
+
+    Args:
+        optimizer (Optimizer): the optimizer whose learning rates the schedule sets.
+        schedulers (list): the schedules, in their order.
+        milestones (list of ints): the steps at which something changes, in increasing order.
+        last_epoch (int): the number of the last step done, to resume; -1 begins anew. Default: `-1`.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> warm = torch.optim.lr_scheduler.ConstantLR(optimizer, factor=0.1, total_iters=2)
+        >>> decay = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+        >>> scheduler = torch.optim.lr_scheduler.SequentialLR(optimizer, [warm, decay], milestones=[2])
+        >>> for _ in range(4):
+        ...     print(scheduler.get_last_lr())
+        ...     optimizer.step()
+        ...     scheduler.step()
+        [0.1]
+        [0.1]
+        [1.0]
+        [0.5]
+    """
 
     def __init__(
         self, optimizer: Optimizer, schedulers: list[Any], milestones: list[int], last_epoch: int = -1
@@ -95,7 +116,25 @@ class SequentialLR(_Combined):
 
 
 class ChainedScheduler(_Combined):
-    """Several schedules at once: each step is a step of all, and their factors multiply."""
+    """Several schedules at once: each step is a step of all, and their factors multiply.
+
+    Args:
+        schedulers (sequence): the schedules, all of the same optimizer.
+        optimizer (Optimizer, optional): the optimizer; None takes that of the first schedule.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> halve = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+        >>> warm = torch.optim.lr_scheduler.ConstantLR(optimizer, factor=0.1, total_iters=2)
+        >>> scheduler = torch.optim.lr_scheduler.ChainedScheduler([halve, warm])
+        >>> for _ in range(3):
+        ...     print(round(scheduler.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     scheduler.step()
+        0.1
+        0.05
+        0.25
+    """
 
     def __init__(self, schedulers: Sequence[Any], optimizer: Optimizer | None = None) -> None:
         if len(schedulers) < 1:

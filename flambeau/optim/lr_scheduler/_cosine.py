@@ -13,6 +13,25 @@ class CosineAnnealingLR(LRScheduler):
     """Half a wave of a cosine: from the learning rate to `eta_min` in `T_max` steps, and up again.
 
     See "SGDR: Stochastic Gradient Descent with Warm Restarts", https://arxiv.org/abs/1608.03983.
+
+    Args:
+        optimizer (Optimizer): the optimizer whose learning rates the schedule sets.
+        T_max (int): how many steps half a wave takes.
+        eta_min (float): the smallest learning rate. Default: `0.0`.
+        last_epoch (int): the number of the last step done, to resume; -1 begins anew. Default: `-1`.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=4)
+        >>> for _ in range(5):
+        ...     print(round(scheduler.get_last_lr()[0], 3))
+        ...     optimizer.step()
+        ...     scheduler.step()
+        1.0
+        0.854
+        0.5
+        0.146
+        0.0
     """
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
@@ -50,6 +69,25 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     The first time takes `T_0` epochs, each further one `T_mult` times as many. `step(epoch)` with a fraction sets the
     rate inside of an epoch. See "SGDR: Stochastic Gradient Descent with Warm Restarts", https://arxiv.org/abs/1608.03983.
+
+    Args:
+        optimizer (Optimizer): the optimizer whose learning rates the schedule sets.
+        T_0 (int): how many steps the first cosine takes.
+        T_mult (int): how many times longer each cosine is than the one before. Default: `1`.
+        eta_min (float): the smallest learning rate. Default: `0.0`.
+        last_epoch (int): the number of the last step done, to resume; -1 begins anew. Default: `-1`.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> scheduler = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=2)
+        >>> for _ in range(4):
+        ...     print(round(scheduler.get_last_lr()[0], 3))
+        ...     optimizer.step()
+        ...     scheduler.step()
+        1.0
+        0.5
+        1.0
+        0.5
     """
 
     def __init__(

@@ -41,6 +41,37 @@ class CyclicLR(_WithMomentum):
     `mode` "triangular2" halves the height at each cycle, "exp_range" multiplies it by `gamma` at each step; `scale_fn`,
     a function of the cycle or of the iteration (`scale_mode`), is in place of both. See "Cyclical Learning Rates for
     Training Neural Networks", https://arxiv.org/abs/1506.01186.
+
+    Args:
+        optimizer (Optimizer): the optimizer whose learning rates the schedule sets.
+        base_lr (float or list of floats): the smallest learning rate, one for all groups or one for each.
+        max_lr (float or list of floats): the largest learning rate, one for all groups or one for each.
+        step_size_up (int): how many steps the way up takes. Default: `2000`.
+        step_size_down (int, optional): how many steps the way down takes; None means as many as up.
+        mode (str): how cycles change: "triangular" not at all, "triangular2" halves each one, "exp_range" scales by
+            `gamma ** step`. Default: `"triangular"`.
+        gamma (float): the factor of "exp_range". Default: `1.0`.
+        scale_fn (Callable, optional): a function that scales cycles, in place of `mode`.
+        scale_mode (str): what `scale_fn` is given: the number of the "cycle" or of the step ("iterations"). Default:
+            `"cycle"`.
+        cycle_momentum (bool): whether the momentum goes down while the learning rate goes up, and up while it goes
+            down. Default: `True`.
+        base_momentum (float): the smallest momentum, one for all groups or one for each. Default: `0.8`.
+        max_momentum (float): the largest momentum, one for all groups or one for each. Default: `0.9`.
+        last_epoch (int): the number of the last step done, to resume; -1 begins anew. Default: `-1`.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0, momentum=0.9)
+        >>> scheduler = torch.optim.lr_scheduler.CyclicLR(optimizer, base_lr=0.1, max_lr=0.5, step_size_up=2)
+        >>> for _ in range(5):
+        ...     print(round(scheduler.get_last_lr()[0], 3))
+        ...     optimizer.step()
+        ...     scheduler.step()
+        0.1
+        0.3
+        0.5
+        0.3
+        0.1
     """
 
     _UNSAVED = ("optimizer", "_scale_fn_custom")
@@ -134,6 +165,39 @@ class OneCycleLR(_WithMomentum):
     The number is `total_steps`, or `epochs * steps_per_epoch`; `pct_start` is the part in which the rate rises. It
     begins at `max_lr / div_factor` and ends at a `final_div_factor`-th of that. See "Super-Convergence: Very Fast
     Training of Neural Networks Using Large Learning Rates", https://arxiv.org/abs/1708.07120.
+
+    Args:
+        optimizer (Optimizer): the optimizer whose learning rates the schedule sets.
+        max_lr (float or list of floats): the largest learning rate, one for all groups or one for each.
+        total_steps (int, optional): how many steps the cycle has; None means `epochs * steps_per_epoch`.
+        epochs (int, optional): how many epochs the training has.
+        steps_per_epoch (int, optional): how many steps an epoch has.
+        pct_start (float): what part of the cycle the way up takes. Default: `0.3`.
+        anneal_strategy (str): the shape of the change: "cos" along a cosine, "linear" in a straight line. Default:
+            `"cos"`.
+        cycle_momentum (bool): whether the momentum goes down while the learning rate goes up, and up while it goes
+            down. Default: `True`.
+        base_momentum (float or list of floats): the smallest momentum, one for all groups or one for each. Default:
+            `0.85`.
+        max_momentum (float or list of floats): the largest momentum, one for all groups or one for each. Default:
+            `0.95`.
+        div_factor (float): the first learning rate is `max_lr / div_factor`. Default: `25.0`.
+        final_div_factor (float): the last learning rate is the first one divided by this. Default: `10000.0`.
+        three_phase (bool): whether the way down first ends at the first learning rate and then goes further. Default:
+            `False`.
+        last_epoch (int): the number of the last step done, to resume; -1 begins anew. Default: `-1`.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0, momentum=0.9)
+        >>> scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1.0, total_steps=5)
+        >>> for _ in range(4):
+        ...     print(round(scheduler.get_last_lr()[0], 3))
+        ...     optimizer.step()
+        ...     scheduler.step()
+        0.04
+        0.95
+        0.611
+        0.188
     """
 
     def __init__(

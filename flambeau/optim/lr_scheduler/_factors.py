@@ -44,7 +44,24 @@ class _FunctionLR(LRScheduler):
 
 
 class LambdaLR(_FunctionLR):
-    """The first learning rate times a function of the epoch."""
+    """The first learning rate times a function of the epoch.
+
+    Args:
+        optimizer (Optimizer): the optimizer whose learning rates the schedule sets.
+        lr_lambda (Factor or list of Factors): a function from the epoch to a factor, or one for each parameter group.
+        last_epoch (int): the number of the last step done, to resume; -1 begins anew. Default: `-1`.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1 / (1 + epoch))
+        >>> for _ in range(3):
+        ...     print(round(scheduler.get_last_lr()[0], 3))
+        ...     optimizer.step()
+        ...     scheduler.step()
+        1.0
+        0.5
+        0.333
+    """
 
     def get_lr(self) -> list[Rate]:
         """The rates that `step` is to set."""
@@ -53,7 +70,21 @@ class LambdaLR(_FunctionLR):
 
 
 class MultiplicativeLR(_FunctionLR):
-    """At each step the learning rate is multiplied by a function of the epoch."""
+    """At each step the learning rate is multiplied by a function of the epoch.
+
+    Args:
+        optimizer (Optimizer): the optimizer whose learning rates the schedule sets.
+        lr_lambda (Factor or list of Factors): a function from the epoch to a factor, or one for each parameter group.
+        last_epoch (int): the number of the last step done, to resume; -1 begins anew. Default: `-1`.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> scheduler = torch.optim.lr_scheduler.MultiplicativeLR(optimizer, lambda epoch: 0.5)
+        >>> optimizer.step()
+        >>> scheduler.step()
+        >>> scheduler.get_last_lr()
+        [0.5]
+    """
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Factor | list[Factor], last_epoch: int = -1) -> None:
         for function in lr_lambda if isinstance(lr_lambda, (list, tuple)) else [lr_lambda]:
@@ -71,7 +102,26 @@ class MultiplicativeLR(_FunctionLR):
 
 
 class StepLR(LRScheduler):
-    """Multiplied by `gamma` every `step_size` epochs."""
+    """Multiplied by `gamma` every `step_size` epochs.
+
+    Args:
+        optimizer (Optimizer): the optimizer whose learning rates the schedule sets.
+        step_size (int): after how many epochs the learning rate changes.
+        gamma (float): the factor of the learning rate. Default: `0.1`.
+        last_epoch (int): the number of the last step done, to resume; -1 begins anew. Default: `-1`.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
+        >>> for _ in range(4):
+        ...     print(scheduler.get_last_lr())
+        ...     optimizer.step()
+        ...     scheduler.step()
+        [1.0]
+        [1.0]
+        [0.5]
+        [0.5]
+    """
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
         self.step_size = step_size
@@ -90,7 +140,26 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """Multiplied by `gamma` at each of the `milestones`."""
+    """Multiplied by `gamma` at each of the `milestones`.
+
+    Args:
+        optimizer (Optimizer): the optimizer whose learning rates the schedule sets.
+        milestones (iterable of ints): the steps at which something changes, in increasing order.
+        gamma (float): the factor of the learning rate. Default: `0.1`.
+        last_epoch (int): the number of the last step done, to resume; -1 begins anew. Default: `-1`.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> scheduler = torch.optim.lr_scheduler.MultiStepLR(optimizer, milestones=[1, 3], gamma=0.5)
+        >>> for _ in range(4):
+        ...     print(scheduler.get_last_lr())
+        ...     optimizer.step()
+        ...     scheduler.step()
+        [1.0]
+        [0.5]
+        [0.5]
+        [0.25]
+    """
 
     def __init__(
         self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
@@ -112,7 +181,26 @@ class MultiStepLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """`factor` times the learning rate for the first `total_iters` steps."""
+    """`factor` times the learning rate for the first `total_iters` steps.
+
+    Args:
+        optimizer (Optimizer): the optimizer whose learning rates the schedule sets.
+        factor (float): the factor of the first steps. Default: `0.3333333333333333`.
+        total_iters (int): after how many steps the schedule has reached its end. Default: `5`.
+        last_epoch (int): the number of the last step done, to resume; -1 begins anew. Default: `-1`.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> scheduler = torch.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2)
+        >>> for _ in range(4):
+        ...     print(scheduler.get_last_lr())
+        ...     optimizer.step()
+        ...     scheduler.step()
+        [0.5]
+        [0.5]
+        [1.0]
+        [1.0]
+    """
 
     def __init__(
         self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1
@@ -136,7 +224,27 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """A factor that goes linearly from `start_factor` to `end_factor` in `total_iters` steps."""
+    """A factor that goes linearly from `start_factor` to `end_factor` in `total_iters` steps.
+
+    Args:
+        optimizer (Optimizer): the optimizer whose learning rates the schedule sets.
+        start_factor (float): the factor of the first step. Default: `0.3333333333333333`.
+        end_factor (float): the factor at the end. Default: `1.0`.
+        total_iters (int): after how many steps the schedule has reached its end. Default: `5`.
+        last_epoch (int): the number of the last step done, to resume; -1 begins anew. Default: `-1`.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> scheduler = torch.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.5, total_iters=2)
+        >>> for _ in range(4):
+        ...     print(scheduler.get_last_lr())
+        ...     optimizer.step()
+        ...     scheduler.step()
+        [0.5]
+        [0.75]
+        [1.0]
+        [1.0]
+    """
 
     def __init__(
         self,
@@ -174,7 +282,24 @@ class LinearLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """Multiplied by `gamma` at every step."""
+    """Multiplied by `gamma` at every step.
+
+    Args:
+        optimizer (Optimizer): the optimizer whose learning rates the schedule sets.
+        gamma (float): the factor of the learning rate.
+        last_epoch (int): the number of the last step done, to resume; -1 begins anew. Default: `-1`.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+        >>> for _ in range(3):
+        ...     print(scheduler.get_last_lr())
+        ...     optimizer.step()
+        ...     scheduler.step()
+        [1.0]
+        [0.5]
+        [0.25]
+    """
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
@@ -190,7 +315,25 @@ class ExponentialLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """Down to zero in `total_iters` steps, along a polynomial of degree `power`."""
+    """Down to zero in `total_iters` steps, along a polynomial of degree `power`.
+
+    Args:
+        optimizer (Optimizer): the optimizer whose learning rates the schedule sets.
+        total_iters (int): after how many steps the schedule has reached its end. Default: `5`.
+        power (float): the degree of the polynomial. Default: `1.0`.
+        last_epoch (int): the number of the last step done, to resume; -1 begins anew. Default: `-1`.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> scheduler = torch.optim.lr_scheduler.PolynomialLR(optimizer, total_iters=4)
+        >>> for _ in range(3):
+        ...     print(scheduler.get_last_lr())
+        ...     optimizer.step()
+        ...     scheduler.step()
+        [1.0]
+        [0.75]
+        [0.5]
+    """
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
         self.total_iters = total_iters

@@ -15,6 +15,29 @@ class ReduceLROnPlateau(LRScheduler):
 
     `mode` says whether the metric should fall ("min") or rise ("max"); `threshold` how much counts as better, as a part
     of the best value ("rel") or as such ("abs"). After a reduction, `cooldown` steps do not count as bad.
+
+    Args:
+        optimizer (Optimizer): the optimizer whose learning rates the schedule sets.
+        mode (str): whether the metric is better when it is smaller ("min") or larger ("max"). Default: `"min"`.
+        factor (float): the factor of the learning rate. Default: `0.1`.
+        patience (int): how many steps without improvement are let pass. Default: `10`.
+        threshold (float): by how much a metric must improve to count. Default: `0.0001`.
+        threshold_mode (str): whether `threshold` is a part of the best value ("rel") or a difference ("abs"). Default:
+            `"rel"`.
+        cooldown (int): how many steps after a reduction are not counted. Default: `0`.
+        min_lr (list of floats or float): the smallest learning rate, one for all groups or one for each. Default: `0`.
+        eps (float): changes of the learning rate that are smaller than this are not made. Default: `1e-08`.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=1)
+        >>> for loss in (3.0, 2.0, 2.0, 2.0):
+        ...     scheduler.step(loss)
+        ...     print(optimizer.param_groups[0]["lr"])
+        1.0
+        1.0
+        1.0
+        0.1
     """
 
     def __init__(

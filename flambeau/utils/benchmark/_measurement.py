@@ -21,19 +21,53 @@ _LEAST_DISTANCE = 25e-9
 
 
 def select_unit(t: float) -> tuple[str, float]:
-    """The unit that suits a time in seconds, and how many seconds it has."""
+    """The unit that suits a time in seconds, and how many seconds it has.
+
+    Args:
+        t (float): the time.
+
+    Returns:
+        tuple[str, float]: the unit, and its seconds.
+
+    Example:
+        >>> torch.utils.benchmark.select_unit(0.002)
+        ('ms', 0.001)
+    """
     scale = int(math.log10(t) // 3) if t > 0 else 0
     unit = {-3: "ns", -2: "us", -1: "ms"}.get(scale, "s" if scale >= 0 else "ns")
     return unit, {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}[unit]
 
 
 def unit_to_english(u: str) -> str:
-    """The name of a unit."""
+    """The name of a unit.
+
+    Args:
+        u (str): the unit: "ns", "us", "ms" or "s".
+
+    Returns:
+        str: its name.
+
+    Example:
+        >>> torch.utils.benchmark.unit_to_english("ms")
+        'millisecond'
+    """
     return _UNITS[u]
 
 
 def trim_sigfig(x: float, n: int) -> float:
-    """A number with so many significant figures."""
+    """A number with so many significant figures.
+
+    Args:
+        x (float): the number.
+        n (int): how many figures.
+
+    Returns:
+        float: the rounded number.
+
+    Example:
+        >>> torch.utils.benchmark.trim_sigfig(1.2345, 2)
+        1.2000000476837158
+    """
     if x == 0:
         return 0.0
     exact = np.float32(x)  # single precision, in which halves are rounded as PyTorch does
@@ -43,7 +77,19 @@ def trim_sigfig(x: float, n: int) -> float:
 
 @contextlib.contextmanager
 def set_torch_threads(n: int) -> Iterator[None]:
-    """A context in which kernels use so many threads."""
+    """A context in which kernels use so many threads.
+
+    Args:
+        n (int): how many.
+
+    Returns:
+        a context manager.
+
+    Example:
+        >>> with torch.utils.benchmark.set_torch_threads(1):
+        ...     torch.get_num_threads()
+        1
+    """
     from ..._dispatch.public.settings import get_num_threads, set_num_threads
 
     before = get_num_threads()
@@ -56,7 +102,22 @@ def set_torch_threads(n: int) -> Iterator[None]:
 
 @dataclasses.dataclass(frozen=True)
 class TaskSpec:
-    """What is timed."""
+    """What is timed.
+
+    Args:
+        stmt (str): the statement to time.
+        setup (str): a statement that runs once before.
+        global_setup (str): definitions for statements in C++, which are not supported. Default: `""`.
+        label (str, optional): what is timed, as tables group it.
+        sub_label (str, optional): a variant of it.
+        description (str, optional): the column of tables.
+        env (str, optional): the environment, such as the name of a branch.
+        num_threads (int): how many threads kernels use. Default: `1`.
+
+    Example:
+        >>> torch.utils.benchmark.TaskSpec("x + 1", "x = 1").stmt
+        'x + 1'
+    """
 
     stmt: str
     setup: str
@@ -86,7 +147,19 @@ class TaskSpec:
 
 @dataclasses.dataclass
 class Measurement:
-    """The times of a piece of code: `raw_times` are those of `number_per_run` calls each."""
+    """The times of a piece of code: `raw_times` are those of `number_per_run` calls each.
+
+    Args:
+        number_per_run (int): how many calls each time is of.
+        raw_times (list of floats): the times, in seconds.
+        task_spec (TaskSpec): what was timed.
+        metadata (dict[Any, Any], optional): further values, for programs that read it.
+
+    Example:
+        >>> measured = torch.utils.benchmark.Timer("1 + 1").timeit(10)
+        >>> measured.number_per_run, measured.median > 0
+        (10, True)
+    """
 
     number_per_run: int
     raw_times: list[float]

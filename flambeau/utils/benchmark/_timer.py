@@ -11,12 +11,25 @@ from ._measurement import Measurement, TaskSpec, set_torch_threads
 
 
 def timer() -> float:
-    """The clock, in seconds."""
+    """The clock, in seconds.
+
+    Returns:
+        float: the time.
+
+    Example:
+        >>> torch.utils.benchmark.timer() > 0
+        True
+    """
     return timeit.default_timer()
 
 
 class Language(enum.Enum):
-    """In what a statement is written."""
+    """In what a statement is written.
+
+    Example:
+        >>> torch.utils.benchmark.Language.PYTHON.name
+        'PYTHON'
+    """
 
     PYTHON = 0
     CPP = 1
@@ -28,6 +41,19 @@ class Timer:
     >>> from flambeau.utils.benchmark import Timer
     >>> Timer("x + 1", globals={"x": flambeau.ones(2)}).timeit(10).number_per_run
     10
+
+    Args:
+        stmt (str): the statement to time. Default: `"pass"`.
+        setup (str): a statement that runs once before. Default: `"pass"`.
+        global_setup (str): definitions for statements in C++, which are not supported. Default: `""`.
+        timer (Callable): the clock.
+        globals (dict, optional): the names that statements see.
+        label (str, optional): what is timed, as tables group it.
+        sub_label (str, optional): a variant of it.
+        description (str, optional): the column of tables.
+        env (str, optional): the environment, such as the name of a branch.
+        num_threads (int): how many threads kernels use. Default: `1`.
+        language (Language or str): Python; C++ is refused. Default: `Language.PYTHON`.
     """
 
     def __init__(

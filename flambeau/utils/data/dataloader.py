@@ -69,6 +69,29 @@ class DataLoader(Generic[T_co]):
     >>> from flambeau.utils.data import DataLoader
     >>> [batch.tolist() for batch in DataLoader(range(5), batch_size=2)]
     [[0, 1], [2, 3], [4]]
+
+    Args:
+        dataset (Dataset): the dataset.
+        batch_size (int, optional): how many samples a batch has; None gives single samples. Default: `1`.
+        shuffle (bool, optional): whether samples come in a new random order in each pass.
+        sampler (Sampler or iterable, optional): gives the indices of samples, in place of `shuffle`.
+        batch_sampler (Sampler] or Iterable[list], optional): gives lists of indices, in place of `batch_size`,
+            `shuffle`, `sampler` and `drop_last`.
+        num_workers (int): how many processes load samples; 0 loads them in this one. Default: `0`.
+        collate_fn (Callable, optional): makes a batch of a list of samples; None means `default_collate`.
+        pin_memory (bool): whether batches are copied to page-locked memory, from which copies to a GPU run beside
+            other work. Default: `False`.
+        drop_last (bool): whether samples that do not fill a batch, or a share for all processes, are left out.
+            Default: `False`.
+        timeout (float): how many seconds to wait for a batch of a worker; 0 waits for ever. Default: `0`.
+        worker_init_fn (Callable, optional): called in each worker with its number, before it loads.
+        multiprocessing_context: how workers are started: "fork", "spawn", "forkserver", or a context.
+        generator (Generator, optional): the source of random numbers; None means the default one.
+        prefetch_factor (int, optional): how many batches each worker prepares ahead; None means 2.
+        persistent_workers (bool): whether workers stay for the next pass. Default: `False`.
+        pin_memory_device (str): the device for which memory is page-locked. Default: `""`.
+        in_order (bool): whether batches come in the order of the sampler, or as they are ready. Default: `True`.
+        worker_method (str): "multiprocessing" for processes, or "thread". Default: `"multiprocessing"`.
     """
 
     dataset: Dataset[T_co]

@@ -33,6 +33,17 @@ class Dataset(Generic[T_co]):
 
     Subclasses define `__getitem__`, and `__len__` where a sampler needs it. One that can load many samples at once may
     define `__getitems__`, which takes a list of indices and returns a list of samples.
+
+    Example:
+        >>> class Squares(torch.utils.data.Dataset):
+        ...     def __len__(self):
+        ...         return 4
+        ...     def __getitem__(self, index):
+        ...         return index, index**2
+        >>> for numbers, squares in torch.utils.data.DataLoader(Squares(), batch_size=2):
+        ...     print(numbers, squares)
+        tensor([0, 1]) tensor([0, 1])
+        tensor([2, 3]) tensor([4, 9])
     """
 
     def __getitem__(self, index: Any) -> T_co:
@@ -46,6 +57,13 @@ class IterableDataset(Dataset[T_co], Iterable[T_co], ABC):
     """A stream of samples: subclasses define `__iter__`.
 
     Every worker of a `DataLoader` iterates over a copy of its own; `get_worker_info()` tells it which share is its.
+
+    Example:
+        >>> class Countdown(torch.utils.data.IterableDataset):
+        ...     def __iter__(self):
+        ...         return iter([3, 2, 1])
+        >>> list(torch.utils.data.DataLoader(Countdown(), batch_size=2))
+        [tensor([3, 2]), tensor([1])]
     """
 
     @abstractmethod
@@ -57,7 +75,15 @@ class IterableDataset(Dataset[T_co], Iterable[T_co], ABC):
 
 
 class TensorDataset(Dataset[tuple[Tensor, ...]]):
-    """Samples are the rows of tensors: sample i is a tuple of each tensor's row i."""
+    """Samples are the rows of tensors: sample i is a tuple of each tensor's row i.
+
+    Args:
+        *tensors: tensors with the same size of the first dimension.
+
+    Example:
+        >>> torch.utils.data.TensorDataset(torch.arange(3), torch.arange(3) ** 2)[2]
+        (tensor(2), tensor(4))
+    """
 
     tensors: tuple[Tensor, ...]
 
@@ -75,7 +101,16 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
 
 
 class StackDataset(Dataset[Any]):
-    """Datasets side by side: sample i is a tuple, or with keyword arguments a dict, of each dataset's sample i."""
+    """Datasets side by side: sample i is a tuple, or with keyword arguments a dict, of each dataset's sample i.
+
+    Args:
+        *args: the datasets, for samples that are tuples.
+        **kwargs: the datasets by name, for samples that are dicts.
+
+    Example:
+        >>> torch.utils.data.StackDataset(image=[1, 2], label=[3, 4])[1]
+        {'image': 2, 'label': 4}
+    """
 
     datasets: tuple[Any, ...] | dict[str, Any]
 
@@ -127,7 +162,16 @@ def _samples(dataset: Any, indices: list[Any], owner: str) -> list[Any]:
 
 
 class ConcatDataset(Dataset[T_co]):
-    """Datasets one after the other."""
+    """Datasets one after the other.
+
+    Args:
+        datasets (Iterable[Dataset]): the datasets.
+
+    Example:
+        >>> both = torch.utils.data.ConcatDataset([[1, 2], [3]])
+        >>> len(both), both[2]
+        (3, 3)
+    """
 
     datasets: list[Dataset[T_co]]
     cumulative_sizes: list[int]
@@ -169,7 +213,18 @@ class ConcatDataset(Dataset[T_co]):
 
 
 class ChainDataset(IterableDataset[Any]):
-    """Iterable datasets one after the other."""
+    """Iterable datasets one after the other.
+
+    Args:
+        datasets (Iterable[Dataset]): the datasets.
+
+    Example:
+        >>> class Stream(torch.utils.data.IterableDataset):
+        ...     def __iter__(self):
+        ...         return iter([1, 2])
+        >>> list(torch.utils.data.ChainDataset([Stream(), Stream()]))
+        [1, 2, 1, 2]
+    """
 
     def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
         self.datasets = datasets
@@ -189,7 +244,16 @@ class ChainDataset(IterableDataset[Any]):
 
 
 class Subset(Dataset[T_co]):
-    """The samples of a dataset at given indices."""
+    """The samples of a dataset at given indices.
+
+    Args:
+        dataset (Dataset): the dataset.
+        indices (sequence of ints): the indices.
+
+    Example:
+        >>> list(torch.utils.data.Subset(["a", "b", "c"], [2, 0]))
+        ['c', 'a']
+    """
 
     dataset: Dataset[T_co]
     indices: Sequence[int]
@@ -217,6 +281,19 @@ def random_split(
 
     `lengths` are numbers of samples, or fractions that sum to 1; what rounding down leaves over goes to the first
     subsets, one sample each.
+
+    Args:
+        dataset (Dataset): the dataset.
+        lengths (Sequence[int | float]): how many samples each subset has, or what part of all.
+        generator (Generator, optional): the source of random numbers.
+
+    Returns:
+        list[Subset]: the subsets.
+
+    Example:
+        >>> train, test = torch.utils.data.random_split(range(10), [0.8, 0.2])
+        >>> len(train), len(test)
+        (8, 2)
     """
     from ... import randperm
 

@@ -18,6 +18,19 @@ class DistributedSampler(Sampler[int]):
 
     The order is a permutation that depends on `seed` and on the epoch that `set_epoch` was told; `shuffle=False` keeps
     the dataset's. So that all shares have the same length, some indices are repeated, or left out with `drop_last`.
+
+    Args:
+        dataset (Dataset): the dataset.
+        num_replicas (int, optional): the number of processes; None asks `torch.distributed`.
+        rank (int, optional): the number of this process; None asks `torch.distributed`.
+        shuffle (bool): whether the order is random; `set_epoch` makes another one for each pass. Default: `True`.
+        seed (int): the seed of that order, the same in all processes. Default: `0`.
+        drop_last (bool): whether samples that do not fill a batch, or a share for all processes, are left out.
+            Default: `False`.
+
+    Example:
+        >>> list(torch.utils.data.DistributedSampler(range(6), num_replicas=2, rank=1, shuffle=False))
+        [1, 3, 5]
     """
 
     def __init__(

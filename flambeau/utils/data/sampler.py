@@ -35,14 +35,32 @@ def _is_positive_int(value: object) -> bool:
 
 
 class Sampler(Generic[T_co]):
-    """An iterable of indices, or of lists of indices. Subclasses define `__iter__`, and `__len__` where it is known."""
+    """An iterable of indices, or of lists of indices. Subclasses define `__iter__`, and `__len__` where it is known.
+
+    Example:
+        >>> class Backwards(torch.utils.data.Sampler):
+        ...     def __init__(self, source):
+        ...         self.source = source
+        ...     def __iter__(self):
+        ...         return iter(range(len(self.source) - 1, -1, -1))
+        >>> list(torch.utils.data.DataLoader([1, 2, 3], sampler=Backwards([1, 2, 3])))
+        [tensor([3]), tensor([2]), tensor([1])]
+    """
 
     def __iter__(self) -> Iterator[T_co]:
         raise NotImplementedError(f"{type(self).__name__} should implement __iter__")
 
 
 class SequentialSampler(Sampler[int]):
-    """All indices in order."""
+    """All indices in order.
+
+    Args:
+        data_source (Sized): the dataset, or anything that has a length.
+
+    Example:
+        >>> list(torch.utils.data.SequentialSampler("abc"))
+        [0, 1, 2]
+    """
 
     data_source: Sized
 
@@ -60,6 +78,16 @@ class RandomSampler(Sampler[int]):
     """Indices in random order: permutations, or with `replacement` independent draws.
 
     `num_samples` is the length of one pass, by default that of the data.
+
+    Args:
+        data_source (Sized): the dataset, or anything that has a length.
+        replacement (bool): whether an index may be drawn several times. Default: `False`.
+        num_samples (int, optional): how many indices to draw; None means as many as there are samples.
+        generator (Generator, optional): the source of random numbers; None means the default one.
+
+    Example:
+        >>> sorted(torch.utils.data.RandomSampler(range(4)))
+        [0, 1, 2, 3]
     """
 
     data_source: Sized
@@ -114,7 +142,16 @@ def _draws(size: int, count: int, generator: Generator) -> Iterator[int]:
 
 
 class SubsetRandomSampler(Sampler[int]):
-    """Given indices in random order."""
+    """Given indices in random order.
+
+    Args:
+        indices (sequence of ints): the indices.
+        generator (Generator, optional): the source of random numbers; None means the default one.
+
+    Example:
+        >>> sorted(torch.utils.data.SubsetRandomSampler([3, 5]))
+        [3, 5]
+    """
 
     indices: Sequence[int]
 
@@ -133,7 +170,18 @@ class SubsetRandomSampler(Sampler[int]):
 
 
 class WeightedRandomSampler(Sampler[int]):
-    """Draws of the indices of `weights`, with probabilities proportional to them."""
+    """Draws of the indices of `weights`, with probabilities proportional to them.
+
+    Args:
+        weights (sequence of floats): a weight for each index.
+        num_samples (int): how many indices to draw.
+        replacement (bool): whether an index may be drawn several times. Default: `True`.
+        generator (Generator, optional): the source of random numbers; None means the default one.
+
+    Example:
+        >>> list(torch.utils.data.WeightedRandomSampler([0.0, 1.0], num_samples=3))
+        [1, 1, 1]
+    """
 
     weights: Any
     num_samples: int
@@ -171,7 +219,17 @@ class WeightedRandomSampler(Sampler[int]):
 
 
 class BatchSampler(Sampler[list[int]]):
-    """The indices of another sampler in lists of `batch_size`; `drop_last` leaves out a last list that is shorter."""
+    """The indices of another sampler in lists of `batch_size`; `drop_last` leaves out a last list that is shorter.
+
+    Args:
+        sampler (Sampler or iterable of ints): the sampler whose indices are taken.
+        batch_size (int): how many indices a list has.
+        drop_last (bool): whether samples that do not fill a batch, or a share for all processes, are left out.
+
+    Example:
+        >>> list(torch.utils.data.BatchSampler(range(5), batch_size=2, drop_last=False))
+        [[0, 1], [2, 3], [4]]
+    """
 
     def __init__(self, sampler: Sampler[int] | Iterable[int], batch_size: int, drop_last: bool) -> None:
         if not _is_positive_int(batch_size):

@@ -22,7 +22,22 @@ _numbers = itertools.count()
 
 
 class FileWriter:
-    """One event file, made at once; it gets its content after `max_queue` events or `flush_secs` seconds."""
+    """One event file, made at once; it gets its content after `max_queue` events or `flush_secs` seconds.
+
+    Args:
+        log_dir: the folder.
+        max_queue (int): how many events wait before they are written. Default: `10`.
+        flush_secs (float): after how many seconds waiting events are written. Default: `120`.
+        filename_suffix (str): the end of the file's name. Default: `""`.
+
+    Example:
+        >>> import os, tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> writer = torch.utils.tensorboard.FileWriter(folder)
+        >>> writer.close()
+        >>> len(os.listdir(folder))
+        1
+    """
 
     def __init__(self, log_dir: Any, max_queue: int = 10, flush_secs: float = 120, filename_suffix: str = "") -> None:
         self._folder = Path(log_dir)
@@ -94,6 +109,12 @@ class SummaryWriter:
         purge_step: tells TensorBoard to forget events from this step on, after a crash and a restart.
         max_queue, flush_secs: how many events, and for how long, may wait before they are put on the disk.
         filename_suffix: ends the name of the file.
+
+    Example:
+        >>> import tempfile
+        >>> with torch.utils.tensorboard.SummaryWriter(tempfile.mkdtemp()) as writer:
+        ...     for step in range(3):
+        ...         writer.add_scalar("loss", 1 / (step + 1), step)
     """
 
     def __init__(

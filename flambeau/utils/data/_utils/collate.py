@@ -28,7 +28,19 @@ default_collate_err_msg_format = (
 
 
 def default_convert(data: Any) -> Any:
-    """`data` with its NumPy arrays and scalars, at any depth of containers, as tensors. Makes no batch."""
+    """`data` with its NumPy arrays and scalars, at any depth of containers, as tensors. Makes no batch.
+
+    Args:
+        data: the value.
+
+    Returns:
+        the value with tensors.
+
+    Example:
+        >>> import numpy
+        >>> torch.utils.data.default_convert([numpy.ones(2), "text"])
+        [tensor([1., 1.], dtype=torch.float64), 'text']
+    """
     from .... import as_tensor
 
     if isinstance(data, Tensor):
@@ -154,5 +166,11 @@ def default_collate(batch: Any) -> Any:
 
     >>> default_collate([{"x": 1, "name": "a"}, {"x": 2, "name": "b"}])
     {'x': tensor([1, 2]), 'name': ['a', 'b']}
+
+    Args:
+        batch: a list of samples.
+
+    Returns:
+        the batch.
     """
     return collate(batch, collate_fn_map=default_collate_fn_map)

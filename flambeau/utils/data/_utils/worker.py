@@ -41,7 +41,15 @@ _worker_info: WorkerInfo | None = None
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """The worker in which this is called, or None in the main process."""
+    """The worker in which this is called, or None in the main process.
+
+    Returns:
+        its `id`, `num_workers`, `seed` and `dataset`.
+
+    Example:
+        >>> torch.utils.data.get_worker_info() is None
+        True
+    """
     return _HERE.info or _worker_info
 
 

@@ -11,7 +11,23 @@ from .datapipe import IterDataPipe, MapDataPipe
 
 
 class functional_datapipe:
-    """`@functional_datapipe("name")`: the class is a step, `pipe.name(...)`."""
+    """`@functional_datapipe("name")`: the class is a step, `pipe.name(...)`.
+
+    Args:
+        name (str): the name of the step.
+        enable_df_api_tracing (bool): whether tables are traced. Default: `False`.
+
+    Example:
+        >>> @torch.utils.data.functional_datapipe("doubled_in_docs")
+        ... class Doubled(torch.utils.data.IterDataPipe):
+        ...     def __init__(self, source):
+        ...         self.source = source
+        ...     def __iter__(self):
+        ...         return (2 * each for each in self.source)
+        >>> from flambeau.utils.data.datapipes.iter import IterableWrapper
+        >>> list(IterableWrapper([1, 2]).doubled_in_docs())
+        [2, 4]
+    """
 
     name: str
 
@@ -29,7 +45,12 @@ class functional_datapipe:
 
 
 class guaranteed_datapipes_determinism:
-    """While it is entered, pipes whose order is not certain cannot be made."""
+    """While it is entered, pipes whose order is not certain cannot be made.
+
+    Example:
+        >>> with torch.utils.data.guaranteed_datapipes_determinism():
+        ...     pass
+    """
 
     _active: ClassVar[bool] = False
     prev: bool
@@ -46,7 +67,19 @@ class guaranteed_datapipes_determinism:
 
 
 class non_deterministic:
-    """Mark a class whose samples may come in any order: always, or where a function of its arguments says so."""
+    """Mark a class whose samples may come in any order: always, or where a function of its arguments says so.
+
+    Args:
+        arg: the class, or a function of the constructor's arguments.
+
+    Example:
+        >>> @torch.utils.data.non_deterministic
+        ... class Unordered(torch.utils.data.IterDataPipe):
+        ...     def __iter__(self):
+        ...         return iter({1, 2})
+        >>> sorted(Unordered())
+        [1, 2]
+    """
 
     cls: type | None = None
     deterministic_fn: Callable[..., bool]
@@ -97,7 +130,19 @@ class non_deterministic:
 
 
 def argument_validation(f: Any) -> Any:
-    """Check that arguments annotated as pipes are pipes."""
+    """Check that arguments annotated as pipes are pipes.
+
+    Args:
+        f: the function.
+
+    Returns:
+        the function, checked.
+
+    Example:
+        >>> @torch.utils.data.argument_validation
+        ... def first(pipe: torch.utils.data.IterDataPipe):
+        ...     return next(iter(pipe))
+    """
     signature = inspect.signature(f)
     kinds = (IterDataPipe, MapDataPipe)
 
@@ -116,7 +161,12 @@ _validates = True
 
 
 class runtime_validation_disabled:
-    """While it is entered, samples are not compared with the pipe's annotated type."""
+    """While it is entered, samples are not compared with the pipe's annotated type.
+
+    Example:
+        >>> with torch.utils.data.runtime_validation_disabled():
+        ...     pass
+    """
 
     prev: bool
 
@@ -134,7 +184,22 @@ class runtime_validation_disabled:
 
 
 def runtime_validation(f: Any) -> Any:
-    """For an `__iter__` annotated `-> Iterator[X]`, X a class: samples that are no X are an error."""
+    """For an `__iter__` annotated `-> Iterator[X]`, X a class: samples that are no X are an error.
+
+    Args:
+        f: the `__iter__`.
+
+    Returns:
+        the method, checked.
+
+    Example:
+        >>> class Numbers(torch.utils.data.IterDataPipe[int]):
+        ...     @torch.utils.data.runtime_validation
+        ...     def __iter__(self):
+        ...         return iter([1, 2])
+        >>> list(Numbers())
+        [1, 2]
+    """
     if f.__name__ != "__iter__":
         raise TypeError(f"Can not decorate function {f.__name__} with 'runtime_validation'")
     annotation = inspect.signature(f).return_annotation

@@ -119,20 +119,39 @@ class IterDataPipe(_Steps, IterableDataset[T_co]):
 
 
 class DFIterDataPipe(IterDataPipe[T_co]):
-    """A pipe of tables."""
+    """A pipe of tables.
+
+    Example:
+        >>> issubclass(torch.utils.data.DFIterDataPipe, torch.utils.data.IterDataPipe)
+        True
+    """
 
     def _is_dfpipe(self) -> bool:
         return True
 
 
 class MapDataPipe(_Steps, Dataset[T_co]):
-    """A dataset that is read by index, and whose methods are further steps."""
+    """A dataset that is read by index, and whose methods are further steps.
+
+    Example:
+        >>> from flambeau.utils.data.datapipes.map import SequenceWrapper
+        >>> list(SequenceWrapper([1, 2]).map(str))
+        ['1', '2']
+    """
 
     functions: ClassVar[dict[str, Hook]] = {}
 
 
 class DataChunk(list[T]):
-    """A batch: a list that remembers what it was made of."""
+    """A batch: a list that remembers what it was made of.
+
+    Args:
+        items: the samples.
+
+    Example:
+        >>> torch.utils.data.DataChunk([1, 2])
+        [1, 2]
+    """
 
     def __init__(self, items: Any) -> None:
         items = list(items)

@@ -288,6 +288,17 @@ def impl_abstract(
 
     Returns:
         the function, or a decorator.
+
+    Example:
+        >>> @torch.library.custom_op("docs::older_fake", mutates_args=())
+        ... def older_fake(x: torch.Tensor) -> torch.Tensor:
+        ...     return 2 * x
+        >>> import warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     _ = torch.library.impl_abstract("docs::older_fake", torch.empty_like)
+        >>> older_fake(torch.ones(3, device="meta")).shape
+        torch.Size([3])
     """
     warn_user("torch.library.impl_abstract was renamed to torch.library.register_fake: use that name", FutureWarning)
     return register_fake(qualname, func, lib=lib, _stacklevel=_stacklevel + 1)

@@ -343,13 +343,23 @@ def documented_examples() -> list[doctest.DocTest]:
 
 
 EXAMPLES = documented_examples()
+ON_A_DEVICE = tuple(f"flambeau.cuda._{name}." for name in ("device", "memory", "random", "streams", "graphs"))
+"""Modules whose examples need a CUDA device: `tests/cuda/on_device` runs them, on the simulated one too."""
+IN_TWO_PROCESSES = ("flambeau.distributed.",)
+"""Modules whose examples several processes run together: `tests/distributed` does."""
+HERE = [each for each in EXAMPLES if not each.name.startswith((*ON_A_DEVICE, *IN_TWO_PROCESSES))]
 
 
-@pytest.mark.parametrize("test", EXAMPLES, ids=lambda test: test.name)
+def complaints_about(test: doctest.DocTest) -> str:
+    """What an example prints otherwise than it shows."""
+    found: list[str] = []
+    doctest.DocTestRunner(verbose=False).run(test, out=found.append, clear_globs=False)
+    return "".join(found)
+
+
+@pytest.mark.parametrize("test", HERE, ids=lambda test: test.name)
 def test_docstring_example(test: doctest.DocTest) -> None:
-    complaints: list[str] = []
-    doctest.DocTestRunner(verbose=False).run(test, out=complaints.append, clear_globs=False)
-    assert not complaints, "".join(complaints)
+    assert not complaints_about(test)
 
 
 def test_every_docstring_example_is_collected() -> None:

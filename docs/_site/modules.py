@@ -85,7 +85,8 @@ HIDDEN = frozenset(name for name, home in _HOMES.items() if home.startswith(_INT
 HELPERS = frozenset({
     "autograd.forward_ad.adopt_tangent", "autograd.forward_ad.Elementwise", "autograd.forward_ad.owner_of",
     "autograd.forward_ad.propagate", "autograd.forward_ad.propagate_custom", "autograd.forward_ad.tangent_of",
-    "cuda.is_present", "cuda.usable_device", "cuda.where_present", "library.key_name", "library.Operator",
+    "accelerator.where_present", "cuda.is_present",
+    "cuda.usable_device", "cuda.where_present", "library.key_name", "library.Operator",
     "library.parse", "library.warn_user",
 })  # fmt: skip
 """Functions that a public module uses and that are no part of PyTorch's API."""

@@ -20,7 +20,12 @@ Args:
 
 Returns:
     What `{new}` returns.
+
+Example:
+    {example}
 """
+_ANSWER = '>{arrows} torch.{name}() == torch.{new}("{device}")\n    True'
+_CHANGE = ">{arrows} torch.{name}({value})"
 
 
 def _older(name: str, function: Callable[..., Any], device_type: str) -> Callable[..., Any]:
@@ -37,7 +42,10 @@ def _older(name: str, function: Callable[..., Any], device_type: str) -> Callabl
         return function(device_type, *values)
 
     older.__name__ = older.__qualname__ = name
-    older.__doc__ = _DOC.format(new=function.__name__, device=device_type)
+    value = f'torch.get_autocast_dtype("{device_type}")' if "dtype" in name else "False"
+    form = _CHANGE if name.startswith("set") else _ANSWER
+    example = form.format(arrows=">>", name=name, new=function.__name__, device=device_type, value=value)
+    older.__doc__ = _DOC.format(new=function.__name__, device=device_type, example=example)
     return older
 
 

@@ -67,41 +67,92 @@ __getattr__, __dir__ = where_present(
 
 
 class CudaError(RuntimeError):
-    """An error of the driver."""
+    """An error of the driver.
+
+    Args:
+        code (int): the driver's number of the error.
+
+    Example:
+        >>> str(torch.cuda.CudaError(2))
+        'CUDA error (2)'
+    """
 
     def __init__(self, code: int) -> None:
         super().__init__(f"CUDA error ({code})")
 
 
 class DeferredCudaCallError(Exception):
-    """A call that waited for the first use of a device failed."""
+    """A call that waited for the first use of a device failed.
+
+    Example:
+        >>> issubclass(torch.cuda.DeferredCudaCallError, Exception)
+        True
+    """
 
 
 class cudaStatus:
-    """What calls of the driver return."""
+    """What calls of the driver return.
+
+    Example:
+        >>> torch.cuda.cudaStatus.SUCCESS
+        0
+    """
 
     SUCCESS = 0
     ERROR_NOT_READY = 34
 
 
 def is_available() -> bool:
-    """Whether there is a CUDA device to use."""
+    """Whether there is a CUDA device to use.
+
+    Returns:
+        bool: whether there is.
+
+    Example:
+        >>> device = "cuda" if torch.cuda.is_available() else "cpu"
+        >>> torch.ones(2, device=device).sum().item()
+        2.0
+    """
     return is_present()
 
 
 def device_count() -> int:
-    """How many CUDA devices there are to use."""
+    """How many CUDA devices there are to use.
+
+    Returns:
+        int: how many.
+
+    Example:
+        >>> torch.cuda.device_count() == 0 or torch.cuda.is_available()
+        True
+    """
     return int(is_present())
 
 
 def current_device() -> int:
-    """The ordinal of the device in use."""
+    """The ordinal of the device in use.
+
+    Returns:
+        int: the ordinal.
+
+    Example:
+        >>> torch.cuda.current_device() if torch.cuda.is_available() else 0
+        0
+    """
     found = usable_device("cuda").index
     return 0 if found is None else found
 
 
 class device:
-    """A context in which another device is in use; None and negative ordinals change nothing."""
+    """A context in which another device is in use; None and negative ordinals change nothing.
+
+    Args:
+        device: a device, an ordinal, or None.
+
+    Example:
+        >>> with torch.cuda.device(None):
+        ...     pass
+    """
 
     def __init__(self, device: Any) -> None:
         named = device if isinstance(device, _Device) else None if device is None else _Device(device)
@@ -116,14 +167,30 @@ class device:
 
 
 class device_of(device):
-    """A context in which the device of a tensor is in use; for a tensor elsewhere, nothing changes."""
+    """A context in which the device of a tensor is in use; for a tensor elsewhere, nothing changes.
+
+    Args:
+        obj: a tensor.
+
+    Example:
+        >>> with torch.cuda.device_of(torch.ones(1)):
+        ...     pass
+    """
 
     def __init__(self, obj: Any) -> None:
         self.idx = obj.get_device() if obj.is_cuda else -1
 
 
 class StreamContext:
-    """A context in which another queue is in use; None is none."""
+    """A context in which another queue is in use; None is none.
+
+    Args:
+        stream: the stream; None changes nothing.
+
+    Example:
+        >>> with torch.cuda.StreamContext(None):
+        ...     pass
+    """
 
     def __init__(self, stream: Any) -> None:
         self.stream = stream
@@ -139,5 +206,16 @@ class StreamContext:
 
 
 def stream(stream: Any) -> StreamContext:
-    """A context in which `stream` is in use."""
+    """A context in which `stream` is in use.
+
+    Args:
+        stream: the stream; None changes nothing.
+
+    Returns:
+        StreamContext: the context.
+
+    Example:
+        >>> with torch.cuda.stream(None):
+        ...     pass
+    """
     return StreamContext(stream)

@@ -39,12 +39,26 @@ set_device_idx = set_device_index
 
 
 def current_accelerator(check_available: bool = False) -> Device:
-    """The kind of accelerator that there is."""
+    """The kind of accelerator that there is.
+
+    Args:
+        check_available (bool): whether to look for a device, and to return None where there is none. Default: `False`.
+
+    Returns:
+        Device: its device, without an ordinal.
+    """
     return Device("cuda")
 
 
 def get_device_capability(device: Any = None, /) -> dict[str, Any]:
-    """What a device can compute with."""
+    """What a device can compute with.
+
+    Args:
+        device: the device or its ordinal; None means the one in use.
+
+    Returns:
+        what it supports, such as dtypes, by name.
+    """
     usable_device("cuda")
     return {"supported_dtypes": {each for each in NAMES.values() if not each.name.startswith(("q", "bits"))}}
 

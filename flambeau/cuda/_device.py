@@ -32,7 +32,11 @@ def _library() -> Any:
 
 
 def init() -> None:
-    """Start the device; otherwise its first use does."""
+    """Start the device; otherwise its first use does.
+
+    Example:
+        >>> torch.cuda.init()
+    """
     usable_device("cuda")
 
 
@@ -40,17 +44,41 @@ _lazy_init = init
 
 
 def is_initialized() -> bool:
-    """Whether the device is in use."""
+    """Whether the device is in use.
+
+    Returns:
+        bool: whether it is.
+
+    Example:
+        >>> torch.cuda.init()
+        >>> torch.cuda.is_initialized()
+        True
+    """
     return is_installed("cuda")
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """Whether bfloat16 can be computed with; by the device itself, without emulation."""
+    """Whether bfloat16 can be computed with; by the device itself, without emulation.
+
+    Args:
+        including_emulation (bool): whether it may be emulated. Default: `True`.
+
+    Returns:
+        bool: whether it can.
+
+    Example:
+        >>> torch.cuda.is_bf16_supported()
+        True
+    """
     return including_emulation or get_device_capability()[0] >= 8
 
 
 def is_tf32_supported() -> bool:
-    """Whether the device has the shorter float32 products."""
+    """Whether the device has the shorter float32 products.
+
+    Returns:
+        bool: whether it has.
+    """
     return get_device_capability()[0] >= 8
 
 
@@ -59,13 +87,28 @@ def _is_compiled() -> bool:
 
 
 def set_device(device: Any) -> None:
-    """Let a device be the one in use; a negative ordinal changes nothing."""
+    """Let a device be the one in use; a negative ordinal changes nothing.
+
+    Args:
+        device: the device or its ordinal.
+
+    Example:
+        >>> torch.cuda.set_device(0)
+    """
     if not (isinstance(device, int) and device < 0):
         place_of(device)
 
 
 def synchronize(device: Any = None) -> None:
-    """Wait for everything that the device was given to do; what kernels found wrong is raised here."""
+    """Wait for everything that the device was given to do; what kernels found wrong is raised here.
+
+    Args:
+        device: the device or its ordinal; None means the one in use.
+
+    Example:
+        >>> x = torch.ones(2, device="cuda") + 1
+        >>> torch.cuda.synchronize()
+    """
     place_of(device)
     driver().synchronize()
 
@@ -94,7 +137,14 @@ _MODES = {"default": 0, "warn": 1, "error": 2}
 
 
 def set_sync_debug_mode(debug_mode: int | str) -> None:
-    """What happens when an operation makes the host wait: nothing ("default"), a warning ("warn") or an error."""
+    """What happens when an operation makes the host wait: nothing ("default"), a warning ("warn") or an error.
+
+    Args:
+        debug_mode (int or str): "default" (0), "warn" (1) or "error" (2).
+
+    Example:
+        >>> torch.cuda.set_sync_debug_mode("default")
+    """
     usable_device("cuda")
     if isinstance(debug_mode, str):
         if debug_mode not in _MODES:
@@ -108,7 +158,15 @@ def set_sync_debug_mode(debug_mode: int | str) -> None:
 
 
 def get_sync_debug_mode() -> int:
-    """What `set_sync_debug_mode` has set: 0, 1 or 2."""
+    """What `set_sync_debug_mode` has set: 0, 1 or 2.
+
+    Returns:
+        int: the mode.
+
+    Example:
+        >>> torch.cuda.get_sync_debug_mode()
+        0
+    """
     usable_device("cuda")
     return WAITS.mode
 
@@ -148,57 +206,117 @@ class _DeviceProperties:
 
 
 def get_device_properties(device: Any = None) -> _DeviceProperties:
-    """What a device is: its name, its memory, its processors."""
+    """What a device is: its name, its memory, its processors.
+
+    Args:
+        device: the device or its ordinal; None means the one in use.
+
+    Returns:
+        its `name`, `total_memory`, `multi_processor_count`, `major` and `minor`.
+    """
     index = place_of(device).index
     return _DeviceProperties(_library().runtime.getDeviceProperties(index))
 
 
 def get_device_name(device: Any = None) -> str:
-    """The name of a device."""
+    """The name of a device.
+
+    Args:
+        device: the device or its ordinal; None means the one in use.
+
+    Returns:
+        str: the name.
+    """
     return get_device_properties(device).name
 
 
 def get_device_capability(device: Any = None) -> tuple[int, int]:
-    """The generation of a device."""
+    """The generation of a device.
+
+    Args:
+        device: the device or its ordinal; None means the one in use.
+
+    Returns:
+        tuple[int, int]: the major and the minor number.
+    """
     found = get_device_properties(device)
     return found.major, found.minor
 
 
 def get_arch_list() -> list[str]:
-    """The generations that kernels are made for: they are compiled for the device that is there."""
+    """The generations that kernels are made for: they are compiled for the device that is there.
+
+    Returns:
+        list of strs: names such as "sm_90".
+    """
     major, minor = get_device_capability()
     return [f"sm_{major}{minor}"]
 
 
 def get_gencode_flags() -> str:
-    """What tells NVIDIA's compiler to make such kernels."""
+    """What tells NVIDIA's compiler to make such kernels.
+
+    Returns:
+        str: the flags.
+    """
     return " ".join(f"-gencode compute={each.replace('sm', 'compute')},code={each}" for each in get_arch_list())
 
 
 def can_device_access_peer(device: Any, peer_device: Any) -> bool:
-    """Whether one device reads another one's memory; there is one."""
+    """Whether one device reads another one's memory; there is one.
+
+    Args:
+        device: one device.
+        peer_device: the other.
+
+    Returns:
+        bool: whether it does.
+
+    Example:
+        >>> torch.cuda.can_device_access_peer(0, 0)
+        False
+    """
     for each in (device, peer_device):
         place_of(each)
     return False
 
 
 def ipc_collect() -> None:
-    """Free what other processes have given back; nothing is shared with any."""
+    """Free what other processes have given back; nothing is shared with any.
+
+    Example:
+        >>> torch.cuda.ipc_collect()
+    """
     usable_device("cuda")
 
 
 def current_blas_handle() -> int:
-    """The handle with which cuBLAS is called."""
+    """The handle with which cuBLAS is called.
+
+    Returns:
+        int: the handle.
+    """
     return int(_library().get_cublas_handle())
 
 
 def current_solver_handle() -> int:
-    """The handle with which cuSOLVER is called."""
+    """The handle with which cuSOLVER is called.
+
+    Returns:
+        int: the handle.
+    """
     return int(_library().device.get_cusolver_handle())
 
 
 def check_error(res: int) -> None:
-    """Raise what a number that the runtime returned means, unless it is 0."""
+    """Raise what a number that the runtime returned means, unless it is 0.
+
+    Args:
+        res (int): the number.
+
+    Example:
+        >>> torch.cuda.check_error(0)
+    """
     from . import CudaError
 
     if res != 0:
@@ -265,6 +383,10 @@ _runtime = _Runtime()
 
 
 def cudart() -> Any:
-    """The functions of CUDA's runtime that programs call directly."""
+    """The functions of CUDA's runtime that programs call directly.
+
+    Returns:
+        an object with these functions.
+    """
     usable_device("cuda")
     return _runtime

@@ -107,6 +107,16 @@ def make_graphed_callables(
     """The callables with their forward and backward passes as captured graphs, in one pool of memory.
 
     They must be called in the order in which they are given, with tensors of the samples' shapes.
+
+    Args:
+        callables: a function or module, or a tuple of them.
+        sample_args: a tuple of arguments of the shapes that calls will have, or one for each callable.
+        num_warmup_iters (int): how many calls run before the capture. Default: `3`.
+        allow_unused_input (bool): whether an input may have no gradient. Default: `False`.
+        pool: the memory to share, from `graph_pool_handle`.
+
+    Returns:
+        what is called in place of the callables.
     """
     from .. import is_autocast_cache_enabled, is_autocast_enabled
     from ._device import synchronize

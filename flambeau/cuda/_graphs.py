@@ -17,12 +17,28 @@ _MODES = ("global", "thread_local", "relaxed")
 
 
 def is_current_stream_capturing() -> bool:
-    """Whether what this thread starts is being captured."""
+    """Whether what this thread starts is being captured.
+
+    Returns:
+        bool: whether it is.
+
+    Example:
+        >>> torch.cuda.is_current_stream_capturing()
+        False
+    """
     return HERE.recording is not None
 
 
 def graph_pool_handle() -> tuple[int, int]:
-    """What names a pool of memory that several graphs can share."""
+    """What names a pool of memory that several graphs can share.
+
+    Returns:
+        tuple[int, int]: the name.
+
+    Example:
+        >>> len(torch.cuda.graph_pool_handle())
+        2
+    """
     usable_device("cuda")
     return 0, driver().pool.new_pool()
 

@@ -37,33 +37,94 @@ def _pool(device: Any = None) -> Pool:
 
 
 def memory_allocated(device: Any = None) -> int:
-    """The bytes that tensors hold, rounded up to blocks."""
+    """The bytes that tensors hold, rounded up to blocks.
+
+    Args:
+        device: the device or its ordinal; None means the one in use.
+
+    Returns:
+        int: the number of bytes.
+
+    Example:
+        >>> before = torch.cuda.memory_allocated()
+        >>> x = torch.ones(1024, device="cuda")
+        >>> torch.cuda.memory_allocated() - before
+        4096
+    """
     return _pool(device).allocated()
 
 
 def memory_reserved(device: Any = None) -> int:
-    """The bytes that the pool has from the device, in use or kept for later."""
+    """The bytes that the pool has from the device, in use or kept for later.
+
+    Args:
+        device: the device or its ordinal; None means the one in use.
+
+    Returns:
+        int: the number of bytes.
+
+    Example:
+        >>> torch.cuda.memory_reserved() >= torch.cuda.memory_allocated()
+        True
+    """
     return _pool(device).reserved()
 
 
 def memory_cached(device: Any = None) -> int:
-    """The old name of `memory_reserved`."""
+    """The old name of `memory_reserved`.
+
+    Args:
+        device: the device or its ordinal; None means the one in use.
+
+    Returns:
+        int: the number of bytes.
+    """
     _warn_of_old("memory_cached", "memory_reserved")
     return memory_reserved(device)
 
 
 def max_memory_allocated(device: Any = None) -> int:
-    """The most bytes that tensors have held at a time."""
+    """The most bytes that tensors have held at a time.
+
+    Args:
+        device: the device or its ordinal; None means the one in use.
+
+    Returns:
+        int: the number of bytes.
+
+    Example:
+        >>> x = torch.ones(1024, device="cuda")
+        >>> torch.cuda.max_memory_allocated() >= torch.cuda.memory_allocated() >= 4096
+        True
+    """
     return _pool(device).counted().gauges["allocated_bytes.all"].peak
 
 
 def max_memory_reserved(device: Any = None) -> int:
-    """The most bytes that the pool has had."""
+    """The most bytes that the pool has had.
+
+    Args:
+        device: the device or its ordinal; None means the one in use.
+
+    Returns:
+        int: the number of bytes.
+
+    Example:
+        >>> torch.cuda.max_memory_reserved() >= torch.cuda.memory_reserved()
+        True
+    """
     return _pool(device).counted().gauges["reserved_bytes.all"].peak
 
 
 def max_memory_cached(device: Any = None) -> int:
-    """The old name of `max_memory_reserved`."""
+    """The old name of `max_memory_reserved`.
+
+    Args:
+        device: the device or its ordinal; None means the one in use.
+
+    Returns:
+        int: the number of bytes.
+    """
     _warn_of_old("max_memory_cached", "max_memory_reserved")
     return max_memory_reserved(device)
 
@@ -73,39 +134,87 @@ def _warn_of_old(old: str, new: str) -> None:
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
-    """Let the highest values begin again from the present ones."""
+    """Let the highest values begin again from the present ones.
+
+    Args:
+        device: the device or its ordinal; None means the one in use.
+
+    Example:
+        >>> torch.cuda.reset_peak_memory_stats()
+        >>> torch.cuda.max_memory_allocated() == torch.cuda.memory_allocated()
+        True
+    """
     _pool(device).counted().reset_peaks()
 
 
 def reset_accumulated_memory_stats(device: Any = None) -> None:
-    """Let the sums of all that was taken and given back begin again."""
+    """Let the sums of all that was taken and given back begin again.
+
+    Args:
+        device: the device or its ordinal; None means the one in use.
+
+    Example:
+        >>> torch.cuda.reset_accumulated_memory_stats()
+    """
     _pool(device).counted().reset_sums()
 
 
 def reset_max_memory_allocated(device: Any = None) -> None:
-    """The old name of `reset_peak_memory_stats`."""
+    """The old name of `reset_peak_memory_stats`.
+
+    Args:
+        device: the device or its ordinal; None means the one in use.
+    """
     warn_user("torch.cuda.reset_max_memory_allocated now calls torch.cuda.reset_peak_memory_stats", FutureWarning)
     reset_peak_memory_stats(device)
 
 
 def reset_max_memory_cached(device: Any = None) -> None:
-    """The old name of `reset_peak_memory_stats`."""
+    """The old name of `reset_peak_memory_stats`.
+
+    Args:
+        device: the device or its ordinal; None means the one in use.
+    """
     warn_user("torch.cuda.reset_max_memory_cached now calls torch.cuda.reset_peak_memory_stats", FutureWarning)
     reset_peak_memory_stats(device)
 
 
 def empty_cache() -> None:
-    """Give back to the device what the pool keeps and no tensor occupies."""
+    """Give back to the device what the pool keeps and no tensor occupies.
+
+    Example:
+        >>> torch.cuda.empty_cache()
+    """
     _pool().give_back()
 
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:
-    """How many bytes of the device are free, and how many there are."""
+    """How many bytes of the device are free, and how many there are.
+
+    Args:
+        device: the device or its ordinal; None means the one in use.
+
+    Returns:
+        tuple[int, int]: both numbers.
+
+    Example:
+        >>> free, total = torch.cuda.mem_get_info()
+        >>> free <= total
+        True
+    """
     return _pool(device).device_memory()
 
 
 def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
-    """Let the pool have no more than a part of the device's memory."""
+    """Let the pool have no more than a part of the device's memory.
+
+    Args:
+        fraction (float): the part, between 0 and 1.
+        device: the device or its ordinal; None means the one in use.
+
+    Example:
+        >>> torch.cuda.set_per_process_memory_fraction(1.0)
+    """
     if not isinstance(fraction, float):
         raise TypeError("Invalid type for fraction argument, must be `float`")
     if not 0 <= fraction <= 1:
@@ -115,45 +224,115 @@ def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None
 
 
 def get_per_process_memory_fraction(device: Any = None) -> float:
-    """The part of the device's memory that the pool may have."""
+    """The part of the device's memory that the pool may have.
+
+    Args:
+        device: the device or its ordinal; None means the one in use.
+
+    Returns:
+        float: the part.
+
+    Example:
+        >>> torch.cuda.get_per_process_memory_fraction()
+        1.0
+    """
     pool = _pool(device)
     return 1.0 if pool.limit is None else pool.limit / pool.device_memory()[1]
 
 
 def memory_stats(device: Any = None) -> OrderedDict[str, Any]:
-    """What the pool has counted, under PyTorch's names of it."""
+    """What the pool has counted, under PyTorch's names of it.
+
+    Args:
+        device: the device or its ordinal; None means the one in use.
+
+    Returns:
+        OrderedDict[str, Any]: numbers by name.
+
+    Example:
+        >>> x = torch.ones(1024, device="cuda")
+        >>> torch.cuda.memory_stats()["allocated_bytes.all.current"] == torch.cuda.memory_allocated()
+        True
+    """
     return _pool(device).table()
 
 
 def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
-    """`memory_stats` as dictionaries in dictionaries."""
+    """`memory_stats` as dictionaries in dictionaries.
+
+    Args:
+        device: the device or its ordinal; None means the one in use.
+
+    Returns:
+        the dictionaries.
+
+    Example:
+        >>> isinstance(torch.cuda.memory_stats_as_nested_dict(), dict)
+        True
+    """
     return nested(memory_stats(device))
 
 
 def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
-    """A table of what the pool has counted."""
+    """A table of what the pool has counted.
+
+    Args:
+        device: the device or its ordinal; None means the one in use.
+        abbreviated (bool): whether the table is shorter. Default: `False`.
+
+    Returns:
+        str: the table.
+
+    Example:
+        >>> "allocated" in torch.cuda.memory_summary().lower()
+        True
+    """
     return summary(memory_stats(device), abbreviated)
 
 
 def host_memory_stats() -> OrderedDict[str, Any]:
-    """What was counted about page-locked memory of the host."""
+    """What was counted about page-locked memory of the host.
+
+    Returns:
+        OrderedDict[str, Any]: numbers by name.
+
+    Example:
+        >>> isinstance(torch.cuda.host_memory_stats(), dict)
+        True
+    """
     usable_device("cuda")
     return driver().host_pool.table()
 
 
 def host_memory_stats_as_nested_dict() -> dict[str, Any]:
-    """`host_memory_stats` as dictionaries in dictionaries."""
+    """`host_memory_stats` as dictionaries in dictionaries.
+
+    Returns:
+        the dictionaries.
+
+    Example:
+        >>> isinstance(torch.cuda.host_memory_stats_as_nested_dict(), dict)
+        True
+    """
     return nested(host_memory_stats())
 
 
 def reset_peak_host_memory_stats() -> None:
-    """Let the highest values of the host's memory begin again from the present ones."""
+    """Let the highest values of the host's memory begin again from the present ones.
+
+    Example:
+        >>> torch.cuda.reset_peak_host_memory_stats()
+    """
     usable_device("cuda")
     driver().host_pool.reset_peaks()
 
 
 def reset_accumulated_host_memory_stats() -> None:
-    """Let the sums of the host's memory begin again."""
+    """Let the sums of the host's memory begin again.
+
+    Example:
+        >>> torch.cuda.reset_accumulated_host_memory_stats()
+    """
     usable_device("cuda")
     driver().host_pool.reset_sums()
 
@@ -172,7 +351,20 @@ def _frames(place: Place | None) -> list[dict[str, Any]]:
 
 
 def memory_snapshot(mempool_id: tuple[int, int] | None = None, include_traces: bool = True) -> list[dict[str, Any]]:
-    """The segments that the pool has from the device, and the blocks that they are cut into."""
+    """The segments that the pool has from the device, and the blocks that they are cut into.
+
+    Args:
+        mempool_id (tuple[int, int], optional): the pool; None means all.
+        include_traces (bool): whether the lines that took the memory are included. Default: `True`.
+
+    Returns:
+        list[dict]: a dict for each segment.
+
+    Example:
+        >>> x = torch.ones(1024, device="cuda")
+        >>> len(torch.cuda.memory_snapshot()) > 0
+        True
+    """
     pool = _pool()
     found = []
     for address, size, blocks in pool.segments(None if mempool_id is None else mempool_id[1]):
@@ -219,7 +411,20 @@ _handed_out: dict[int, PooledMemory] = {}
 
 
 def caching_allocator_alloc(size: int, device: Any = None, stream: Any = None) -> int:
-    """The address of memory from the pool, for others; `caching_allocator_delete` takes it back."""
+    """The address of memory from the pool, for others; `caching_allocator_delete` takes it back.
+
+    Args:
+        size (int): how many bytes.
+        device: the device or its ordinal; None means the one in use.
+        stream: the stream; None means the one in use.
+
+    Returns:
+        int: the address.
+
+    Example:
+        >>> address = torch.cuda.caching_allocator_alloc(1024)
+        >>> torch.cuda.caching_allocator_delete(address)
+    """
     pool = _pool(device)
     memory = pool.allocate(size)
     if stream is not None:
@@ -229,14 +434,28 @@ def caching_allocator_alloc(size: int, device: Any = None, stream: Any = None) -
 
 
 def caching_allocator_delete(mem_ptr: int) -> None:
-    """Take back what `caching_allocator_alloc` gave."""
+    """Take back what `caching_allocator_alloc` gave.
+
+    Args:
+        mem_ptr (int): the address.
+
+    Example:
+        >>> torch.cuda.caching_allocator_delete(torch.cuda.caching_allocator_alloc(1024))
+    """
     if mem_ptr not in _handed_out:
         raise RuntimeError(f"invalid device pointer: {mem_ptr:#x} was not handed out by caching_allocator_alloc")
     del _handed_out[mem_ptr]
 
 
 def caching_allocator_enable(value: bool = True) -> None:
-    """Whether memory that nobody needs is kept for later."""
+    """Whether memory that nobody needs is kept for later.
+
+    Args:
+        value (bool): whether it is kept. Default: `True`.
+
+    Example:
+        >>> torch.cuda.caching_allocator_enable(True)
+    """
     _pool().keep(bool(value))
     if not value:
         empty_cache()
@@ -244,7 +463,15 @@ def caching_allocator_enable(value: bool = True) -> None:
 
 @contextlib.contextmanager
 def caching_allocator_disabled() -> Iterator[None]:
-    """A context in which memory that nobody needs goes back to the device."""
+    """A context in which memory that nobody needs goes back to the device.
+
+    Returns:
+        a context manager.
+
+    Example:
+        >>> with torch.cuda.caching_allocator_disabled():
+        ...     x = torch.ones(2, device="cuda")
+    """
     before = _pool().keeps
     caching_allocator_enable(False)
     try:
@@ -254,7 +481,15 @@ def caching_allocator_disabled() -> Iterator[None]:
 
 
 def get_allocator_backend() -> str:
-    """What hands memory out: a pool of its own, not the driver's."""
+    """What hands memory out: a pool of its own, not the driver's.
+
+    Returns:
+        str: its name.
+
+    Example:
+        >>> torch.cuda.get_allocator_backend()
+        'native'
+    """
     return "native"
 
 
@@ -282,7 +517,11 @@ class CUDAPluggableAllocator:
 
 
 def change_current_allocator(allocator: CUDAPluggableAllocator) -> None:
-    """Let segments come from another allocator; only before there is any."""
+    """Let segments come from another allocator; only before there is any.
+
+    Args:
+        allocator (CUDAPluggableAllocator): the allocator.
+    """
     pool = _pool()
     if pool.reserved():
         raise RuntimeError("Can't swap an already initialized allocator")
@@ -319,6 +558,14 @@ class MemPool:
 
 @contextlib.contextmanager
 def use_mem_pool(pool: MemPool, device: Any = None) -> Iterator[None]:
-    """A context in which this thread's memory comes from `pool`."""
+    """A context in which this thread's memory comes from `pool`.
+
+    Args:
+        pool (MemPool): the pool.
+        device: the device or its ordinal; None means the one in use.
+
+    Returns:
+        a context manager.
+    """
     with _pool(device).taking_from(pool.id[1]):
         yield

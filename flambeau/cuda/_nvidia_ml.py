@@ -26,43 +26,92 @@ def _handle() -> tuple[Any, Any]:
 
 
 def utilization(device: Any = None) -> int:
-    """The percentage of time in which kernels were running."""
+    """The percentage of time in which kernels were running.
+
+    Args:
+        device: the device or its ordinal; None means the one in use.
+
+    Returns:
+        int: the percentage.
+    """
     library, handle = _handle()
     return int(library.nvmlDeviceGetUtilizationRates(handle).gpu)
 
 
 def memory_usage(device: Any = None) -> int:
-    """The percentage of time in which the memory was read or written."""
+    """The percentage of time in which the memory was read or written.
+
+    Args:
+        device: the device or its ordinal; None means the one in use.
+
+    Returns:
+        int: the percentage.
+    """
     library, handle = _handle()
     return int(library.nvmlDeviceGetUtilizationRates(handle).memory)
 
 
 def device_memory_used(device: Any = None) -> int:
-    """The bytes that all processes use of the device."""
+    """The bytes that all processes use of the device.
+
+    Args:
+        device: the device or its ordinal; None means the one in use.
+
+    Returns:
+        int: the number of bytes.
+    """
     library, handle = _handle()
     return int(library.nvmlDeviceGetMemoryInfo(handle).used)
 
 
 def temperature(device: Any = None) -> int:
-    """Degrees Celsius."""
+    """The temperature of the device, in degrees Celsius.
+
+    Args:
+        device: the device or its ordinal; None means the one in use.
+
+    Returns:
+        int: the temperature.
+    """
     library, handle = _handle()
     return int(library.nvmlDeviceGetTemperature(handle, 0))
 
 
 def power_draw(device: Any = None) -> int:
-    """Milliwatts."""
+    """The power that the device draws, in milliwatts.
+
+    Args:
+        device: the device or its ordinal; None means the one in use.
+
+    Returns:
+        int: the power.
+    """
     library, handle = _handle()
     return int(library.nvmlDeviceGetPowerUsage(handle))
 
 
 def clock_rate(device: Any = None) -> int:
-    """The clock of the processors, in MHz."""
+    """The clock of the processors, in MHz.
+
+    Args:
+        device: the device or its ordinal; None means the one in use.
+
+    Returns:
+        int: the rate.
+    """
     library, handle = _handle()
     return int(library.nvmlDeviceGetClockInfo(handle, 1))
 
 
 def list_gpu_processes(device: Any = None) -> str:
-    """The processes that use the device, and how much of its memory."""
+    """The processes that use the device, and how much of its memory.
+
+    Args:
+        device: the device or its ordinal; None means the one in use.
+
+    Returns:
+        str: a table.
+    """
     try:
         library, handle = _handle()
     except ModuleNotFoundError:

@@ -220,22 +220,59 @@ class Event:
 
 
 def current_stream(device: Any = None) -> Stream:
-    """The queue in use."""
+    """The queue in use.
+
+    Args:
+        device: the device or its ordinal; None means the one in use.
+
+    Returns:
+        Stream: the stream.
+
+    Example:
+        >>> torch.cuda.current_stream() == torch.cuda.default_stream()
+        True
+    """
     return Stream(device, found=_library().get_current_stream())
 
 
 def default_stream(device: Any = None) -> Stream:
-    """The queue that is in use unless another one is chosen."""
+    """The queue that is in use unless another one is chosen.
+
+    Args:
+        device: the device or its ordinal; None means the one in use.
+
+    Returns:
+        Stream: the stream.
+
+    Example:
+        >>> torch.cuda.current_stream() == torch.cuda.default_stream()
+        True
+    """
     return Stream(device, found=_library().Stream.null)
 
 
 def set_stream(stream: Stream | None) -> None:
-    """Let a queue be the one in use."""
+    """Let a queue be the one in use.
+
+    Args:
+        stream (Stream, optional): the stream; None means the one in use.
+
+    Example:
+        >>> torch.cuda.set_stream(torch.cuda.current_stream())
+    """
     if stream is not None:
         _library()
         driver().use_stream(stream._found)
 
 
 def get_stream_from_external(data_ptr: int, device: Any = None) -> ExternalStream:
-    """A queue that somebody else has made, by its handle."""
+    """A queue that somebody else has made, by its handle.
+
+    Args:
+        data_ptr (int): the handle.
+        device: the device or its ordinal; None means the one in use.
+
+    Returns:
+        ExternalStream: the stream.
+    """
     return ExternalStream(data_ptr, device)

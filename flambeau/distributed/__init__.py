@@ -56,19 +56,43 @@ __getattr__, __dir__ = (
 
 
 def is_available() -> bool:
-    """Whether several processes can work together."""
+    """Whether several processes can work together.
+
+    Returns:
+        bool: True.
+
+    Example:
+        >>> dist.is_available()
+        True
+    """
     return True
 
 
 def is_nccl_available() -> bool:
-    """Whether 'nccl', the backend for GPUs, finds its library."""
+    """Whether 'nccl', the backend for GPUs, finds its library.
+
+    Returns:
+        bool: whether it does.
+
+    Example:
+        >>> isinstance(dist.is_nccl_available(), bool)
+        True
+    """
     from ._nccl.library import library
 
     return library() is not None
 
 
 def is_gloo_available() -> bool:
-    """Whether 'gloo' may be asked for, the name under which programs ask for collectives on the CPU."""
+    """Whether 'gloo' may be asked for, the name under which programs ask for collectives on the CPU.
+
+    Returns:
+        bool: True.
+
+    Example:
+        >>> dist.is_gloo_available()
+        True
+    """
     return True
 
 
@@ -76,6 +100,13 @@ def is_mpi_available() -> bool:
     """Whether 'mpi' may be asked for: mpi4py is installed, and `mpiexec` started this process.
 
     MPI joins no other processes: each would be alone, and libraries that prefer MPI would train it alone.
+
+    Returns:
+        bool: whether it may.
+
+    Example:
+        >>> isinstance(dist.is_mpi_available(), bool)
+        True
     """
     from importlib.util import find_spec
 
@@ -85,5 +116,16 @@ def is_mpi_available() -> bool:
 
 
 def is_backend_available(backend: str) -> bool:
-    """Whether a backend may be asked for."""
+    """Whether a backend may be asked for.
+
+    Args:
+        backend (str): its name.
+
+    Returns:
+        bool: whether it may.
+
+    Example:
+        >>> dist.is_backend_available("gloo")
+        True
+    """
     return {"gloo": True, "mpi": is_mpi_available()}.get(backend.lower(), False)

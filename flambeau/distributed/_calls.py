@@ -22,7 +22,18 @@ _COMPLEX_OPS = (ReduceOp.SUM, ReduceOp.AVG)
 
 
 def supports_complex(reduceOp: Any) -> bool:
-    """Whether complex numbers can be combined so."""
+    """Whether complex numbers can be combined so.
+
+    Args:
+        reduceOp: how values are combined.
+
+    Returns:
+        bool: whether they can.
+
+    Example:
+        >>> dist.supports_complex(dist.ReduceOp.SUM), dist.supports_complex(dist.ReduceOp.MAX)
+        (True, False)
+    """
     return ReduceOp.RedOpType(reduceOp) not in (
         ReduceOp.MAX, ReduceOp.MIN, ReduceOp.PRODUCT, ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR
     )  # fmt: skip
@@ -46,7 +57,24 @@ def _outside(group: Any, call: str) -> bool:
 
 
 def all_reduce(tensor: Tensor, op: Any = _SUM, group: Any = None, async_op: bool = False) -> Any:
-    """Combine the tensors of all processes, in place on all of them."""
+    """Combine the tensors of all processes, in place on all of them.
+
+    Args:
+        tensor (Tensor): the tensor of this process, which becomes the result.
+        op: how values are combined, such as `dist.ReduceOp.SUM`. Default: `RedOpType.SUM`.
+        group (ProcessGroup, optional): the processes that take part; None means all.
+        async_op (bool): whether to return at once; the result's `wait()` then waits until the tensors may be used.
+            Default: `False`.
+
+    Returns:
+        a `Work` with `async_op=True`, else None.
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0]) * (dist.get_rank() + 1)        # rank 0: [1, 2]; rank 1: [2, 4]
+        >>> dist.all_reduce(x)
+        >>> x
+        tensor([3., 6.])
+    """
     check_tensor(tensor, "tensor")
     if _outside(group, "all_reduce"):
         return None
@@ -62,7 +90,24 @@ def all_reduce(tensor: Tensor, op: Any = _SUM, group: Any = None, async_op: bool
 
 
 def all_reduce_coalesced(tensors: Any, op: Any = _SUM, group: Any = None, async_op: bool = False) -> Any:
-    """`all_reduce` of several tensors."""
+    """`all_reduce` of several tensors.
+
+    Args:
+        tensors: the tensors of this process, which become the results.
+        op: how values are combined, such as `dist.ReduceOp.SUM`. Default: `RedOpType.SUM`.
+        group (ProcessGroup, optional): the processes that take part; None means all.
+        async_op (bool): whether to return at once; the result's `wait()` then waits until the tensors may be used.
+            Default: `False`.
+
+    Returns:
+        a `Work` with `async_op=True`, else None.
+
+    Example:
+        >>> tensors = [torch.ones(1), torch.ones(2)]
+        >>> dist.all_reduce_coalesced(tensors)
+        >>> tensors
+        [tensor([2.]), tensor([2., 2.])]
+    """
     tensors = [tensors] if isinstance(tensors, Tensor) else tensors
     check_tensors(tensors, "tensor")
     check_same_dtype(tensors)
@@ -94,7 +139,26 @@ def reduce(
     async_op: bool = False,
     group_dst: int | None = None,
 ) -> Any:
-    """Combine the tensors of all processes, in place on one of them."""
+    """Combine the tensors of all processes, in place on one of them.
+
+    Args:
+        tensor (Tensor): the tensor of this process; that of the receiver becomes the result.
+        dst (int, optional): the rank, among all processes, of the receiver.
+        op: how values are combined, such as `dist.ReduceOp.SUM`. Default: `RedOpType.SUM`.
+        group (ProcessGroup, optional): the processes that take part; None means all.
+        async_op (bool): whether to return at once; the result's `wait()` then waits until the tensors may be used.
+            Default: `False`.
+        group_dst (int, optional): the rank of the receiver in the group, in place of `dst`.
+
+    Returns:
+        a `Work` with `async_op=True`, else None.
+
+    Example:
+        >>> x = torch.ones(1) * (dist.get_rank() + 1)
+        >>> dist.reduce(x, dst=0)
+        >>> x
+        tensor([3.])
+    """
     check_tensor(tensor, "tensor")
     if _outside(group, "reduce"):
         return None
@@ -117,7 +181,25 @@ def broadcast(
     async_op: bool = False,
     group_src: int | None = None,
 ) -> Any:
-    """The tensor of one process, on all of them."""
+    """The tensor of one process, on all of them.
+
+    Args:
+        tensor (Tensor): what the sender sends, and the others receive.
+        src (int, optional): the rank, among all processes, of the sender.
+        group (ProcessGroup, optional): the processes that take part; None means all.
+        async_op (bool): whether to return at once; the result's `wait()` then waits until the tensors may be used.
+            Default: `False`.
+        group_src (int, optional): the rank of the sender in the group, in place of `src`.
+
+    Returns:
+        a `Work` with `async_op=True`, else None.
+
+    Example:
+        >>> x = torch.ones(1) * (dist.get_rank() + 5)
+        >>> dist.broadcast(x, src=1)
+        >>> x
+        tensor([6.])
+    """
     check_tensor(tensor, "tensor")
     if _outside(group, "broadcast"):
         return None
@@ -134,7 +216,24 @@ def broadcast(
 
 
 def all_gather(tensor_list: Any, tensor: Tensor, group: Any = None, async_op: bool = False) -> Any:
-    """The tensors of all processes, on all of them, in a list."""
+    """The tensors of all processes, on all of them, in a list.
+
+    Args:
+        tensor_list: a list of tensors that receive them, one for each process.
+        tensor (Tensor): the tensor of this process.
+        group (ProcessGroup, optional): the processes that take part; None means all.
+        async_op (bool): whether to return at once; the result's `wait()` then waits until the tensors may be used.
+            Default: `False`.
+
+    Returns:
+        a `Work` with `async_op=True`, else None.
+
+    Example:
+        >>> received = [torch.zeros(1) for _ in range(2)]
+        >>> dist.all_gather(received, torch.ones(1) * dist.get_rank())
+        >>> received
+        [tensor([0.]), tensor([1.])]
+    """
     check_tensors(tensor_list, "tensor_list")
     check_tensor(tensor, "tensor")
     check_same_dtype(tensor_list, tensor)
@@ -156,7 +255,24 @@ def all_gather(tensor_list: Any, tensor: Tensor, group: Any = None, async_op: bo
 def all_gather_into_tensor(
     output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False
 ) -> Any:
-    """The tensors of all processes, on all of them, one behind the other in one tensor."""
+    """The tensors of all processes, on all of them, one behind the other in one tensor.
+
+    Args:
+        output_tensor (Tensor): receives them, one behind the other.
+        input_tensor (Tensor): the tensor of this process.
+        group (ProcessGroup, optional): the processes that take part; None means all.
+        async_op (bool): whether to return at once; the result's `wait()` then waits until the tensors may be used.
+            Default: `False`.
+
+    Returns:
+        a `Work` with `async_op=True`, else None.
+
+    Example:
+        >>> received = torch.zeros(2)
+        >>> dist.all_gather_into_tensor(received, torch.ones(1) * dist.get_rank())
+        >>> received
+        tensor([0., 1.])
+    """
     check_tensor(input_tensor, "input_tensor")
     check_tensor(output_tensor, "output_tensor")
     check_same_dtype(output_tensor, input_tensor)
@@ -176,14 +292,48 @@ def all_gather_into_tensor(
 
 
 def all_gather_single(output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False) -> Any:
-    """`all_gather_into_tensor` under its newer name."""
+    """`all_gather_into_tensor` under its newer name.
+
+    Args:
+        output_tensor (Tensor): receives them, one behind the other.
+        input_tensor (Tensor): the tensor of this process.
+        group (ProcessGroup, optional): the processes that take part; None means all.
+        async_op (bool): whether to return at once; the result's `wait()` then waits until the tensors may be used.
+            Default: `False`.
+
+    Returns:
+        a `Work` with `async_op=True`, else None.
+
+    Example:
+        >>> received = torch.zeros(2)
+        >>> dist.all_gather_single(received, torch.ones(1) * dist.get_rank())
+        >>> received
+        tensor([0., 1.])
+    """
     return all_gather_into_tensor(output_tensor, input_tensor, group, async_op)
 
 
 def all_gather_coalesced(
     output_tensor_lists: Any, input_tensor_list: Any, group: Any = None, async_op: bool = False
 ) -> Any:
-    """`all_gather` of several tensors."""
+    """`all_gather` of several tensors.
+
+    Args:
+        output_tensor_lists: for each tensor a list of tensors that receive it, one for each process.
+        input_tensor_list: the tensors of this process.
+        group (ProcessGroup, optional): the processes that take part; None means all.
+        async_op (bool): whether to return at once; the result's `wait()` then waits until the tensors may be used.
+            Default: `False`.
+
+    Returns:
+        a `Work` with `async_op=True`, else None.
+
+    Example:
+        >>> received = [[torch.zeros(1)], [torch.zeros(1)]]
+        >>> dist.all_gather_coalesced(received, [torch.ones(1) * dist.get_rank()])
+        >>> received
+        [[tensor([0.])], [tensor([1.])]]
+    """
     check_tensors(input_tensor_list, "input_tensor_list")
     if _outside(group, "all_gather_coalesced"):
         return None
@@ -204,7 +354,27 @@ def gather(
     async_op: bool = False,
     group_dst: int | None = None,
 ) -> Any:
-    """The tensors of all processes, on one of them, in a list."""
+    """The tensors of all processes, on one of them, in a list.
+
+    Args:
+        tensor (Tensor): the tensor of this process.
+        gather_list (list of Tensors, optional): on the receiver, tensors that receive them, one for each process; None
+            elsewhere.
+        dst (int, optional): the rank, among all processes, of the receiver.
+        group (ProcessGroup, optional): the processes that take part; None means all.
+        async_op (bool): whether to return at once; the result's `wait()` then waits until the tensors may be used.
+            Default: `False`.
+        group_dst (int, optional): the rank of the receiver in the group, in place of `dst`.
+
+    Returns:
+        a `Work` with `async_op=True`, else None.
+
+    Example:
+        >>> received = [torch.zeros(1) for _ in range(2)] if dist.get_rank() == 0 else None
+        >>> dist.gather(torch.ones(1) * dist.get_rank(), received, dst=0)
+        >>> received
+        [tensor([0.]), tensor([1.])]
+    """
     check_tensor(tensor, "tensor")
     check_tensors(gather_list or [], "gather_list")
     check_same_dtype(tensor, gather_list or [])
@@ -243,7 +413,26 @@ def scatter(
     async_op: bool = False,
     group_src: int | None = None,
 ) -> Any:
-    """The tensors of a list on one process, one for each process."""
+    """The tensors of a list on one process, one for each process.
+
+    Args:
+        tensor (Tensor): receives the tensor of this process.
+        scatter_list (list of Tensors, optional): on the sender, a tensor for each process; None elsewhere.
+        src (int, optional): the rank, among all processes, of the sender.
+        group (ProcessGroup, optional): the processes that take part; None means all.
+        async_op (bool): whether to return at once; the result's `wait()` then waits until the tensors may be used.
+            Default: `False`.
+        group_src (int, optional): the rank of the sender in the group, in place of `src`.
+
+    Returns:
+        a `Work` with `async_op=True`, else None.
+
+    Example:
+        >>> x = torch.zeros(1)
+        >>> dist.scatter(x, [torch.ones(1), 2 * torch.ones(1)] if dist.get_rank() == 0 else None, src=0)
+        >>> x
+        tensor([1.])
+    """
     check_tensor(tensor, "tensor")
     check_tensors(scatter_list or [], "scatter_list")
     check_same_dtype(tensor, scatter_list or [])
@@ -262,7 +451,25 @@ def scatter(
 
 
 def reduce_scatter(output: Tensor, input_list: Any, op: Any = _SUM, group: Any = None, async_op: bool = False) -> Any:
-    """Combine the n-th tensors of all processes, on the n-th process."""
+    """Combine the n-th tensors of all processes, on the n-th process.
+
+    Args:
+        output (Tensor): receives the result of this process.
+        input_list: a tensor for each process.
+        op: how values are combined, such as `dist.ReduceOp.SUM`. Default: `RedOpType.SUM`.
+        group (ProcessGroup, optional): the processes that take part; None means all.
+        async_op (bool): whether to return at once; the result's `wait()` then waits until the tensors may be used.
+            Default: `False`.
+
+    Returns:
+        a `Work` with `async_op=True`, else None.
+
+    Example:
+        >>> result = torch.zeros(1)
+        >>> dist.reduce_scatter(result, [torch.ones(1), 2 * torch.ones(1)])
+        >>> result
+        tensor([2.])
+    """
     check_tensor(output, "output")
     check_tensors(input_list, "input_list")
     check_same_dtype(output, input_list)
@@ -287,7 +494,25 @@ def reduce_scatter(output: Tensor, input_list: Any, op: Any = _SUM, group: Any =
 def reduce_scatter_tensor(
     output: Tensor, input: Tensor, op: Any = _SUM, group: Any = None, async_op: bool = False
 ) -> Any:
-    """Combine the tensors of all processes, and leave to the n-th process the n-th part."""
+    """Combine the tensors of all processes, and leave to the n-th process the n-th part.
+
+    Args:
+        output (Tensor): receives the part of this process.
+        input (Tensor): the tensor that is combined and cut.
+        op: how values are combined, such as `dist.ReduceOp.SUM`. Default: `RedOpType.SUM`.
+        group (ProcessGroup, optional): the processes that take part; None means all.
+        async_op (bool): whether to return at once; the result's `wait()` then waits until the tensors may be used.
+            Default: `False`.
+
+    Returns:
+        a `Work` with `async_op=True`, else None.
+
+    Example:
+        >>> result = torch.zeros(1)
+        >>> dist.reduce_scatter_tensor(result, torch.tensor([1.0, 2.0]))
+        >>> result
+        tensor([2.])
+    """
     check_tensor(output, "output")
     check_tensor(input, "input")
     check_same_dtype(output, input)
@@ -309,12 +534,47 @@ def reduce_scatter_tensor(
 def reduce_scatter_single(
     output: Tensor, input: Tensor, op: Any = _SUM, group: Any = None, async_op: bool = False
 ) -> Any:
-    """`reduce_scatter_tensor` under its newer name."""
+    """`reduce_scatter_tensor` under its newer name.
+
+    Args:
+        output (Tensor): receives the part of this process.
+        input (Tensor): the tensor that is combined and cut.
+        op: how values are combined, such as `dist.ReduceOp.SUM`. Default: `RedOpType.SUM`.
+        group (ProcessGroup, optional): the processes that take part; None means all.
+        async_op (bool): whether to return at once; the result's `wait()` then waits until the tensors may be used.
+            Default: `False`.
+
+    Returns:
+        a `Work` with `async_op=True`, else None.
+
+    Example:
+        >>> result = torch.zeros(1)
+        >>> dist.reduce_scatter_single(result, torch.tensor([1.0, 2.0]))
+        >>> result
+        tensor([2.])
+    """
     return reduce_scatter_tensor(output, input, op, group, async_op)
 
 
 def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: Any = None, async_op: bool = False) -> Any:
-    """The n-th process gets the n-th tensor of each."""
+    """The n-th process gets the n-th tensor of each.
+
+    Args:
+        output_tensor_list: receive the tensors of the processes, in their order.
+        input_tensor_list: a tensor for each process.
+        group (ProcessGroup, optional): the processes that take part; None means all.
+        async_op (bool): whether to return at once; the result's `wait()` then waits until the tensors may be used.
+            Default: `False`.
+
+    Returns:
+        a `Work` with `async_op=True`, else None.
+
+    Example:
+        >>> received = [torch.zeros(1) for _ in range(2)]
+        >>> dist.all_to_all(received, [torch.ones(1) * (10 * dist.get_rank() + n) for n in range(2)])
+        >>> received
+        [tensor([0.]), tensor([10.])]
+    """
     check_tensors(output_tensor_list, "output_tensor_list")
     check_tensors(input_tensor_list, "input_tensor_list")
     check_same_dtype(output_tensor_list, input_tensor_list)
@@ -343,7 +603,26 @@ def all_to_all_single(
     group: Any = None,
     async_op: bool = False,
 ) -> Any:
-    """The n-th process gets the n-th part of each tensor, along the first dimension."""
+    """The n-th process gets the n-th part of each tensor, along the first dimension.
+
+    Args:
+        output (Tensor): receives the parts of the processes, in their order.
+        input (Tensor): the tensor that is cut.
+        output_split_sizes: how many rows come from each process; None means equal parts.
+        input_split_sizes: how many rows go to each process; None means equal parts.
+        group (ProcessGroup, optional): the processes that take part; None means all.
+        async_op (bool): whether to return at once; the result's `wait()` then waits until the tensors may be used.
+            Default: `False`.
+
+    Returns:
+        a `Work` with `async_op=True`, else None.
+
+    Example:
+        >>> received = torch.zeros(2)
+        >>> dist.all_to_all_single(received, torch.tensor([0.0, 1.0]) + 10 * dist.get_rank())
+        >>> received
+        tensor([ 0., 10.])
+    """
     check_tensor(output, "output")
     check_tensor(input, "input")
     check_same_dtype(output, input)
@@ -380,7 +659,21 @@ def _bounds(tensor: Tensor, sizes: Any, count: int) -> list[tuple[int, int]]:
 def barrier(
     group: ProcessGroup | None = None, async_op: bool = False, device_ids: Any = None, timeout: timedelta | None = None
 ) -> Any:
-    """Nobody goes on before everybody has come."""
+    """Nobody goes on before everybody has come.
+
+    Args:
+        group (ProcessGroup, optional): the processes that take part; None means all.
+        async_op (bool): whether to return at once; the result's `wait()` then waits until the tensors may be used.
+            Default: `False`.
+        device_ids: not used.
+        timeout (timedelta, optional): how long to wait before an error.
+
+    Returns:
+        a `Work` with `async_op=True`, else None.
+
+    Example:
+        >>> dist.barrier()
+    """
     if _outside(group, "barrier"):
         return None
     pending = group_of(group)._engine.barrier()
@@ -392,7 +685,16 @@ def barrier(
 
 
 def monitored_barrier(group: ProcessGroup | None = None, timeout: Any = None, wait_all_ranks: bool = False) -> None:
-    """A barrier that tells who did not come: rank 0 raises an error that names the first such process, or all."""
+    """A barrier that tells who did not come: rank 0 raises an error that names the first such process, or all.
+
+    Args:
+        group (ProcessGroup, optional): the processes that take part; None means all.
+        timeout: how long to wait.
+        wait_all_ranks (bool): whether the error names all processes that did not come. Default: `False`.
+
+    Example:
+        >>> dist.monitored_barrier()
+    """
     if _outside(group, "monitored_barrier"):
         return
     found = group_of(group)
@@ -406,5 +708,13 @@ def monitored_barrier(group: ProcessGroup | None = None, timeout: Any = None, wa
 
 
 def is_torchelastic_launched() -> bool:
-    """Whether a launcher, `flambeau launch` or `torchrun`, started this process."""
+    """Whether a launcher, `flambeau launch` or `torchrun`, started this process.
+
+    Returns:
+        bool: whether one did.
+
+    Example:
+        >>> isinstance(dist.is_torchelastic_launched(), bool)
+        True
+    """
     return "TORCHELASTIC_RUN_ID" in os.environ

@@ -51,7 +51,19 @@ def _lengths(tensor: Tensor) -> list[int]:
 
 
 def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
-    """The objects of all processes, on all of them."""
+    """The objects of all processes, on all of them.
+
+    Args:
+        object_list (list of Anys): a list that receives them, one for each process.
+        obj: the object of this process.
+        group (ProcessGroup, optional): the processes that take part; None means all.
+
+    Example:
+        >>> received = [None, None]
+        >>> dist.all_gather_object(received, {"rank": dist.get_rank()})
+        >>> received
+        [{'rank': 0}, {'rank': 1}]
+    """
     if not is_member(group):
         warn_not_in_group("all_gather_object")
         return
@@ -79,7 +91,21 @@ def gather_object(
     group: ProcessGroup | None = None,
     group_dst: int | None = None,
 ) -> None:
-    """The objects of all processes, on one of them."""
+    """The objects of all processes, on one of them.
+
+    Args:
+        obj: the object of this process.
+        object_gather_list (list of Anys, optional): on the receiver, a list that receives them; None elsewhere.
+        dst (int, optional): the rank, among all processes, of the receiver.
+        group (ProcessGroup, optional): the processes that take part; None means all.
+        group_dst (int, optional): the rank of the receiver in the group, in place of `dst`.
+
+    Example:
+        >>> received = [None, None] if dist.get_rank() == 0 else None
+        >>> dist.gather_object(f"from {dist.get_rank()}", received, dst=0)
+        >>> received
+        ['from 0', 'from 1']
+    """
     if not is_member(group):
         warn_not_in_group("gather_object")
         return
@@ -105,7 +131,21 @@ def broadcast_object_list(
     device: Any = None,
     group_src: int | None = None,
 ) -> None:
-    """The objects of a list on one process, on all of them."""
+    """The objects of a list on one process, on all of them.
+
+    Args:
+        object_list (list of Anys): what the sender sends, and the others receive; of the same length everywhere.
+        src (int, optional): the rank, among all processes, of the sender.
+        group (ProcessGroup, optional): the processes that take part; None means all.
+        device: not used: objects are sent as bytes.
+        group_src (int, optional): the rank of the sender in the group, in place of `src`.
+
+    Example:
+        >>> objects = ["hello"] if dist.get_rank() == 1 else [None]
+        >>> dist.broadcast_object_list(objects, src=1)
+        >>> objects
+        ['hello']
+    """
     if not is_member(group):
         warn_not_in_group("broadcast_object_list")
         return
@@ -149,7 +189,23 @@ def send_object_list(
     group_dst: int | None = None,
     use_batch: bool = False,
 ) -> None:
-    """Send a list of objects to a process."""
+    """Send a list of objects to a process.
+
+    Args:
+        object_list (list of Anys): the objects.
+        dst (int, optional): the rank, among all processes, of the receiver.
+        group (ProcessGroup, optional): the processes that take part; None means all.
+        device: not used: objects are sent as bytes.
+        group_dst (int, optional): the rank of the receiver in the group, in place of `dst`.
+        use_batch (bool): not used. Default: `False`.
+
+    Example:
+        >>> objects = ["hello"] if dist.get_rank() == 1 else [None]
+        >>> dist.recv_object_list(objects, src=1) if dist.get_rank() == 0 else dist.send_object_list(objects, dst=0)
+        1
+        >>> objects
+        ['hello']
+    """
     if not is_member(group):
         warn_not_in_group("send_object_list")
         return
@@ -165,7 +221,26 @@ def recv_object_list(
     group_src: int | None = None,
     use_batch: bool = False,
 ) -> int:
-    """Receive a list of objects from a process, or from whoever sends first; the rank of the sender."""
+    """Receive a list of objects from a process, or from whoever sends first; the rank of the sender.
+
+    Args:
+        object_list (list of Anys): receives the objects.
+        src (int, optional): the rank of the sender; None takes whoever sends first.
+        group (ProcessGroup, optional): the processes that take part; None means all.
+        device: not used: objects are sent as bytes.
+        group_src (int, optional): the rank of the sender in the group, in place of `src`.
+        use_batch (bool): not used. Default: `False`.
+
+    Returns:
+        int: the rank of the sender.
+
+    Example:
+        >>> objects = ["hello"] if dist.get_rank() == 1 else [None]
+        >>> dist.recv_object_list(objects, src=1) if dist.get_rank() == 0 else dist.send_object_list(objects, dst=0)
+        1
+        >>> objects
+        ['hello']
+    """
     if not is_member(group):
         warn_not_in_group("recv_object_list")
         return -1
@@ -190,7 +265,21 @@ def scatter_object_list(
     group: ProcessGroup | None = None,
     group_src: int | None = None,
 ) -> None:
-    """The objects of a list on one process, one for each process: the first entry of the list becomes it."""
+    """The objects of a list on one process, one for each process: the first entry of the list becomes it.
+
+    Args:
+        scatter_object_output_list (list of Anys): a list whose first entry becomes the object of this process.
+        scatter_object_input_list (list of Anys, optional): on the sender, an object for each process; None elsewhere.
+        src (int, optional): the rank, among all processes, of the sender.
+        group (ProcessGroup, optional): the processes that take part; None means all.
+        group_src (int, optional): the rank of the sender in the group, in place of `src`.
+
+    Example:
+        >>> received = [None]
+        >>> dist.scatter_object_list(received, ["first", "second"] if dist.get_rank() == 0 else None, src=0)
+        >>> received
+        ['first']
+    """
     if not is_member(group):
         warn_not_in_group("scatter_object_list")
         return

@@ -19,7 +19,16 @@ _NONE = timedelta(milliseconds=-1)
 
 @dataclass
 class AllToAllOptions:
-    """Of `alltoall`."""
+    """The options of `ProcessGroup.alltoall`.
+
+    Args:
+        timeout (timedelta): how long to wait before an error.
+        asyncOp (bool): whether the call returns at once. Default: `True`.
+
+    Example:
+        >>> dist.AllToAllOptions().asyncOp
+        True
+    """
 
     timeout: timedelta = _NONE
     asyncOp: bool = True
@@ -37,39 +46,112 @@ class _WithRoot(AllToAllOptions):
 
 @dataclass
 class AllreduceOptions(_Reducing):
-    """Of `allreduce`."""
+    """The options of `ProcessGroup.allreduce`.
+
+    Args:
+        timeout (timedelta): how long to wait before an error.
+        asyncOp (bool): whether the call returns at once. Default: `True`.
+        reduceOp: how values are combined. Default: `RedOpType.SUM`.
+
+    Example:
+        >>> dist.AllreduceOptions(reduceOp=dist.ReduceOp.MAX).asyncOp
+        True
+    """
 
 
 @dataclass
 class AllreduceCoalescedOptions(AllreduceOptions):
-    """Of `allreduce_coalesced`."""
+    """The options of `ProcessGroup.allreduce_coalesced`.
+
+    Args:
+        timeout (timedelta): how long to wait before an error.
+        asyncOp (bool): whether the call returns at once. Default: `True`.
+        reduceOp: how values are combined. Default: `RedOpType.SUM`.
+
+    Example:
+        >>> dist.AllreduceCoalescedOptions().asyncOp
+        True
+    """
 
 
 @dataclass
 class ReduceScatterOptions(_Reducing):
-    """Of `reduce_scatter`."""
+    """The options of `ProcessGroup.reduce_scatter`.
+
+    Args:
+        timeout (timedelta): how long to wait before an error.
+        asyncOp (bool): whether the call returns at once. Default: `True`.
+        reduceOp: how values are combined. Default: `RedOpType.SUM`.
+
+    Example:
+        >>> dist.ReduceScatterOptions().asyncOp
+        True
+    """
 
 
 @dataclass
 class GatherOptions(_WithRoot):
-    """Of `gather`."""
+    """The options of `ProcessGroup.gather`.
+
+    Args:
+        timeout (timedelta): how long to wait before an error.
+        asyncOp (bool): whether the call returns at once. Default: `True`.
+        rootRank (int): the rank of the process that has, or gets, the values. Default: `0`.
+
+    Example:
+        >>> dist.GatherOptions(rootRank=1).rootRank
+        1
+    """
 
 
 @dataclass
 class ScatterOptions(_WithRoot):
-    """Of `scatter`."""
+    """The options of `ProcessGroup.scatter`.
+
+    Args:
+        timeout (timedelta): how long to wait before an error.
+        asyncOp (bool): whether the call returns at once. Default: `True`.
+        rootRank (int): the rank of the process that has, or gets, the values. Default: `0`.
+
+    Example:
+        >>> dist.ScatterOptions(rootRank=1).rootRank
+        1
+    """
 
 
 @dataclass
 class BroadcastOptions(_WithRoot):
-    """Of `broadcast`; each process has one tensor."""
+    """The options of `ProcessGroup.broadcast`; each process has one tensor.
+
+    Args:
+        timeout (timedelta): how long to wait before an error.
+        asyncOp (bool): whether the call returns at once. Default: `True`.
+        rootRank (int): the rank of the process that has, or gets, the values. Default: `0`.
+        rootTensor (int): which of its tensors. Default: `0`.
+
+    Example:
+        >>> dist.BroadcastOptions(rootRank=1).rootRank
+        1
+    """
 
     rootTensor: int = 0
 
 
 @dataclass
 class ReduceOptions(_WithRoot):
-    """Of `reduce`; each process has one tensor."""
+    """The options of `ProcessGroup.reduce`; each process has one tensor.
+
+    Args:
+        timeout (timedelta): how long to wait before an error.
+        asyncOp (bool): whether the call returns at once. Default: `True`.
+        rootRank (int): the rank of the process that has, or gets, the values. Default: `0`.
+        rootTensor (int): which of its tensors. Default: `0`.
+        reduceOp: how values are combined. Default: `RedOpType.SUM`.
+
+    Example:
+        >>> dist.ReduceOptions(rootRank=1).rootRank
+        1
+    """
 
     rootTensor: int = 0
     reduceOp: Any = ReduceOp.SUM
@@ -77,7 +159,18 @@ class ReduceOptions(_WithRoot):
 
 @dataclass
 class BarrierOptions(AllToAllOptions):
-    """Of `barrier`; processors have no numbers."""
+    """The options of `ProcessGroup.barrier`; processors have no numbers.
+
+    Args:
+        timeout (timedelta): how long to wait before an error.
+        asyncOp (bool): whether the call returns at once. Default: `True`.
+        device_ids (list of ints): not used.
+        device: not used.
+
+    Example:
+        >>> dist.BarrierOptions().device_ids
+        []
+    """
 
     device_ids: list[int] = field(default_factory=list)
     device: Any = None

@@ -24,7 +24,25 @@ def isend(
     tag: int = 0,
     group_dst: int | None = None,
 ) -> Work | None:
-    """Start to send a tensor to a process."""
+    """Start to send a tensor to a process.
+
+    Args:
+        tensor (Tensor): the message.
+        dst (int, optional): the rank, among all processes, of the receiver.
+        group (ProcessGroup, optional): the processes that take part; None means all.
+        tag (int): a number by which messages are told apart. Default: `0`.
+        group_dst (int, optional): the rank of the receiver in the group, in place of `dst`.
+
+    Returns:
+        `wait()` until the tensor may be changed.
+
+    Example:
+        >>> received = torch.zeros(1)
+        >>> work = dist.irecv(received, 1) if dist.get_rank() == 0 else dist.isend(torch.ones(1), 0)
+        >>> _ = work.wait()
+        >>> received
+        tensor([1.])
+    """
     check_tensor(tensor, "tensor")
     if not is_member(group):
         warn_not_in_group("isend")
@@ -48,7 +66,25 @@ def irecv(
     tag: int = 0,
     group_src: int | None = None,
 ) -> Work | None:
-    """Start to receive a tensor from a process, or from whoever sends first."""
+    """Start to receive a tensor from a process, or from whoever sends first.
+
+    Args:
+        tensor (Tensor): receives the message.
+        src (int, optional): the rank of the sender; None takes whoever sends first.
+        group (ProcessGroup, optional): the processes that take part; None means all.
+        tag (int): a number by which messages are told apart. Default: `0`.
+        group_src (int, optional): the rank of the sender in the group, in place of `src`.
+
+    Returns:
+        `wait()` until the tensor may be used.
+
+    Example:
+        >>> received = torch.zeros(1)
+        >>> work = dist.irecv(received, 1) if dist.get_rank() == 0 else dist.isend(torch.ones(1), 0)
+        >>> _ = work.wait()
+        >>> received
+        tensor([1.])
+    """
     check_tensor(tensor, "tensor")
     if not is_member(group):
         warn_not_in_group("irecv")
@@ -75,7 +111,22 @@ def send(
     tag: int = 0,
     group_dst: int | None = None,
 ) -> None:
-    """Send a tensor to a process."""
+    """Send a tensor to a process.
+
+    Args:
+        tensor (Tensor): the message.
+        dst (int, optional): the rank, among all processes, of the receiver.
+        group (ProcessGroup, optional): the processes that take part; None means all.
+        tag (int): a number by which messages are told apart. Default: `0`.
+        group_dst (int, optional): the rank of the receiver in the group, in place of `dst`.
+
+    Example:
+        >>> received = torch.zeros(1)
+        >>> dist.recv(received, src=1) if dist.get_rank() == 0 else dist.send(torch.ones(1), dst=0)
+        1
+        >>> received
+        tensor([1.])
+    """
     work = isend(tensor, dst, group, tag, group_dst)
     if work is not None:
         work.wait()
@@ -88,7 +139,25 @@ def recv(
     tag: int = 0,
     group_src: int | None = None,
 ) -> int:
-    """Receive a tensor from a process, or from whoever sends first; the rank of the sender, -1 outside of the group."""
+    """Receive a tensor from a process, or from whoever sends first; the rank of the sender, -1 outside of the group.
+
+    Args:
+        tensor (Tensor): receives the message.
+        src (int, optional): the rank of the sender; None takes whoever sends first.
+        group (ProcessGroup, optional): the processes that take part; None means all.
+        tag (int): a number by which messages are told apart. Default: `0`.
+        group_src (int, optional): the rank of the sender in the group, in place of `src`.
+
+    Returns:
+        int: the rank of the sender.
+
+    Example:
+        >>> received = torch.zeros(1)
+        >>> dist.recv(received, src=1) if dist.get_rank() == 0 else dist.send(torch.ones(1), dst=0)
+        1
+        >>> received
+        tensor([1.])
+    """
     work = irecv(tensor, src, group, tag, group_src)
     if work is None:
         return -1
@@ -97,7 +166,20 @@ def recv(
 
 
 class P2POp:
-    """One of several messages that are started together: `op` is `isend` or `irecv`."""
+    """One of several messages that are started together: `op` is `isend` or `irecv`.
+
+    Args:
+        op (Callable): `dist.isend` or `dist.irecv`.
+        tensor (Tensor): the message, or what receives it.
+        peer (int, optional): the rank of the other process.
+        group (ProcessGroup, optional): the processes that take part; None means all.
+        tag (int): a number by which messages are told apart. Default: `0`.
+        group_peer (int, optional): the rank of the other process in the group, in place of `peer`.
+
+    Example:
+        >>> dist.P2POp(dist.isend, torch.ones(1), 1 - dist.get_rank()).peer
+        1
+    """
 
     def __init__(
         self,
@@ -125,7 +207,23 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
-    """Start several messages."""
+    """Start several messages.
+
+    Args:
+        p2p_op_list (list of P2POps): the messages.
+
+    Returns:
+        list of Works: one for each message that this process takes part in.
+
+    Example:
+        >>> other, received = 1 - dist.get_rank(), torch.zeros(1)
+        >>> send = dist.P2POp(dist.isend, torch.ones(1) * dist.get_rank(), other)
+        >>> receive = dist.P2POp(dist.irecv, received, other)
+        >>> for work in dist.batch_isend_irecv([send, receive]):
+        ...     _ = work.wait()
+        >>> received
+        tensor([1.])
+    """
     if not isinstance(p2p_op_list, list) or not all(isinstance(each, P2POp) for each in p2p_op_list):
         raise ValueError("Invalid ``p2p_op_list``. Each op is expected to to be of type ``torch.distributed.P2POp``.")
     started = (each.op(each.tensor, group=each.group, tag=each.tag, **_peer(each)) for each in p2p_op_list)

@@ -29,14 +29,40 @@ _PORTS_FROM, _PORTS = 20000, 20000
 
 
 def register_rendezvous_handler(scheme: str, handler: Callable[..., Iterator[Met]]) -> None:
-    """Let URLs of a scheme be understood by a function, which yields a store, a rank and a number of processes."""
+    """Let URLs of a scheme be understood by a function, which yields a store, a rank and a number of processes.
+
+    Args:
+        scheme (str): how such URLs begin.
+        handler (Callable): the function.
+
+    Example:
+        >>> def meet(url, rank=-1, world_size=-1, **kwargs):
+        ...     yield dist.HashStore(), 0, 1
+        >>> dist.register_rendezvous_handler("docs", meet)
+    """
     if scheme in _handlers:
         raise RuntimeError(f"Rendezvous handler for {scheme}:// already registered")
     _handlers[scheme] = handler
 
 
 def rendezvous(url: str, rank: int = -1, world_size: int = -1, **kwargs: Any) -> Iterator[Met]:
-    """The meeting that a URL describes."""
+    """The meeting that a URL describes.
+
+    Args:
+        url (str): the URL.
+        rank (int): the number of this process; -1 takes it from the URL or the environment. Default: `-1`.
+        world_size (int): the number of processes; -1 takes it from the URL or the environment. Default: `-1`.
+        **kwargs: `timeout`.
+
+    Returns:
+        yields a store, the rank and the number of processes.
+
+    Example:
+        >>> import tempfile
+        >>> store, rank, size = next(dist.rendezvous(f"file://{tempfile.mkdtemp()}/store?rank=0&world_size=1"))
+        >>> rank, size
+        (0, 1)
+    """
     if not isinstance(url, str):
         raise RuntimeError(f"`url` must be a string. {type(url)}: {url}")
     scheme = urlparse(url).scheme

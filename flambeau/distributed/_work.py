@@ -14,7 +14,20 @@ __all__ = ["Work"]
 
 
 class Work:
-    """A collective that has been started with `async_op=True`: `wait()` until its tensors may be used."""
+    """A collective that has been started with `async_op=True`: `wait()` until its tensors may be used.
+
+    Args:
+        pending (sequence of Pendings): what is still under way. Default: `()`.
+        result: the value of `result()`.
+        finish (Callable, optional): called when all is done.
+
+    Example:
+        >>> x = torch.ones(1)
+        >>> work = dist.all_reduce(x, async_op=True)
+        >>> _ = work.wait()
+        >>> x
+        tensor([2.])
+    """
 
     def __init__(
         self,

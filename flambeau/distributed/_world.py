@@ -24,6 +24,13 @@ class Backend(str):
     Programs ask for 'gloo' where tensors are on the CPU, and mean whatever serves them there: here that is Flambeau's
     own engine over sockets and shared memory. 'nccl' is NCCL, for tensors on GPUs, beside it; 'mpi' is MPI, for
     programs that `mpiexec` started.
+
+    Args:
+        name (str): the name.
+
+    Example:
+        >>> dist.Backend("GLOO")
+        'gloo'
     """
 
     __slots__ = ()
@@ -86,7 +93,22 @@ def world() -> World:
 
 
 class ProcessGroup(GroupCalls):
-    """Some of the processes, which call collectives together."""
+    """Some of the processes, which call collectives together.
+
+    Make one by `init_process_group` or `new_group`.
+
+    Args:
+        engine (Engine): what moves the bytes.
+        ranks (sequence of ints): the ranks of its members.
+        name (str): its name.
+        timeout (timedelta): how long calls wait.
+        store (Store): the store that its members share.
+        desc (str): a description. Default: `"undefined"`.
+
+    Example:
+        >>> dist.group.WORLD.size(), dist.group.WORLD.rank()
+        (2, 0)
+    """
 
     def __init__(
         self, engine: Engine, ranks: Sequence[int], name: str, timeout: timedelta, store: Store, desc: str = "undefined"
@@ -162,13 +184,23 @@ class _GroupMemberType(type):
 
 
 class GroupMember(metaclass=_GroupMemberType):
-    """The group of all processes, and what stands for a group in which this process is not."""
+    """The group of all processes, and what stands for a group in which this process is not.
+
+    Example:
+        >>> dist.GroupMember.WORLD.rank()
+        0
+    """
 
     NON_GROUP_MEMBER = -100
 
 
 class group(metaclass=_GroupMemberType):
-    """The group of all processes: `group.WORLD`."""
+    """The group of all processes: `group.WORLD`.
+
+    Example:
+        >>> dist.group.WORLD.size()
+        2
+    """
 
 
 # ----- asking ---------------------------------------------------------------------------------------------------
@@ -203,35 +235,98 @@ def warn_not_in_group(what: str) -> None:
 
 
 def is_initialized() -> bool:
-    """Whether the group of all processes exists."""
+    """Whether the group of all processes exists.
+
+    Returns:
+        bool: whether it does.
+
+    Example:
+        >>> dist.is_initialized()
+        True
+    """
     return world().default is not None
 
 
 def get_rank(group: ProcessGroup | None = None) -> int:
-    """The rank of this process in a group; -1 if it is in none of it."""
+    """The rank of this process in a group; -1 if it is in none of it.
+
+    Args:
+        group (ProcessGroup, optional): the processes that take part; None means all.
+
+    Returns:
+        int: the rank.
+
+    Example:
+        >>> dist.get_rank()
+        0
+    """
     return group_of(group).rank() if is_member(group) else -1
 
 
 def get_world_size(group: ProcessGroup | None = None) -> int:
-    """How many processes a group has; -1 if this one is in none of it."""
+    """How many processes a group has; -1 if this one is in none of it.
+
+    Args:
+        group (ProcessGroup, optional): the processes that take part; None means all.
+
+    Returns:
+        int: the number.
+
+    Example:
+        >>> dist.get_world_size()
+        2
+    """
     return group_of(group).size() if is_member(group) else -1
 
 
 def get_backend(group: ProcessGroup | None = None) -> Backend:
-    """What moves the bytes of a group: 'gloo', 'nccl' or 'mpi'."""
+    """What moves the bytes of a group: 'gloo', 'nccl' or 'mpi'.
+
+    Args:
+        group (ProcessGroup, optional): the processes that take part; None means all.
+
+    Returns:
+        Backend: its name.
+
+    Example:
+        >>> dist.get_backend()
+        'gloo'
+    """
     if not is_member(group):
         raise ValueError("Invalid process group specified: this process is not in it")
     return Backend(group_of(group).name())
 
 
 def get_backend_config(group: ProcessGroup | None = None) -> str:
-    """What moves the bytes, by device."""
+    """What moves the bytes, by device.
+
+    Args:
+        group (ProcessGroup, optional): the processes that take part; None means all.
+
+    Returns:
+        str: such as "cpu:gloo".
+
+    Example:
+        >>> isinstance(dist.get_backend_config(), str)
+        True
+    """
     name = get_backend(group)
     return f"cpu:{name},cuda:{name}"
 
 
 def get_default_backend_for_device(device: Any) -> str:
-    """What moves the bytes of tensors on a device."""
+    """What moves the bytes of tensors on a device.
+
+    Args:
+        device: a device or its type.
+
+    Returns:
+        str: its name.
+
+    Example:
+        >>> dist.get_default_backend_for_device("cpu")
+        'gloo'
+    """
     kind = getattr(device, "type", str(device).partition(":")[0])
     found = Backend.default_device_backend_map.get(kind)
     if found is None:
@@ -240,7 +335,19 @@ def get_default_backend_for_device(device: Any) -> str:
 
 
 def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
-    """The rank among all processes of a member of a group."""
+    """The rank among all processes of a member of a group.
+
+    Args:
+        group (ProcessGroup): the group.
+        group_rank (int): the rank in the group.
+
+    Returns:
+        int: the rank among all.
+
+    Example:
+        >>> dist.get_global_rank(dist.group.WORLD, 1)
+        1
+    """
     if group is world().default:
         return group_rank
     ranks = group_of(group)._ranks
@@ -250,7 +357,19 @@ def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
 
 
 def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
-    """The rank in a group of one of all processes."""
+    """The rank in a group of one of all processes.
+
+    Args:
+        group (ProcessGroup): the group.
+        global_rank (int): the rank among all.
+
+    Returns:
+        int: the rank in the group.
+
+    Example:
+        >>> dist.get_group_rank(dist.group.WORLD, 1)
+        1
+    """
     if group is world().default:
         return global_rank
     found = group_of(group)._rank_of.get(global_rank)
@@ -260,12 +379,34 @@ def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
 
 
 def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
-    """The ranks, among all processes, of the members of a group."""
+    """The ranks, among all processes, of the members of a group.
+
+    Args:
+        group (ProcessGroup, optional): the processes that take part; None means all.
+
+    Returns:
+        list of ints: the ranks.
+
+    Example:
+        >>> dist.get_process_group_ranks(dist.group.WORLD)
+        [0, 1]
+    """
     return list(group_of(group)._ranks)
 
 
 def get_node_local_rank(fallback_rank: int | None = None) -> int:
-    """The rank among the processes of this machine, which the launcher says."""
+    """The rank among the processes of this machine, which the launcher says.
+
+    Args:
+        fallback_rank (int, optional): what to return where no launcher says it; None raises an error.
+
+    Returns:
+        int: the rank.
+
+    Example:
+        >>> isinstance(dist.get_node_local_rank(fallback_rank=0), int)
+        True
+    """
     if "LOCAL_RANK" in os.environ:
         return int(os.environ["LOCAL_RANK"])
     if fallback_rank is not None:
@@ -274,7 +415,15 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
 
 
 def get_pg_count() -> int:
-    """How many groups there are."""
+    """How many groups there are.
+
+    Returns:
+        int: the number.
+
+    Example:
+        >>> dist.get_pg_count() >= 1
+        True
+    """
     return len(world().groups)
 
 
@@ -302,7 +451,23 @@ def init_process_group(
     device_id: Any = None,
     _ranks: list[int] | None = None,
 ) -> None:
-    """Meet all other processes: by a store, by a URL (`env://`, `tcp://`, `file://`), or as a launcher arranged it."""
+    """Meet all other processes: by a store, by a URL (`env://`, `tcp://`, `file://`), or as a launcher arranged it.
+
+    Args:
+        backend (str, optional): what moves the bytes: "gloo", "nccl" or "mpi"; None chooses by the devices.
+        init_method (str, optional): the URL; None means "env://", the variables that `flambeau launch` sets.
+        timeout (timedelta, optional): how long to wait before an error.
+        world_size (int): how many processes there are; -1 asks the launcher. Default: `-1`.
+        rank (int): the number of this one; -1 asks the launcher. Default: `-1`.
+        store (Store, optional): a store that all processes share, in place of `init_method`.
+        group_name (str): a name. Default: `""`.
+        pg_options: not used.
+        device_id: the device of this process.
+
+    Example:
+        >>> dist.is_initialized()                   # each process called init_process_group before
+        True
+    """
     from ._start import started_engine
 
     here = world()
@@ -336,7 +501,26 @@ def new_group(
     device_id: Any = None,
     sort_ranks: bool = True,
 ) -> Any:
-    """A group of some of the processes. All processes call it, those that are not in it too."""
+    """A group of some of the processes. All processes call it, those that are not in it too.
+
+    Args:
+        ranks: the ranks of its members; None means all.
+        timeout (timedelta, optional): how long to wait before an error.
+        backend (str, optional): what moves the bytes: "gloo", "nccl" or "mpi".
+        pg_options: not used.
+        use_local_synchronization (bool): whether only members call it. Default: `False`.
+        group_desc (str, optional): a description of the group.
+        device_id: the device of this process.
+        sort_ranks (bool): whether ranks in the group follow those among all. Default: `True`.
+
+    Returns:
+        the group; for processes outside of it a value that collectives ignore.
+
+    Example:
+        >>> group = dist.new_group([0])
+        >>> dist.get_rank(group)
+        0
+    """
     whole = default_group()
     here = world()
     if timeout is None:
@@ -375,7 +559,24 @@ def new_subgroups(
     pg_options: Any = None,
     group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:
-    """Groups of equal size, of processes that follow each other: the own one, and all."""
+    """Groups of equal size, of processes that follow each other: the own one, and all.
+
+    Args:
+        group_size (int, optional): how many members each has; None means the processes of a machine.
+        group (ProcessGroup, optional): the processes that take part; None means all.
+        timeout (timedelta, optional): how long to wait before an error.
+        backend (str, optional): what moves the bytes: "gloo", "nccl" or "mpi".
+        pg_options: not used.
+        group_desc (str, optional): a description of the group.
+
+    Returns:
+        tuple[Any, list]: the group of this process, and all of them.
+
+    Example:
+        >>> own, every = dist.new_subgroups(1)
+        >>> len(every)
+        2
+    """
     size = get_world_size()
     if group_size is None:
         group_size = int(os.environ.get("LOCAL_WORLD_SIZE", size))
@@ -396,7 +597,23 @@ def new_subgroups_by_enumeration(
     pg_options: Any = None,
     group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:
-    """Groups with these members: the own one, None if there is none, and all."""
+    """Groups with these members: the own one, None if there is none, and all.
+
+    Args:
+        ranks_per_subgroup_list (Sequence[Sequence[int]]): the ranks of each group.
+        timeout (timedelta, optional): how long to wait before an error.
+        backend (str, optional): what moves the bytes: "gloo", "nccl" or "mpi".
+        pg_options: not used.
+        group_desc (str, optional): a description of the group.
+
+    Returns:
+        tuple[Any, list]: the group of this process, and all of them.
+
+    Example:
+        >>> own, every = dist.new_subgroups_by_enumeration([[0], [1]])
+        >>> dist.get_process_group_ranks(own)
+        [0]
+    """
     if not ranks_per_subgroup_list:
         raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
     everyone = [rank for ranks in ranks_per_subgroup_list for rank in ranks]
@@ -419,7 +636,24 @@ def split_group(
     group_desc: str | None = None,
     backend: Any = None,
 ) -> ProcessGroup | None:
-    """The part of a group in which this process is, if its members are divided so."""
+    """The part of a group in which this process is, if its members are divided so.
+
+    Args:
+        parent_pg (ProcessGroup, optional): the group; None means that of all processes.
+        split_ranks (list[list[int]], optional): the ranks of each part.
+        timeout (timedelta, optional): how long to wait before an error.
+        pg_options: not used.
+        group_desc (str, optional): a description of the group.
+        backend: what moves the bytes: "gloo", "nccl" or "mpi".
+
+    Returns:
+        the part, or None.
+
+    Example:
+        >>> group = dist.split_group(split_ranks=[[0], [1]])
+        >>> dist.get_world_size(group)
+        1
+    """
     parent = group_of(parent_pg)
     if not split_ranks:
         raise ValueError("split_ranks cannot be None or empty")
@@ -432,7 +666,15 @@ def split_group(
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:
-    """Leave a group; without one, all of them."""
+    """Leave a group; without one, all of them.
+
+    Args:
+        group (ProcessGroup, optional): the processes that take part; None means all.
+
+    Example:
+        >>> group = dist.new_group([0, 1])
+        >>> dist.destroy_process_group(group)
+    """
     here = world()
     if not is_member(group):
         return

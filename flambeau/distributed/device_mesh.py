@@ -30,6 +30,17 @@ class DeviceMesh:
     """An arrangement of ranks in one or more dimensions; all processes make it, those outside of it too.
 
     Along each dimension a process has a group: those that differ from it in that dimension alone.
+
+    Args:
+        device_type (str): "cpu" or "cuda".
+        mesh: the ranks, as a nested list or a tensor.
+        mesh_dim_names (tuple of strs, optional): the names of the dimensions.
+        backend_override (tuple of Anys, optional): the backend of each dimension.
+
+    Example:
+        >>> mesh = dist.DeviceMesh("cpu", [0, 1], mesh_dim_names=("data",))
+        >>> mesh.size(), mesh.get_local_rank()
+        (2, 0)
     """
 
     def __init__(
@@ -242,7 +253,21 @@ def init_device_mesh(
     mesh_dim_names: tuple[str, ...] | None = None,
     backend_override: Any = None,
 ) -> DeviceMesh:
-    """All processes, in the order of their ranks, in a mesh of a shape."""
+    """All processes, in the order of their ranks, in a mesh of a shape.
+
+    Args:
+        device_type (str): "cpu" or "cuda".
+        mesh_shape (tuple of ints): the size of each dimension.
+        mesh_dim_names (tuple of strs, optional): the names of the dimensions.
+        backend_override: the backend of dimensions by name or number.
+
+    Returns:
+        DeviceMesh: the mesh.
+
+    Example:
+        >>> dist.init_device_mesh("cpu", (2,), mesh_dim_names=("data",)).size()
+        2
+    """
     if mesh_dim_names is not None and len(set(mesh_dim_names)) != len(mesh_dim_names):
         raise RuntimeError(f"Each mesh_dim_name must be unique, and they are {mesh_dim_names}")
     if not device_type.isalpha():

@@ -24,7 +24,15 @@ class RedOpType(enum.IntEnum):
 
 
 class ReduceOp:
-    """How the values of the processes are combined."""
+    """The old name of `ReduceOp`: how the values of the processes are combined.
+
+    Args:
+        op: the way. Default: `RedOpType.SUM`.
+
+    Example:
+        >>> dist.reduce_op.SUM == dist.ReduceOp.SUM
+        True
+    """
 
     RedOpType = RedOpType
     SUM, AVG, PRODUCT, MIN, MAX = RedOpType.SUM, RedOpType.AVG, RedOpType.PRODUCT, RedOpType.MIN, RedOpType.MAX

@@ -95,7 +95,12 @@ class Table:
 
 
 class Store:
-    """The base of all stores."""
+    """The base of all stores.
+
+    Example:
+        >>> issubclass(dist.HashStore, dist.Store)
+        True
+    """
 
     _timeout = DEFAULT_TIMEOUT
 
@@ -209,7 +214,14 @@ class Store:
 
 
 class HashStore(Store):
-    """A store for the threads of this process."""
+    """A store for the threads of this process.
+
+    Example:
+        >>> store = dist.HashStore()
+        >>> store.set("key", "value")
+        >>> store.get("key"), store.add("count", 2)
+        (b'value', 2)
+    """
 
     def __init__(self) -> None:
         self._table = Table()
@@ -229,7 +241,18 @@ class HashStore(Store):
 
 
 class PrefixStore(Store):
-    """A part of another store: its keys begin with a word."""
+    """A part of another store: its keys begin with a word.
+
+    Args:
+        prefix (str): what keys begin with.
+        store (Store): the store.
+
+    Example:
+        >>> store = dist.PrefixStore("job", dist.HashStore())
+        >>> store.set("key", "value")
+        >>> store.get("key")
+        b'value'
+    """
 
     def __init__(self, prefix: str, store: Store) -> None:
         self.prefix = prefix
@@ -371,7 +394,19 @@ class _Log(Table):
 
 
 class FileStore(Store):
-    """A store in a file that all processes see: a list of changes, which each of them follows."""
+    """A store in a file that all processes see: a list of changes, which each of them follows.
+
+    Args:
+        file_name (str): the file.
+        world_size (int): the number of processes, if it is known. Default: `-1`.
+
+    Example:
+        >>> import tempfile
+        >>> store = dist.FileStore(tempfile.mkdtemp() + "/store", 1)
+        >>> store.set("key", "value")
+        >>> store.get("key")
+        b'value'
+    """
 
     def __init__(self, file_name: str, world_size: int = -1) -> None:
         self._path = Path(file_name)

@@ -320,6 +320,17 @@ class TCPStore(Store):
     >>> store.set("lunch", "soup")
     >>> store.get("lunch")
     b'soup'
+
+    Args:
+        host_name (str): where it is served.
+        port (int): the port; 0 lets the serving process choose one.
+        world_size (int, optional): how many processes use it; None means any number.
+        is_master (bool): whether this process serves it. Default: `False`.
+        timeout (timedelta): how long to wait before an error. Default: `datetime.timedelta(seconds=300)`.
+        wait_for_workers (bool): whether the serving process waits for the others. Default: `True`.
+        multi_tenant (bool): whether several stores of one process share a port. Default: `False`.
+        master_listen_fd (int, optional): the descriptor of a socket that listens already.
+        use_libuv (bool): not used. Default: `True`.
     """
 
     def __init__(

@@ -21,6 +21,12 @@ class Normal(ExponentialFamily):
 
     >>> Normal(0.0, 1.0).log_prob(flambeau.tensor(0.0))
     tensor(-0.9189)
+
+    Args:
+        loc (Tensor or float): the mean.
+        scale (Tensor or float): the standard deviation.
+        validate_args (bool, optional): whether to check parameters and values; None means the setting of
+            `Distribution.set_default_validate_args`.
     """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {

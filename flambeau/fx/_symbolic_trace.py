@@ -437,6 +437,12 @@ def wrap(fn_or_name: Any) -> Any:
 
     Returns:
         what it was given.
+
+    Example:
+        >>> def scale(x):
+        ...     return 2 * x
+        >>> torch.fx.wrap(scale) is scale
+        True
     """
     if not callable(fn_or_name) and not isinstance(fn_or_name, str):
         raise RuntimeError("Unsupported type for global function! Must be either a callable or string name")

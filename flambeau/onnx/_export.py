@@ -105,6 +105,13 @@ def export(
 
     Returns:
         the program, with `save` and `__call__`.
+
+    Example:
+        >>> import tempfile
+        >>> path = tempfile.mkdtemp() + "/model.onnx"
+        >>> program = torch.onnx.export(torch.nn.Linear(2, 3), (torch.ones(1, 2),), path, verbose=False)
+        >>> torch.onnx.load_module(path)(torch.ones(1, 2)).shape
+        torch.Size([1, 3])
     """
     onnx = onnx_package("onnx.export")
     if export_modules_as_functions:

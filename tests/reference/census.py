@@ -13,6 +13,9 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+import flambeau
+from flambeau._ops.tensor.legacy import TENSOR_TYPES
+from flambeau.amp import _deprecated
 from flambeau.nn import Module
 from tests._dispatch.public.test_examples import shown_examples
 from tests.test_docs import EXAMPLES, ROOT
@@ -31,9 +34,9 @@ Census = dict[str, list[str]]
 def lacking() -> Census:
     """For each of `parameters`, `returns` and `example` the full names of the callables that lack it."""
     found: Census = {"parameters": [], "returns": [], "example": []}
-    of_ops = {
-        each.source for family in shown_examples().values() for shown in family.values() for each in _PARSE(shown)
-    }
+    texts = [shown for family in shown_examples().values() for shown in family.values()]
+    texts += generated().values()
+    of_ops = {each.source for text in texts for each in _PARSE(text)}
     for name, value in entries():
         doc = inspect.getdoc(value) or ""
         if not parameters_of(value) <= described(doc):
@@ -43,6 +46,12 @@ def lacking() -> Census:
         if not any(each.source in _RUN or each.source in of_ops for each in _PARSE(doc)):
             found["example"].append(name)
     return {kind: sorted(names) for kind, names in found.items()}
+
+
+def generated() -> dict[str, str]:
+    """Docstrings by the names of public functions and types that one text describes; a test runs their examples."""
+    older = [name for name in dir(_deprecated) if "autocast" in name and hasattr(flambeau, name)]
+    return {name: getattr(flambeau, name).__doc__ or "" for name in (*TENSOR_TYPES, *older)}
 
 
 def entries() -> Iterator[tuple[str, Any]]:

@@ -22,7 +22,13 @@ class _OfOneDtype(type):
 
 
 class _LegacyStorage(metaclass=_OfOneDtype):
-    """The base of the storages of one dtype; making one gives a `TypedStorage`."""
+    """The base of the storages of one dtype; making one gives a `TypedStorage`.
+
+    Args:
+        *args: a size, or a sequence of numbers.
+        wrap_storage (UntypedStorage, optional): a storage whose memory is shared.
+        dtype, device: must be None: the class decides them.
+    """
 
     dtype: dtype
 

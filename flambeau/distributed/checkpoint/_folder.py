@@ -34,7 +34,12 @@ _OWN_FILE = re.compile(r"[0-9a-f]{12}-(\d{5}-of-\d{5}\.safetensors|objects\.pt)"
 
 
 class CheckpointException(Exception):
-    """A checkpoint that cannot be written or read."""
+    """A checkpoint that cannot be written or read.
+
+    Example:
+        >>> issubclass(dist.checkpoint.CheckpointException, BaseException)
+        True
+    """
 
 
 Keys = tuple[Any, ...]

@@ -21,7 +21,23 @@ class SerializationFormat(enum.Enum):
 
 
 class FileSystemWriter:
-    """A folder that a checkpoint is written into: as safetensors, whatever format is asked for."""
+    """A folder that a checkpoint is written into: as safetensors, whatever format is asked for.
+
+    Args:
+        path (str or PathLike): the folder.
+        single_file_per_rank (bool): not used. Default: `True`.
+        sync_files (bool): whether files are flushed to the disk. Default: `True`.
+        thread_count (int): not used. Default: `1`.
+        per_thread_copy_ahead (int): not used. Default: `10000000`.
+        cache_staged_state_dict (bool): not used. Default: `False`.
+        overwrite (bool): whether a checkpoint in the folder may be replaced. Default: `True`.
+        serialization_format (SerializationFormat): the format of the files. Default: `SerializationFormat.TORCH_SAVE`.
+
+    Example:
+        >>> import tempfile
+        >>> writer = dist.checkpoint.FileSystemWriter(tempfile.mkdtemp())
+        >>> dist.checkpoint.save({"x": torch.ones(2)}, storage_writer=writer, no_dist=True)
+    """
 
     def __init__(
         self,
@@ -47,7 +63,20 @@ class FileSystemWriter:
 
 
 class FileSystemReader:
-    """A folder that a checkpoint is read from."""
+    """A folder that a checkpoint is read from.
+
+    Args:
+        path (str or PathLike): the folder.
+
+    Example:
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> dist.checkpoint.save({"x": torch.ones(2)}, checkpoint_id=folder, no_dist=True)
+        >>> state = {"x": torch.zeros(2)}
+        >>> dist.checkpoint.load(state, storage_reader=dist.checkpoint.FileSystemReader(folder), no_dist=True)
+        >>> state
+        {'x': tensor([1., 1.])}
+    """
 
     def __init__(self, path: str | os.PathLike[str], _extension_registry: Any = None) -> None:
         self.path = Path(path)

@@ -22,6 +22,22 @@ class HuggingFaceStorageWriter(FileSystemWriter):
 
     `fqn_to_index_mapping` says, for each name, in the how manieth file it is. Each file is written by one process, and
     tensors are whole, also with `save_distributed`: there is nothing left to consolidate.
+
+    Args:
+        path (str or PathLike): the folder.
+        fqn_to_index_mapping (dict[str, int], optional): the number of the file of each tensor.
+        thread_count (int): not used. Default: `1`.
+        save_distributed (bool): whether each process writes files of its own. Default: `False`.
+        enable_consolidation (bool): whether these are joined at the end. Default: `False`.
+        thread_count_consolidation (int): not used. Default: `1`.
+
+    Example:
+        >>> import os, tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> writer = dist.checkpoint.HuggingFaceStorageWriter(folder)
+        >>> dist.checkpoint.save({"x": torch.ones(2)}, storage_writer=writer, no_dist=True)
+        >>> sorted(name for name in os.listdir(folder) if name.endswith(".safetensors"))
+        ['model-00001-of-00001.safetensors']
     """
 
     def __init__(
@@ -74,7 +90,22 @@ class HuggingFaceStorageWriter(FileSystemWriter):
 
 
 class HuggingFaceStorageReader(FileSystemReader):
-    """A folder of safetensors files, with an index or without one."""
+    """A folder of safetensors files, with an index or without one.
+
+    Args:
+        path (str or PathLike): the folder.
+        thread_count (int): not used. Default: `1`.
+
+    Example:
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> torch.safetensors.save_file({"x": torch.ones(2)}, folder + "/model.safetensors")
+        >>> state = {"x": torch.zeros(2)}
+        >>> reader = dist.checkpoint.HuggingFaceStorageReader(folder)
+        >>> dist.checkpoint.load(state, storage_reader=reader, no_dist=True)
+        >>> state
+        {'x': tensor([1., 1.])}
+    """
 
     def __init__(self, path: str | os.PathLike[str], thread_count: int = 1) -> None:
         super().__init__(path)

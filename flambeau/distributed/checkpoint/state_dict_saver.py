@@ -53,7 +53,21 @@ def save(
     no_dist: bool = False,
     use_collectives: bool = True,
 ) -> None:
-    """Write a state, the same on all processes, into a folder: each process writes a part of the tensors."""
+    """Write a state, the same on all processes, into a folder: each process writes a part of the tensors.
+
+    Args:
+        state_dict (dict): the state: tensors, values, and objects with `state_dict`.
+        checkpoint_id: the folder.
+        storage_writer (FileSystemWriter, optional): what writes the folder; None means a `FileSystemWriter`.
+        planner: chooses what is written or read; None means all.
+        process_group (ProcessGroup, optional): the processes; None means all.
+        no_dist (bool): whether this process works alone. Default: `False`.
+        use_collectives (bool): not used. Default: `True`.
+
+    Example:
+        >>> import tempfile
+        >>> dist.checkpoint.save({"x": torch.ones(2)}, checkpoint_id=tempfile.mkdtemp(), no_dist=True)
+    """
     folder, writer = storage_of(checkpoint_id, storage_writer, FileSystemWriter)
     group = _taking_part(process_group, no_dist)
     writer._write(folder, writer._staged(plain_state(state_dict), group), group)
@@ -67,7 +81,16 @@ def save_state_dict(
     no_dist: bool = False,
     planner: Any = None,
 ) -> None:
-    """The older name of `save`."""
+    """The older name of `save`.
+
+    Args:
+        state_dict (dict): the state: tensors, values, and objects with `state_dict`.
+        storage_writer (FileSystemWriter): what writes the folder; None means a `FileSystemWriter`.
+        process_group (ProcessGroup, optional): the processes; None means all.
+        coordinator_rank (int): not used. Default: `0`.
+        no_dist (bool): whether this process works alone. Default: `False`.
+        planner: chooses what is written or read; None means all.
+    """
     warnings.warn("`save_state_dict` is deprecated and will be removed in future versions. Please use `save` instead.", FutureWarning, stacklevel=2)  # noqa: E501  # fmt: skip
     save(state_dict, storage_writer=storage_writer, planner=planner, process_group=process_group, no_dist=no_dist)
 
@@ -84,7 +107,27 @@ def async_save(
     no_dist: bool = False,
     use_collectives: bool = True,
 ) -> Future[None]:
-    """`save` in another thread, of what is copied before this returns: training may go on."""
+    """`save` in another thread, of what is copied before this returns: training may go on.
+
+    Args:
+        state_dict (dict): the state: tensors, values, and objects with `state_dict`.
+        checkpoint_id: the folder.
+        storage_writer (FileSystemWriter, optional): what writes the folder; None means a `FileSystemWriter`.
+        planner: chooses what is written or read; None means all.
+        process_group (ProcessGroup, optional): the processes; None means all.
+        async_checkpointer_type (AsyncCheckpointerType): only `THREAD`. Default: `AsyncCheckpointerType.THREAD`.
+        async_stager: not used.
+        no_dist (bool): whether this process works alone. Default: `False`.
+        use_collectives (bool): not used. Default: `True`.
+
+    Returns:
+        ends when the folder is written.
+
+    Example:
+        >>> import tempfile
+        >>> future = dist.checkpoint.async_save({"x": torch.ones(2)}, checkpoint_id=tempfile.mkdtemp(), no_dist=True)
+        >>> future.result()
+    """
     from .._world import World, world
 
     if async_checkpointer_type is not AsyncCheckpointerType.THREAD:

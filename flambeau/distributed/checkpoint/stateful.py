@@ -9,7 +9,15 @@ __all__ = ["Stateful", "StatefulT"]
 
 @runtime_checkable
 class Stateful(Protocol):
-    """What has a state that can be asked for and set."""
+    """What has a state that can be asked for and set.
+
+    Args:
+        *args, **kwargs: a protocol: classes with `state_dict` and `load_state_dict` have it.
+
+    Example:
+        >>> isinstance(torch.nn.Linear(2, 2), dist.checkpoint.Stateful)
+        True
+    """
 
     def state_dict(self) -> dict[str, Any]:
         """The state."""

@@ -203,7 +203,11 @@ def state_of(module: Module) -> _State | None:
 
 
 class UnshardHandle:
-    """The end of a gathering that was begun."""
+    """The end of a gathering that was begun.
+
+    Args:
+        unit (Unit, optional): what is gathered.
+    """
 
     def __init__(self, unit: Unit | None) -> None:
         self._unit = unit
@@ -216,7 +220,17 @@ class UnshardHandle:
 
 
 class FSDPModule:
-    """What a module can do to which `fully_shard` was applied; such modules get a class of their own."""
+    """What a module can do to which `fully_shard` was applied; such modules get a class of their own.
+
+    Args:
+        *args: not for users: `fully_shard` makes such modules.
+        **kwargs: not for users.
+
+    Example:
+        >>> layer = dist.fsdp.fully_shard(torch.nn.Linear(2, 2))
+        >>> isinstance(layer, dist.fsdp.FSDPModule)
+        True
+    """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """A new module of the class that it was: copies and parts are not spread by themselves."""
@@ -315,6 +329,27 @@ def fully_shard(
     they are, but for the outermost module. A number, which asks for parts over fewer processes, counts as True.
     `offload_policy`: with `CPUOffloadPolicy()` the parts of parameters, their gradients and what an optimizer keeps of
     them are in the memory of the host, and the device of the mesh has whole parameters while it computes with them.
+
+    Args:
+        module: the module, or a list of modules that form one unit.
+        mesh (DeviceMesh, optional): the processes; None means all.
+        reshard_after_forward (bool or int, optional): whether parameters are dropped after the forward pass and
+            gathered again; None drops those of all but the outermost module.
+        shard_placement_fn (Callable, optional): says along which dimension a parameter is cut; None means the first.
+        mp_policy (MixedPrecisionPolicy): the dtypes.
+        offload_policy (OffloadPolicy): where parameters rest. Default: `OffloadPolicy()`.
+        ignored_params (set[Parameter], optional): parameters that stay whole.
+        dp_mesh_dims: must be None: meshes have one or two dimensions.
+
+    Returns:
+        the module.
+
+    Example:
+        >>> layer = dist.fsdp.fully_shard(torch.nn.Linear(2, 4))
+        >>> layer.weight.to_local().shape               # half of the rows
+        torch.Size([2, 2])
+        >>> layer(torch.ones(1, 2)).shape
+        torch.Size([1, 4])
     """
     if dp_mesh_dims is not None:
         raise NotImplementedError("fully_shard takes a mesh of one or two dimensions, and no dp_mesh_dims")
@@ -431,7 +466,21 @@ def _without_units(module: Module) -> Iterable[Module]:
 
 
 def register_fsdp_forward_method(module: Module, method_name: str) -> None:
-    """Treat calls of a method as forward passes. A module without `fully_shard` stays as it is."""
+    """Treat calls of a method as forward passes. A module without `fully_shard` stays as it is.
+
+    Args:
+        module (Module): a module to which `fully_shard` was applied.
+        method_name (str): the name of the method.
+
+    Example:
+        >>> class Model(torch.nn.Linear):
+        ...     def encode(self, x):
+        ...         return self(x)
+        >>> model = dist.fsdp.fully_shard(Model(2, 2))
+        >>> dist.fsdp.register_fsdp_forward_method(model, "encode")
+        >>> model.encode(torch.ones(1, 2)).shape
+        torch.Size([1, 2])
+    """
     state = state_of(module)
     if state is None:
         return

@@ -54,7 +54,35 @@ _CONFIGS: dict[StateDictType, tuple[type[StateDictConfig], type[OptimStateDictCo
 
 
 class FullyShardedDataParallel(Module):
-    """A module whose parameters, gradients and optimizer states are spread over processes."""
+    """A module whose parameters, gradients and optimizer states are spread over processes.
+
+    Args:
+        module (Module): the module.
+        process_group: the processes; None means all.
+        device_id: the device of this process.
+        device_mesh (DeviceMesh, optional): the processes; None means all.
+        sharding_strategy (ShardingStrategy, optional): what is spread: parameters too (`FULL_SHARD`, the default), or
+            gradients and optimizer states only.
+        cpu_offload (CPUOffload, optional): whether parameters rest in the host's memory.
+        auto_wrap_policy: which modules below become units of their own.
+        backward_prefetch (BackwardPrefetch, optional): when the parameters of the next unit are gathered. Default:
+            `BackwardPrefetch.BACKWARD_PRE`.
+        mixed_precision (MixedPrecision, optional): the dtypes.
+        ignored_modules (iterable of Modules, optional): modules whose parameters stay whole.
+        param_init_fn (Callable, optional): makes the parameters of modules on the meta device.
+        sync_module_states (bool): whether the first process sends its parameters to the others. Default: `False`.
+        forward_prefetch (bool): whether the next unit is gathered early in the forward pass. Default: `False`.
+        limit_all_gathers (bool): whether units wait, so that few are gathered at a time. Default: `True`.
+        use_orig_params (bool): whether `parameters()` gives the original ones. Default: `False`.
+        ignored_states (iterable, optional): parameters or modules that stay whole.
+
+    Returns:
+        what the module returns.
+
+    Example:
+        >>> model = dist.fsdp.FullyShardedDataParallel(torch.nn.Linear(2, 2))
+        >>> model(torch.ones(1, 2)).sum().backward()
+    """
 
     _fsdp_wrapped_module: Module
 

@@ -21,7 +21,12 @@ __all__ = ["Pipe", "SplitPoint", "pipe_split", "pipeline"]
 
 
 class SplitPoint(enum.Enum):
-    """On which side of a module a model is cut."""
+    """On which side of a module a model is cut.
+
+    Example:
+        >>> [each.name for each in dist.pipelining.SplitPoint]
+        ['BEGINNING', 'END']
+    """
 
     BEGINNING = 1
     END = 2
@@ -35,7 +40,11 @@ _TRACING = _Tracing()
 
 
 def pipe_split() -> None:
-    """In a forward function: the next stage begins here. Outside of `pipeline` it does nothing."""
+    """In a forward function: the next stage begins here. Outside of `pipeline` it does nothing.
+
+    Example:
+        >>> dist.pipelining.pipe_split()
+    """
     if _TRACING.tracer is not None:
         _TRACING.tracer.graph.call_function(pipe_split)
 
@@ -58,7 +67,24 @@ class PipeInfo:
 
 
 class Pipe(Module):
-    """A model in stages. Called as a whole, it runs them one after the other."""
+    """A model in stages. Called as a whole, it runs them one after the other.
+
+    Args:
+        split_gm (Module): the module of all stages.
+        num_stages (int): how many there are.
+        has_loss_and_backward (bool): whether the loss is part of it.
+        loss_spec: which output is the loss.
+
+    Returns:
+        what the last stage returns.
+
+    Example:
+        >>> from flambeau.distributed.pipelining import SplitPoint, pipeline
+        >>> model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Linear(3, 2))
+        >>> pipe = pipeline(model, (torch.ones(1, 2),), split_spec={"1": SplitPoint.BEGINNING})
+        >>> pipe.num_stages
+        2
+    """
 
     def __init__(self, split_gm: Module, num_stages: int, has_loss_and_backward: bool, loss_spec: Any) -> None:
         super().__init__()
@@ -102,6 +128,23 @@ def pipeline(
 
     The forward function is traced symbolically. Parameters keep their names in the stages. What a later stage needs of
     an earlier one goes through those between them.
+
+    Args:
+        module (Module): the model.
+        mb_args (tuple of Anys): example arguments of one part of a batch.
+        mb_kwargs (dict, optional): example keyword arguments.
+        split_spec (dict[str, SplitPoint], optional): where to cut: sides by the paths of modules.
+        split_policy (Callable, optional): a function that marks the cuts in the graph.
+
+    Returns:
+        Pipe: the stages.
+
+    Example:
+        >>> from flambeau.distributed.pipelining import SplitPoint, pipeline
+        >>> model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Linear(3, 2))
+        >>> pipe = pipeline(model, (torch.ones(1, 2),), split_spec={"1": SplitPoint.BEGINNING})
+        >>> pipe.num_stages
+        2
     """
     if split_policy is not None:
         raise NotImplementedError("split_policy is not built: name the modules by split_spec")

@@ -137,7 +137,29 @@ class PipelineScheduleSingle(_Schedule):
 
 
 class ScheduleGPipe(PipelineScheduleSingle):
-    """All small batches forward, then all of them backward."""
+    """All small batches forward, then all of them backward.
+
+    Args:
+        stage (PipelineStage): the stage of this process.
+        n_microbatches (int): into how many parts each batch is cut.
+        loss_fn (Callable, optional): the loss of outputs and targets, on the last stage.
+        args_chunk_spec (tuple of Anys, optional): how positional arguments are cut; None cuts along the first
+            dimension.
+        kwargs_chunk_spec (dict, optional): how keyword arguments are cut; None cuts along the first dimension.
+        output_merge_spec: how outputs are joined; None joins along the first dimension.
+        scale_grads (bool): whether gradients are divided by the number of parts. Default: `True`.
+
+    Example:
+        >>> layer = torch.nn.Linear(2, 2)
+        >>> stage = dist.pipelining.PipelineStage(layer, dist.get_rank(), 2, torch.device("cpu"))
+        >>> schedule = dist.pipelining.ScheduleGPipe(stage, n_microbatches=2, loss_fn=torch.nn.functional.mse_loss)
+        >>> if dist.get_rank() == 0:
+        ...     schedule.step(torch.ones(4, 2))
+        ... else:
+        ...     _ = schedule.step(target=torch.zeros(4, 2))
+        >>> layer.weight.grad.shape
+        torch.Size([2, 2])
+    """
 
     def _order(self) -> list[Pass]:
         numbers, index = range(self._n_microbatches), self._stage.stage_index
@@ -147,6 +169,27 @@ class ScheduleGPipe(PipelineScheduleSingle):
 class Schedule1F1B(PipelineScheduleSingle):
     """After a few forward passes, forward and backward passes in turns: fewer small batches wait for their backward
     pass at a time.
+
+    Args:
+        stage (PipelineStage): the stage of this process.
+        n_microbatches (int): into how many parts each batch is cut.
+        loss_fn (Callable, optional): the loss of outputs and targets, on the last stage.
+        args_chunk_spec (tuple of Anys, optional): how positional arguments are cut; None cuts along the first
+            dimension.
+        kwargs_chunk_spec (dict, optional): how keyword arguments are cut; None cuts along the first dimension.
+        output_merge_spec: how outputs are joined; None joins along the first dimension.
+        scale_grads (bool): whether gradients are divided by the number of parts. Default: `True`.
+
+    Example:
+        >>> layer = torch.nn.Linear(2, 2)
+        >>> stage = dist.pipelining.PipelineStage(layer, dist.get_rank(), 2, torch.device("cpu"))
+        >>> schedule = dist.pipelining.Schedule1F1B(stage, n_microbatches=2, loss_fn=torch.nn.functional.mse_loss)
+        >>> if dist.get_rank() == 0:
+        ...     schedule.step(torch.ones(4, 2))
+        ... else:
+        ...     _ = schedule.step(target=torch.zeros(4, 2))
+        >>> layer.weight.grad.shape
+        torch.Size([2, 2])
     """
 
     def __init__(
@@ -207,7 +250,33 @@ class PipelineScheduleMulti(_Schedule):
 
 
 class ScheduleLoopedBFS(PipelineScheduleMulti):
-    """All small batches through one stage of this process before the next one begins; backward likewise."""
+    """All small batches through one stage of this process before the next one begins; backward likewise.
+
+    Args:
+        stages (list of PipelineStages): the stages of this process.
+        n_microbatches (int): into how many parts each batch is cut.
+        loss_fn (Callable, optional): the loss of outputs and targets, on the last stage.
+        output_merge_spec: how outputs are joined; None joins along the first dimension.
+        scale_grads (bool): whether gradients are divided by the number of parts. Default: `True`.
+        backward_requires_autograd (bool): must be True. Default: `True`.
+        defer_pp_recv (bool): not used. Default: `False`.
+
+    Example:
+        >>> layers = [torch.nn.Linear(2, 2) for _ in range(2)]
+        >>> rank = dist.get_rank()
+        >>> stages = [
+        ...     dist.pipelining.PipelineStage(layer, rank + 2 * n, 4, torch.device("cpu"))
+        ...     for n, layer in enumerate(layers)
+        ... ]
+        >>> loss = torch.nn.functional.mse_loss
+        >>> schedule = dist.pipelining.ScheduleLoopedBFS(stages, n_microbatches=2, loss_fn=loss)
+        >>> if rank == 0:
+        ...     schedule.step(torch.ones(4, 2))
+        ... else:
+        ...     _ = schedule.step(target=torch.zeros(4, 2))
+        >>> layers[1].weight.grad.shape
+        torch.Size([2, 2])
+    """
 
     def __init__(
         self,
@@ -237,6 +306,34 @@ class ScheduleLoopedBFS(PipelineScheduleMulti):
 class ScheduleInterleaved1F1B(PipelineScheduleMulti):
     """Forward and backward passes in turns, on several stages of a process: a few small batches through the first one,
     then the same through the next one (Narayanan and others, 2021).
+
+    Args:
+        stages (list of PipelineStages): the stages of this process.
+        n_microbatches (int): into how many parts each batch is cut.
+        loss_fn (Callable, optional): the loss of outputs and targets, on the last stage.
+        args_chunk_spec (tuple of Anys, optional): how positional arguments are cut; None cuts along the first
+            dimension.
+        kwargs_chunk_spec (dict, optional): how keyword arguments are cut; None cuts along the first dimension.
+        output_merge_spec: how outputs are joined; None joins along the first dimension.
+        scale_grads (bool): whether gradients are divided by the number of parts. Default: `True`.
+        backward_requires_autograd (bool): must be True. Default: `True`.
+        defer_pp_recv (bool): not used. Default: `False`.
+
+    Example:
+        >>> layers = [torch.nn.Linear(2, 2) for _ in range(2)]
+        >>> rank = dist.get_rank()
+        >>> stages = [
+        ...     dist.pipelining.PipelineStage(layer, rank + 2 * n, 4, torch.device("cpu"))
+        ...     for n, layer in enumerate(layers)
+        ... ]
+        >>> loss = torch.nn.functional.mse_loss
+        >>> schedule = dist.pipelining.ScheduleInterleaved1F1B(stages, n_microbatches=2, loss_fn=loss)
+        >>> if rank == 0:
+        ...     schedule.step(torch.ones(4, 2))
+        ... else:
+        ...     _ = schedule.step(target=torch.zeros(4, 2))
+        >>> layers[1].weight.grad.shape
+        torch.Size([2, 2])
     """
 
     def __init__(

@@ -22,6 +22,25 @@ class PipelineStage:
     processes, the first process has the next one again.
 
     The shapes of what arrives are told by the stage before, with the first small batch of a step.
+
+    Args:
+        submodule (Module): the module of the stage.
+        stage_index (int): the number of the stage.
+        num_stages (int): how many stages there are.
+        device: where it runs.
+        input_args: example inputs; None finds them out in the first step.
+        output_args: example outputs; None finds them out in the first step.
+        output_grads: not used.
+        input_grads: not used.
+        group (ProcessGroup, optional): the processes that take part; None means all.
+        dw_builder: must be None: one backward pass computes all gradients.
+        get_mesh: not used.
+
+    Example:
+        >>> layer = torch.nn.Linear(2, 2)
+        >>> stage = dist.pipelining.PipelineStage(layer, dist.get_rank(), 2, torch.device("cpu"))
+        >>> stage.is_first
+        True
     """
 
     def __init__(
@@ -187,5 +206,16 @@ class PipelineStage:
 def build_stage(
     stage_module: Module, stage_index: int, pipe_info: Any, device: Any, group: ProcessGroup | None = None
 ) -> PipelineStage:
-    """A stage of a model that `pipeline` has cut."""
+    """A stage of a model that `pipeline` has cut.
+
+    Args:
+        stage_module (Module): the module of the stage.
+        stage_index (int): the number of the stage.
+        pipe_info: what `Pipe.info()` returns.
+        device: where the stage runs.
+        group (ProcessGroup, optional): the processes that take part; None means all.
+
+    Returns:
+        PipelineStage: the stage.
+    """
     return PipelineStage(stage_module, stage_index, pipe_info.num_stages, device, group=group)

@@ -30,6 +30,23 @@ def distribute_tensor(
     """Spread a tensor, which the first process of the mesh has, over all of them.
 
     `src_data_rank=None`: each process takes its part of the tensor that it has itself, and nothing is sent.
+
+    Args:
+        tensor (Tensor): the tensor.
+        device_mesh (DeviceMesh, optional): the processes; None means all.
+        placements (sequence of Placements, optional): what the processes have along each dimension of the mesh; None
+            means everything.
+        src_data_rank (int, optional): the rank whose values count; None takes those of each process, and sends
+            nothing. Default: `0`.
+
+    Returns:
+        DTensor: the distributed tensor.
+
+    Example:
+        >>> mesh = dist.init_device_mesh("cpu", (2,))
+        >>> x = dist.tensor.distribute_tensor(torch.arange(4), mesh, [dist.tensor.Shard(0)])
+        >>> x.to_local(), x.full_tensor()
+        (tensor([0, 1]), tensor([0, 1, 2, 3]))
     """
     mesh = mesh_or_current(device_mesh)
     if isinstance(tensor, DTensor):
@@ -72,7 +89,25 @@ def distribute_module(
     input_fn: Callable[..., Any] | None = None,
     output_fn: Callable[..., Any] | None = None,
 ) -> Module:
-    """Spread the parameters of a module by `partition_fn`, all others to everybody; convert inputs and outputs."""
+    """Spread the parameters of a module by `partition_fn`, all others to everybody; convert inputs and outputs.
+
+    Args:
+        module (Module): the module.
+        device_mesh (DeviceMesh, optional): the processes; None means all.
+        partition_fn (Callable, optional): `partition_fn(name, module, mesh)` distributes the parameters of each module
+            below.
+        input_fn (Callable, optional): `input_fn(module, inputs, mesh)` converts inputs.
+        output_fn (Callable, optional): `output_fn(module, outputs, mesh)` converts outputs.
+
+    Returns:
+        Module: `module` itself.
+
+    Example:
+        >>> mesh = dist.init_device_mesh("cpu", (2,))
+        >>> layer = dist.tensor.distribute_module(torch.nn.Linear(2, 2), mesh)
+        >>> layer.weight.placements
+        (Replicate(),)
+    """
     mesh = mesh_or_current(device_mesh)
     if getattr(module, "_distribute_module_applied", False):
         raise RuntimeError("distribute_module should only be called once on a module, but it has already been called")
@@ -128,7 +163,25 @@ def zeros(
     *size: Any, requires_grad: bool = False, dtype: Any = None, layout: Any = strided,
     device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None,
 ) -> DTensor:  # fmt: skip
-    """A spread tensor of zeros."""
+    """A spread tensor of zeros.
+
+    Args:
+        *size: the shape, as separate integers or as one tuple.
+        requires_grad (bool): whether autograd records operations on it. Default: `False`.
+        dtype: the dtype; None means the default dtype.
+        layout: the layout; only `torch.strided`. Default: `torch.strided`.
+        device_mesh (DeviceMesh, optional): the processes; None means all.
+        placements (sequence of Placements, optional): what the processes have along each dimension of the mesh; None
+            means everything.
+
+    Returns:
+        DTensor: the distributed tensor.
+
+    Example:
+        >>> mesh = dist.init_device_mesh("cpu", (2,))
+        >>> dist.tensor.zeros(4, device_mesh=mesh, placements=[dist.tensor.Shard(0)]).to_local()
+        tensor([0., 0.])
+    """
     options = {"dtype": dtype, "requires_grad": requires_grad}
     return _made_by(constants.zeros, size, options, device_mesh, placements)
 
@@ -137,7 +190,25 @@ def ones(
     *size: Any, dtype: Any = None, layout: Any = strided, requires_grad: bool = False,
     device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None,
 ) -> DTensor:  # fmt: skip
-    """A spread tensor of ones."""
+    """A spread tensor of ones.
+
+    Args:
+        *size: the shape, as separate integers or as one tuple.
+        dtype: the dtype; None means the default dtype.
+        layout: the layout; only `torch.strided`. Default: `torch.strided`.
+        requires_grad (bool): whether autograd records operations on it. Default: `False`.
+        device_mesh (DeviceMesh, optional): the processes; None means all.
+        placements (sequence of Placements, optional): what the processes have along each dimension of the mesh; None
+            means everything.
+
+    Returns:
+        DTensor: the distributed tensor.
+
+    Example:
+        >>> mesh = dist.init_device_mesh("cpu", (2,))
+        >>> dist.tensor.ones(4, device_mesh=mesh, placements=[dist.tensor.Shard(0)]).to_local()
+        tensor([1., 1.])
+    """
     options = {"dtype": dtype, "requires_grad": requires_grad}
     return _made_by(constants.ones, size, options, device_mesh, placements)
 
@@ -146,7 +217,25 @@ def empty(
     *size: Any, dtype: Any = None, layout: Any = strided, requires_grad: bool = False,
     device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None,
 ) -> DTensor:  # fmt: skip
-    """A spread tensor whose elements are not set."""
+    """A spread tensor whose elements are not set.
+
+    Args:
+        *size: the shape, as separate integers or as one tuple.
+        dtype: the dtype; None means the default dtype.
+        layout: the layout; only `torch.strided`. Default: `torch.strided`.
+        requires_grad (bool): whether autograd records operations on it. Default: `False`.
+        device_mesh (DeviceMesh, optional): the processes; None means all.
+        placements (sequence of Placements, optional): what the processes have along each dimension of the mesh; None
+            means everything.
+
+    Returns:
+        DTensor: the distributed tensor.
+
+    Example:
+        >>> mesh = dist.init_device_mesh("cpu", (2,))
+        >>> dist.tensor.empty(4, device_mesh=mesh, placements=[dist.tensor.Shard(0)]).to_local().shape
+        torch.Size([2])
+    """
     options = {"dtype": dtype, "requires_grad": requires_grad}
     return _made_by(constants.empty, size, options, device_mesh, placements)
 
@@ -155,7 +244,26 @@ def full(
     size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = strided, requires_grad: bool = False,
     device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None,
 ) -> DTensor:  # fmt: skip
-    """A spread tensor with one value everywhere."""
+    """A spread tensor with one value everywhere.
+
+    Args:
+        size: the shape, as separate integers or as one tuple.
+        fill_value: the value.
+        dtype: the dtype; None means the default dtype.
+        layout: the layout; only `torch.strided`. Default: `torch.strided`.
+        requires_grad (bool): whether autograd records operations on it. Default: `False`.
+        device_mesh (DeviceMesh, optional): the processes; None means all.
+        placements (sequence of Placements, optional): what the processes have along each dimension of the mesh; None
+            means everything.
+
+    Returns:
+        DTensor: the distributed tensor.
+
+    Example:
+        >>> mesh = dist.init_device_mesh("cpu", (2,))
+        >>> dist.tensor.full((4,), 7.0, device_mesh=mesh, placements=[dist.tensor.Shard(0)]).to_local()
+        tensor([7., 7.])
+    """
     options = {"dtype": dtype, "requires_grad": requires_grad}
     return _made_by(
         lambda shape, **given: constants.full(shape, fill_value, **given), (size,), options, device_mesh, placements
@@ -166,7 +274,25 @@ def rand(
     *size: Any, requires_grad: bool = False, dtype: Any = None, layout: Any = strided,
     device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None,
 ) -> DTensor:  # fmt: skip
-    """A spread tensor of the uniform numbers that one process would draw, if all have the same seed."""
+    """A spread tensor of the uniform numbers that one process would draw, if all have the same seed.
+
+    Args:
+        *size: the shape, as separate integers or as one tuple.
+        requires_grad (bool): whether autograd records operations on it. Default: `False`.
+        dtype: the dtype; None means the default dtype.
+        layout: the layout; only `torch.strided`. Default: `torch.strided`.
+        device_mesh (DeviceMesh, optional): the processes; None means all.
+        placements (sequence of Placements, optional): what the processes have along each dimension of the mesh; None
+            means everything.
+
+    Returns:
+        DTensor: the distributed tensor.
+
+    Example:
+        >>> mesh = dist.init_device_mesh("cpu", (2,))
+        >>> dist.tensor.rand(4, device_mesh=mesh, placements=[dist.tensor.Shard(0)]).to_local().shape
+        torch.Size([2])
+    """
     from ..._ops.random.draws import rand as make
 
     options = {"dtype": dtype, "requires_grad": requires_grad}
@@ -177,7 +303,25 @@ def randn(
     *size: Any, requires_grad: bool = False, dtype: Any = None, layout: Any = strided,
     device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None,
 ) -> DTensor:  # fmt: skip
-    """A spread tensor of the normal numbers that one process would draw, if all have the same seed."""
+    """A spread tensor of the normal numbers that one process would draw, if all have the same seed.
+
+    Args:
+        *size: the shape, as separate integers or as one tuple.
+        requires_grad (bool): whether autograd records operations on it. Default: `False`.
+        dtype: the dtype; None means the default dtype.
+        layout: the layout; only `torch.strided`. Default: `torch.strided`.
+        device_mesh (DeviceMesh, optional): the processes; None means all.
+        placements (sequence of Placements, optional): what the processes have along each dimension of the mesh; None
+            means everything.
+
+    Returns:
+        DTensor: the distributed tensor.
+
+    Example:
+        >>> mesh = dist.init_device_mesh("cpu", (2,))
+        >>> dist.tensor.randn(4, device_mesh=mesh, placements=[dist.tensor.Shard(0)]).to_local().shape
+        torch.Size([2])
+    """
     from ..._ops.random.draws import randn as make
 
     options = {"dtype": dtype, "requires_grad": requires_grad}

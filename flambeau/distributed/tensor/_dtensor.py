@@ -65,7 +65,18 @@ for _name in [
 
 
 class DTensor(Wrapper):
-    """A tensor that is spread over the processes of a mesh; made by `distribute_tensor` and `from_local`."""
+    """A tensor that is spread over the processes of a mesh; made by `distribute_tensor` and `from_local`.
+
+    Args:
+        *args: not for users: make one by `distribute_tensor` or `DTensor.from_local`.
+        **kwargs: not for users.
+
+    Example:
+        >>> mesh = dist.init_device_mesh("cpu", (2,))
+        >>> x = dist.tensor.DTensor.from_local(torch.ones(2), mesh, [dist.tensor.Shard(0)])
+        >>> x.shape, x.sum().full_tensor()
+        (torch.Size([4]), tensor(4.))
+    """
 
     if TYPE_CHECKING:
         _local_tensor: Tensor

@@ -14,7 +14,12 @@ __getattr__, __dir__ = (
 
 
 class Placement:
-    """What the processes along one dimension of a mesh have of a tensor."""
+    """What the processes along one dimension of a mesh have of a tensor.
+
+    Example:
+        >>> dist.tensor.Shard(0).is_shard(), dist.tensor.Replicate().is_replicate()
+        (True, True)
+    """
 
     def is_shard(self, dim: int | None = None) -> bool:
         """Whether each process has a part, cut along `dim` if that is given."""
@@ -31,7 +36,16 @@ class Placement:
 
 @dataclass(frozen=True)
 class Shard(Placement):
-    """Each process has a part, cut along a dimension as `chunk` cuts: the last ones may be shorter, or empty."""
+    """Each process has a part, cut along a dimension as `chunk` cuts: the last ones may be shorter, or empty.
+
+    Args:
+        dim (int): the dimension that is cut.
+
+    Example:
+        >>> mesh = dist.init_device_mesh("cpu", (2,))
+        >>> dist.tensor.distribute_tensor(torch.arange(3), mesh, [dist.tensor.Shard(0)]).to_local()
+        tensor([0, 1])
+    """
 
     dim: int
 
@@ -69,7 +83,13 @@ class _StridedShard(Shard):
 
 @dataclass(frozen=True)
 class Replicate(Placement):
-    """Every process has the whole tensor."""
+    """Every process has the whole tensor.
+
+    Example:
+        >>> mesh = dist.init_device_mesh("cpu", (2,))
+        >>> dist.tensor.distribute_tensor(torch.arange(2), mesh, [dist.tensor.Replicate()]).to_local()
+        tensor([0, 1])
+    """
 
     def __str__(self) -> str:
         return "R"
@@ -77,7 +97,17 @@ class Replicate(Placement):
 
 @dataclass(frozen=True)
 class Partial(Placement):
-    """The tensor is the combination of what all processes have: their sum, mean ("avg"), "max" or "min"."""
+    """The tensor is the combination of what all processes have: their sum, mean ("avg"), "max" or "min".
+
+    Args:
+        reduce_op (str): how they are combined: "sum", "avg", "max" or "min". Default: `"sum"`.
+
+    Example:
+        >>> mesh = dist.init_device_mesh("cpu", (2,))
+        >>> x = dist.tensor.DTensor.from_local(torch.ones(2), mesh, [dist.tensor.Partial()])
+        >>> x.full_tensor()
+        tensor([2., 2.])
+    """
 
     reduce_op: str = "sum"
 

@@ -24,6 +24,25 @@ def parallelize_module(
 
     A name may have the wildcards of file names: "layers.*.attention". `src_data_rank`: the process whose parameters
     are taken; None: each takes its parts of its own.
+
+    Args:
+        module (Module): the module.
+        device_mesh (DeviceMesh, optional): the processes; None means all.
+        parallelize_plan (ParallelStyle or dict[str, ParallelStyle], optional): a style, or styles by the paths of
+            modules.
+        src_data_rank (int, optional): the rank whose values count; None takes those of each process, and sends
+            nothing. Default: `0`.
+
+    Returns:
+        Module: `module` itself.
+
+    Example:
+        >>> from flambeau.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+        >>> mesh = dist.init_device_mesh("cpu", (2,))
+        >>> model = torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2))
+        >>> model = parallelize_module(model, mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()})
+        >>> model(torch.ones(1, 2)).shape
+        torch.Size([1, 2])
     """
     mesh = mesh_or_current(device_mesh)
     if mesh.ndim != 1:

@@ -24,6 +24,9 @@ __all__ = ["loss_parallel"]
 def loss_parallel() -> Iterator[None]:
     """A context in which `cross_entropy` works on scores that are cut along the classes, and leaves them where they
     are.
+
+    Returns:
+        a context manager.
     """
     before, _CONTEXT.entered = _CONTEXT.entered, True
     try:

@@ -27,7 +27,13 @@ Cuts = dict[str, dict[str, Placement]]
 
 
 class ParallelStyle(ABC):
-    """A way to spread a module."""
+    """A way to spread a module.
+
+    Example:
+        >>> from flambeau.distributed.tensor.parallel import ColwiseParallel, ParallelStyle
+        >>> issubclass(ColwiseParallel, ParallelStyle)
+        True
+    """
 
     src_data_rank: int | None = 0
 
@@ -87,7 +93,20 @@ class _OfParameters(ParallelStyle):
 
 
 class ColwiseParallel(_OfParameters):
-    """Each process computes some of the outputs: it needs all inputs."""
+    """Each process computes some of the outputs: it needs all inputs.
+
+    Args:
+        input_layouts (Placement, optional): how inputs come.
+        output_layouts (Placement, optional): how outputs are wanted.
+        use_local_output (bool): whether results are ordinary tensors, the parts of this process. Default: `True`.
+
+    Example:
+        >>> from flambeau.distributed.tensor.parallel import ColwiseParallel, parallelize_module
+        >>> mesh = dist.init_device_mesh("cpu", (2,))
+        >>> layer = parallelize_module(torch.nn.Linear(2, 4), mesh, ColwiseParallel())
+        >>> layer(torch.ones(1, 2)).shape               # half of the outputs
+        torch.Size([1, 2])
+    """
 
     cuts: ClassVar[Cuts] = {
         "linear": {"weight": Shard(0), "bias": Shard(0)},
@@ -108,7 +127,20 @@ class ColwiseParallel(_OfParameters):
 
 
 class RowwiseParallel(_OfParameters):
-    """Each process computes with some of the inputs, or the rows that it has: what they compute is added up."""
+    """Each process computes with some of the inputs, or the rows that it has: what they compute is added up.
+
+    Args:
+        input_layouts (Placement, optional): how inputs come.
+        output_layouts (Placement, optional): how outputs are wanted.
+        use_local_output (bool): whether results are ordinary tensors, the parts of this process. Default: `True`.
+
+    Example:
+        >>> from flambeau.distributed.tensor.parallel import RowwiseParallel, parallelize_module
+        >>> mesh = dist.init_device_mesh("cpu", (2,))
+        >>> layer = parallelize_module(torch.nn.Linear(4, 2), mesh, RowwiseParallel())
+        >>> layer(torch.ones(1, 2)).shape               # takes half of the inputs, and adds the results up
+        torch.Size([1, 2])
+    """
 
     cuts: ClassVar[Cuts] = {
         "linear": {"weight": Shard(1), "bias": Replicate()},
@@ -129,7 +161,19 @@ class RowwiseParallel(_OfParameters):
 
 
 class SequenceParallel(ParallelStyle):
-    """Each process has a part of the sequence, and all parameters: for normalisations and dropout."""
+    """Each process has a part of the sequence, and all parameters: for normalisations and dropout.
+
+    Args:
+        sequence_dim (int): the dimension of the sequence. Default: `1`.
+        use_local_output (bool): whether results are ordinary tensors, the parts of this process. Default: `False`.
+
+    Example:
+        >>> from flambeau.distributed.tensor.parallel import SequenceParallel, parallelize_module
+        >>> mesh = dist.init_device_mesh("cpu", (2,))
+        >>> layer = parallelize_module(torch.nn.LayerNorm(4), mesh, SequenceParallel(use_local_output=True))
+        >>> layer(torch.ones(1, 3, 4)).shape            # 3 of 6 positions
+        torch.Size([1, 3, 4])
+    """
 
     def __init__(self, *, sequence_dim: int = 1, use_local_output: bool = False) -> None:
         self.sequence_sharding: tuple[Placement, ...] = (Shard(sequence_dim),)
@@ -164,7 +208,23 @@ def _listed(layouts: Layouts) -> tuple[Placement | None, ...] | None:
 
 
 class PrepareModuleInput(ParallelStyle):
-    """Spreads the inputs of a module that computes with spread tensors."""
+    """Spreads the inputs of a module that computes with spread tensors.
+
+    Args:
+        input_layouts (Layouts): how inputs come.
+        desired_input_layouts (Layouts): how the module wants its inputs.
+        input_kwarg_layouts (dict[str, Placement], optional): how keyword arguments come.
+        desired_input_kwarg_layouts (dict[str, Placement], optional): how the module wants its keyword arguments.
+        use_local_output (bool): whether results are ordinary tensors, the parts of this process. Default: `False`.
+
+    Example:
+        >>> from flambeau.distributed.tensor import Replicate, Shard
+        >>> from flambeau.distributed.tensor.parallel import PrepareModuleInput, parallelize_module
+        >>> mesh = dist.init_device_mesh("cpu", (2,))
+        >>> style = PrepareModuleInput(input_layouts=Shard(0), desired_input_layouts=Replicate(), use_local_output=True)
+        >>> parallelize_module(torch.nn.ReLU(), mesh, style)(torch.ones(1, 2)).shape
+        torch.Size([2, 2])
+    """
 
     def __init__(
         self,
@@ -219,7 +279,21 @@ class PrepareModuleInput(ParallelStyle):
 
 
 class PrepareModuleOutput(ParallelStyle):
-    """Spreads the outputs of a module, or puts them together."""
+    """Spreads the outputs of a module, or puts them together.
+
+    Args:
+        output_layouts (Layouts): how outputs are wanted.
+        desired_output_layouts (Layouts): how outputs are wanted.
+        use_local_output (bool): whether results are ordinary tensors, the parts of this process. Default: `True`.
+
+    Example:
+        >>> from flambeau.distributed.tensor import Replicate, Shard
+        >>> from flambeau.distributed.tensor.parallel import PrepareModuleOutput, parallelize_module
+        >>> mesh = dist.init_device_mesh("cpu", (2,))
+        >>> style = PrepareModuleOutput(output_layouts=Shard(0), desired_output_layouts=Replicate())
+        >>> parallelize_module(torch.nn.ReLU(), mesh, style)(torch.ones(1, 2)).shape
+        torch.Size([2, 2])
+    """
 
     def __init__(
         self, *, output_layouts: Layouts, desired_output_layouts: Layouts, use_local_output: bool = True
@@ -253,7 +327,29 @@ class PrepareModuleOutput(ParallelStyle):
 
 
 class PrepareModuleInputOutput(ParallelStyle):
-    """`PrepareModuleInput` and `PrepareModuleOutput` of one module."""
+    """`PrepareModuleInput` and `PrepareModuleOutput` of one module.
+
+    Args:
+        input_layouts (Layouts): how inputs come.
+        desired_input_layouts (Layouts): how the module wants its inputs.
+        input_kwarg_layouts (dict[str, Placement], optional): how keyword arguments come.
+        desired_input_kwarg_layouts (dict[str, Placement], optional): how the module wants its keyword arguments.
+        use_local_input (bool): whether the module gets ordinary tensors, the parts of this process. Default: `False`.
+        output_layouts (Layouts): how outputs are wanted.
+        desired_output_layouts (Layouts): how outputs are wanted.
+        use_local_output (bool): whether results are ordinary tensors, the parts of this process. Default: `True`.
+
+    Example:
+        >>> from flambeau.distributed.tensor import Replicate, Shard
+        >>> from flambeau.distributed.tensor.parallel import PrepareModuleInputOutput, parallelize_module
+        >>> mesh = dist.init_device_mesh("cpu", (2,))
+        >>> style = PrepareModuleInputOutput(
+        ...     input_layouts=Shard(0), desired_input_layouts=Replicate(), output_layouts=Replicate(),
+        ...     desired_output_layouts=Shard(0),
+        ... )
+        >>> parallelize_module(torch.nn.ReLU(), mesh, style)(torch.ones(1, 2)).shape
+        torch.Size([1, 2])
+    """
 
     def __init__(
         self,

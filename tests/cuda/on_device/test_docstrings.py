@@ -1,0 +1,16 @@
+"""Examples in docstrings that need a device."""
+
+from __future__ import annotations
+
+import doctest
+
+import pytest
+
+from tests.test_docs import EXAMPLES, ON_A_DEVICE, complaints_about
+
+
+@pytest.mark.parametrize(
+    "test", [each for each in EXAMPLES if each.name.startswith(ON_A_DEVICE)], ids=lambda test: test.name
+)
+def test_example_on_a_device(test: doctest.DocTest) -> None:
+    assert not complaints_about(test)

@@ -45,7 +45,11 @@ def trust(function: Any) -> None:
 
 
 def reset() -> None:
-    """Forget what was compiled."""
+    """Forget what was compiled.
+
+    Example:
+        >>> torch.compiler.reset()
+    """
     for each in list(COMPILED):
         each.forget()
 
@@ -75,6 +79,9 @@ def is_compiling() -> bool:
     tensor(2)
     >>> flambeau.compiler.is_compiling()
     False
+
+    Returns:
+        bool: whether it is.
     """
     if not _INSIDE.calls:
         return False
@@ -95,7 +102,23 @@ def disable(fn: None = None, recursive: bool = True, *, reason: str | None = Non
 
 
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
-    """Mark a function as one that is not to be compiled; with and without parentheses."""
+    """Mark a function as one that is not to be compiled; with and without parentheses.
+
+    Args:
+        fn: the function; None returns a decorator.
+        recursive (bool): whether what it calls is not compiled either. Default: `True`.
+        reason (str, optional): why, as explanations show it.
+
+    Returns:
+        the function, or a decorator.
+
+    Example:
+        >>> @torch.compiler.disable
+        ... def log(x):
+        ...     print(x.shape)
+        >>> log(torch.ones(2))
+        torch.Size([2])
+    """
     if fn is None:
         return disable
     code = getattr(inspect.unwrap(getattr(fn, "forward", fn)), "__code__", None)

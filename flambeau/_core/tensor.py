@@ -264,7 +264,16 @@ class Tensor(TensorMethods):
         return count
 
     def data_ptr(self) -> int:
-        """The address of the first element."""
+        """The address of the first element.
+
+        Returns:
+            int: the address.
+
+        Example:
+            >>> x = torch.zeros(4)
+            >>> x[1:].data_ptr() - x.data_ptr()
+            4
+        """
         if self._array.size == 0 or self._kind.dataless or (self._extra is not None and self._extra.has_no_memory):
             return 0
         beside_the_ops()

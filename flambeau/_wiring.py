@@ -17,6 +17,7 @@ _FUNCTIONS = {
     "tensor_of_number": "_ops.create.constants:tensor",
     "sum_over": "_ops.reduce.reductions:sum_over",
     "converted": "_ops.tensor.convert:converted",
+    "to_copy": "_ops.tensor.convert:_to_copy",
     "zeros_like": "_ops.create.like:zeros_like",
     "dispatch_by_class": "_dispatch.public.class_dispatch:watch",
     "operator_body": "ops._bodies:body_of",

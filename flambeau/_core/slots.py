@@ -32,6 +32,8 @@ class Slots:
     """`(tensor, dims, keepdim)`: the sum of a tensor that can have gradients over dimensions counted from the front."""
     converted: Callable[[Any, Any, Any], Tensor]
     """`(tensor, kind, memory_format)`: a copy as another kind of tensor."""
+    to_copy: Callable[[Any, Any, Any], Tensor]
+    """`(tensor, dtype, memory_format)`: a copy of another dtype on the same device, which has elements."""
     zeros_like: Callable[[Any], Tensor]
     """Zeros in the shape, layout and dtype of a tensor."""
     dispatch_by_class: Callable[[Any], None]

@@ -152,6 +152,39 @@ class LargeBody:
         return module.pointwise(body, [self.given] * count, self.result)
 
 
+class MixedBody:
+    """A body for two arrays of different dtypes on a device where a call costs: its kernel converts them as it reads.
+
+    `common` is the body for two of the dtype that they are converted to.
+    """
+
+    __slots__ = ("_backend", "_common", "_compiled", "_given", "_season")
+
+    def __init__(self, backend: Backend, common: LargeBody, given: tuple[np.dtype[Any], np.dtype[Any]]) -> None:
+        self._backend, self._common, self._given = backend, common, given
+        self._compiled: Any = None
+        self._season: object = None
+
+    def of_two(self, first: Any, second: Any) -> Any:
+        """The result for two arrays."""
+        if self._season is not self._backend.season:
+            self._compile()
+        if self._compiled is not None:
+            return self._compiled.binary(first, second)
+        wanted = self._common.given
+        return self._common.of_two(first.astype(wanted), second.astype(wanted))
+
+    def _compile(self) -> None:
+        module, common, inner = self._backend.array_functions("pointwise"), self._common, self._common.scalar
+        self._season = self._backend.season
+
+        def body(*operands: Any) -> Any:
+            met = [each.astype(common.given) for each in operands]
+            return inner(*(met if common.computed == common.given else [each.astype(common.computed) for each in met]))
+
+        self._compiled = None if module is None else module.pointwise(body, self._given, common.result)
+
+
 def _row_by_row(target: Any, operands: Sequence[Any]) -> list[Any] | None:
     """Arrays of the same strides with their dimensions in the order of memory; None: it has gaps, or they differ."""
     strides = target.strides

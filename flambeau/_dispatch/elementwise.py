@@ -55,7 +55,7 @@ from .changes.inplace import (
     run_inplace,
     shadow_of,
 )
-from .compiled_body import AT_ANY_SIZE, LargeBody
+from .compiled_body import AT_ANY_SIZE, LargeBody, MixedBody
 from .dispatch import after, formula_names, leading, node_class
 from .gradients.recorder import Recorder, elementwise_recorder, nothing
 from .interpreter import at_level, interpret, watched
@@ -113,6 +113,8 @@ class Elementwise(Op):
     """Makes the node of a call and puts it on the output."""
     record_plainly: Recorder
     """The same in plain modes."""
+    readers_of_first: tuple[int, ...]
+    """The operands whose derivatives read the first one."""
     in_place: _InPlace
     """As which profilers know its in-place form."""
     short: Callable[..., Tensor] | None = None
@@ -139,7 +141,7 @@ class Elementwise(Op):
         self.tensor_positions = tuple(range(len(inputs)))
         self.refuses = refuses
         self.table: dict[Kind, Entry] = {}
-        self.mixed: dict[tuple[Kind, Kind], tuple[Any, Any, Entry]] = {}
+        self.mixed: dict[tuple[Kind, Kind], tuple[Any, Any, Any]] = {}
         """For kinds that meet: the dtypes to which the operands are converted, if they are, and the body."""
         self.grad_inputs = tuple(position for position, each in enumerate(inputs) if each in formulas)
         self._recorded_as = node, formulas
@@ -160,6 +162,11 @@ class Elementwise(Op):
             recorder = nothing if made is None else elementwise_recorder(self, made, self.grad_inputs, plainly)
             setattr(self, attribute, recorder)
             return recorder
+        if attribute == "readers_of_first":
+            names, (_, formulas) = self.parameters, self._recorded_as
+            read = [each for each in names if each in formulas and names[0] in formula_names(formulas[each])]
+            self.readers_of_first = tuple(map(names.index, read))
+            return self.readers_of_first
         if attribute == "in_place":
             self.in_place = _InPlace(self)
             return self.in_place
@@ -238,12 +245,11 @@ class Elementwise(Op):
 
     def saves_first(self, operands: tuple[Any, ...]) -> bool:
         """Whether the derivative of this call would read the first operand."""
-        formulas = self._recorded_as[1]
-        return any(
-            name in formulas and self.parameters[0] in formula_names(formulas[name])
-            for name, each in zip(self.parameters, operands, strict=True)
-            if isinstance(each, Tensor) and each.requires_grad
-        )
+        for position in self.readers_of_first:
+            each = operands[position]
+            if isinstance(each, Tensor) and each.requires_grad:
+                return True
+        return False
 
 
 class _InPlace(Op):
@@ -517,7 +523,13 @@ def run_binary(op: Elementwise, left: Any, right: Any) -> Tensor:
 def _remember_mixed(op: Elementwise, left: Kind, right: Kind, common: Kind) -> None:
     """Let the next tensors of these kinds meet without looking for what they have in common."""
     kinds = (left, right, common)
-    if common in op.table and all(each.is_cpu and not each.indirect and each.plain is each for each in kinds):
+    if common not in op.table or any(each.indirect or each.plain is not each for each in kinds):
+        return
+    if common.backend.costs_per_call:
+        _, result, large = op.table[common]
+        together = MixedBody(common.backend, large, (left.dtype.numpy, right.dtype.numpy))
+        op.mixed[left, right] = None, None, (together, result, together)
+    elif all(each.is_cpu for each in kinds):
         wanted = common.dtype.numpy
         first, second = (None if each is common else wanted for each in (left, right))
         op.mixed[left, right] = first, second, op.table[common]

@@ -509,7 +509,9 @@ def checked(gradient: Tensor, target: Target, number: int, source: Any) -> Tenso
     if gradient._kind is not kind:
         given = gradient._kind
         if type(gradient) is Tensor and given.device is kind.device and not (given.indirect or given.dtype.is_complex):
-            return SLOTS.converted(gradient, kind.plain, None)
+            if kind.dtype.is_complex:
+                return SLOTS.converted(gradient, kind.plain, None)
+            return SLOTS.to_copy(gradient, kind.dtype, None)
         if kind.dtype.is_complex or not gradient._kind.dtype.is_complex:
             gradient = gradient.to(kind.dtype)
         else:

@@ -247,18 +247,23 @@ class Caster:
 
     def _cast(self, value: Tensor, target: Kind) -> Tensor:
         """A tensor in another dtype. A weight is cast once in a region: it is a leaf that needs a gradient."""
-        settings = self._settings
-        is_leaf = value._grad_fn is None and value._view is None
-        is_weight = value._kind.dtype is float32 and value._requires_grad and is_leaf
-        if not (is_weight and settings.cache_enabled and self._modes.grad):
-            return self._converted(value, target)
-        known = settings.cache.get(id(value))
-        if known is None or known[1]._kind is not target:
-            known = settings.cache[id(value)] = value, self._converted(value, target)
-        return known[1]
-
-    def _converted(self, value: Tensor, target: Kind) -> Tensor:
-        return SLOTS.converted(value, target, None) if type(value) in PLAIN_TYPES else value.to(target.dtype)
+        settings, kind = self._settings, value._kind
+        is_kept = (
+            value._requires_grad and value._grad_fn is None and value._view is None and kind.dtype is float32
+            and settings.cache_enabled and self._modes.grad
+        )  # fmt: skip
+        known = settings.cache.get(id(value)) if is_kept else None
+        if known is not None and known[1]._kind is target:
+            return known[1]
+        if type(value) not in PLAIN_TYPES:
+            cast = value.to(target.dtype)
+        elif kind.device.dataless or target.dtype.is_complex:
+            cast = SLOTS.converted(value, target, None)
+        else:
+            cast = SLOTS.to_copy(value, target.dtype, None)
+        if is_kept:
+            settings.cache[id(value)] = value, cast
+        return cast
 
     def all_in(self, precision: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
         """All arguments of a call in one precision."""

@@ -18,6 +18,16 @@ VIEWS: dict[str, Callable[[Any], Any]] = {
     "chunk of a transposed one": lambda x: x.transpose(0, 1).chunk(2, 0),
     "parts of parts": lambda x: [part for half in x.split(3, 2) for part in half.split(1, 2)],
     "parts of which the last is smaller": lambda x: x.split(4, 2),
+    "unbind": lambda x: x.unbind(1),
+    "unbind of a permuted view": lambda x: x.permute(2, 0, 1)[2:].unbind(),
+    "permute": lambda x: x.permute(1, 2, 0),
+    "t": lambda x: x[1].t(),
+    "unsqueeze": lambda x: [x.unsqueeze(dim) for dim in range(-4, 4)],
+    "unsqueeze of a view": lambda x: [x[1:, :, ::2].transpose(1, 2).unsqueeze(dim) for dim in range(4)],
+    "slice": lambda x: [x[:, 1:3], x[:, :, 1::2], x[..., 2:].transpose(0, 1)[1:]],
+    "slice without elements": lambda x: [x[:, 2:2], x[:, :, 6:]],
+    "select": lambda x: [x[1], x[:, -1], x.transpose(0, 2).select(1, 2)],
+    "select of the only dimension": lambda x: [x[1, 2][3], x[0, :, 5][-1]],
 }
 
 

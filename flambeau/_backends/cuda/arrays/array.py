@@ -166,6 +166,20 @@ def seen_as(array: DeviceArray, form: Any, offset: int = 0) -> DeviceArray:
     return made
 
 
+def restrided(array: DeviceArray, shape: tuple[int, ...], strides: tuple[int, ...]) -> DeviceArray:
+    """Another array over the same memory that begins where `array` does; it has elements. Strides count bytes."""
+    base = array.base
+    if base is None:
+        base = array
+    start = array.pointer - base.pointer
+    made: DeviceArray = _new(DeviceArray)
+    made.form = _make(shape, array.form.dtype, _BEGIN, start, strides)
+    made.memory = array.memory
+    made.base = base
+    made.pointer = array.pointer
+    return made
+
+
 def window(
     memory: DeviceArray, shape: tuple[int, ...], dtype: Any, start: int, strides: tuple[int, ...]
 ) -> DeviceArray:

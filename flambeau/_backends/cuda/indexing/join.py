@@ -38,9 +38,17 @@ _calls: dict[Any, _Call | None] = {}
 def cat(tensors: list[DeviceArray], dim: int, dtype: Any) -> DeviceArray | None:
     """The op."""
     arrays = [each for each in tensors if each.form.shape != (0,)]
-    if not 1 < len(arrays) <= _MOST_ARRAYS:
-        return None
-    layout: list[Any] = [dim, dtype]
+    return _joined(arrays, dim, dtype, False) if 1 < len(arrays) <= _MOST_ARRAYS else None
+
+
+def stack(tensors: list[DeviceArray], dim: int, dtype: Any) -> DeviceArray | None:
+    """The op."""
+    return _joined(tensors, dim, dtype, True) if 1 < len(tensors) <= _MOST_ARRAYS else None
+
+
+def _joined(arrays: list[DeviceArray], dim: int, dtype: Any, stacked: bool) -> DeviceArray | None:
+    """`stacked`: along a new dimension."""
+    layout: list[Any] = [dim, dtype, stacked]
     together = 0
     for each in arrays:
         form = each.form
@@ -52,7 +60,10 @@ def cat(tensors: list[DeviceArray], dim: int, dtype: Any) -> DeviceArray | None:
     except KeyError:
         if len(_calls) >= _MOST_CALLS:
             _calls.clear()
-        call = _calls[key] = _prepared([each.form for each in arrays], dim, dtype.numpy, together)
+        forms = [each.form for each in arrays]
+        if stacked:
+            forms = [form[(*[slice(None)] * dim, None)] for form in forms]
+        call = _calls[key] = _prepared(forms, dim, dtype.numpy, together)
     if call is None:
         return None
     made = of_form(call.form)

@@ -88,6 +88,45 @@ def by_rows(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
 _calls_by_rows: dict[Any, _Call | None] = {}
 
 
+def batches(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
+    """The op `bmm`."""
+    first, second = left.form, right.form
+    key = (
+        first.shape,
+        first.strides,
+        first.dtype,
+        second.shape,
+        second.strides,
+        second.dtype,
+        CHOICES.shortened_products,
+    )
+    call = _calls_of_batches.get(key)
+    if call is None:
+        if key not in _calls_of_batches:
+            if len(_calls_of_batches) >= _MOST_CALLS:
+                _calls_of_batches.clear()
+            call = _calls_of_batches[key] = _prepared_batches(first, second)
+        if call is None:
+            return _prepared_otherwise(left, right)
+    result = of_form(call.form)
+    call.multiply(result.pointer, left.pointer, right.pointer)
+    return result
+
+
+_calls_of_batches: dict[Any, _Call | None] = {}
+
+
+def _prepared_batches(first: Any, second: Any) -> _Call | None:
+    """For batches of matrices that lie as the library reads them."""
+    dtype = first.dtype
+    if dtype != second.dtype or name_of(dtype) not in TYPES or not first.size or not second.size:
+        return None
+    if not (_lies_well(first) and _lies_well(second)):
+        return None
+    form = form_of((*first.shape[:2], second.shape[2]), dtype)
+    return _Call(form, driver().product(form, first, second))
+
+
 def _prepared(first: Any, second: Any) -> _Call | None:
     """For a matrix, or rows of any number of dimensions, times a matrix, if they lie as the library reads them."""
     dtype = first.dtype

@@ -207,7 +207,8 @@ class Primitive(Op, Generic[P, Results]):
         self, arrays: Sequence[Any], source: Tensor, modes: Any, recorded: tuple[Any, ...] | None
     ) -> Results:
         """The results of a kernel that has several, from an ordinary call; the arguments if that is to be recorded."""
-        kind, dtype, inference = source._kind, source._array.dtype, modes.inference
+        kind, inference = source._kind, modes.inference
+        dtype = kind.dtype.numpy
         if self.makes_windows:
             outputs = self._windows(arrays, source, modes)
         else:
@@ -424,7 +425,7 @@ def fresh(array: Any, source: Tensor) -> Tensor:
     kind = source._kind
     if type(array) is not kind.backend.array_class:
         array = kind.backend.asarray(array)
-    if type(kind) is not Kind or array.dtype is not source._array.dtype:  # a sparse one has its own, and one with signs
+    if type(kind) is not Kind or array.dtype is not kind.dtype.numpy:  # a sparse one has its own, and one with signs
         kind = kind_of_array(array.dtype, kind.device)
     tensor: Tensor = new(kind.tensor_type)  # as `_from_parts` makes it
     tensor._array = array

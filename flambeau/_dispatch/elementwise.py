@@ -163,9 +163,9 @@ class Elementwise(Op):
             setattr(self, attribute, recorder)
             return recorder
         if attribute == "readers_of_first":
-            names, (_, formulas) = self.parameters, self._recorded_as
-            read = [each for each in names if each in formulas and names[0] in formula_names(formulas[each])]
-            self.readers_of_first = tuple(map(names.index, read))
+            given, (_, formulas) = self.parameters, self._recorded_as
+            readers = [each for each in given if each in formulas and given[0] in formula_names(formulas[each])]
+            self.readers_of_first = tuple(map(given.index, readers))
             return self.readers_of_first
         if attribute == "in_place":
             self.in_place = _InPlace(self)

@@ -79,7 +79,7 @@ def _head_and_body(op: Any, watched: bool) -> tuple[str, list[str]]:
         "        return results",
         "    if type(result) is not kind.backend.array_class:",
         "        result = kind.backend.asarray(result)",
-        f"if result.dtype is not {first}._array.dtype:",
+        "if result.dtype is not kind.dtype.numpy:",
         "    kind = kind_of_array(result.dtype, kind.device)",
         *(new_view("result", first) if op.is_view else new_tensor("result")),
     ]

@@ -142,23 +142,22 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         raise TypeError(f"linear(): argument 'bias' (position 3) must be Tensor, not {type(bias).__name__}")
     if weight_dims == 1:
         raise RuntimeError(f"mat2 must be a matrix, got {weight_dims}-D tensor")
-    is_matrix, array, rows = dims == 2, weight._array, input
-    if not is_matrix:
-        if bias._array.ndim != 1 or not bias._array.flags.c_contiguous or not input._array.flags.c_contiguous:
-            return add(matmul(input, _t(weight)), bias)
-        if not input._kind.is_cpu:  # devices have kernels for matrices
-            rows = reshaped(input, _as_matrix(input._array.shape))
+    is_matrix, array = dims == 2, weight._array
+    if not is_matrix and (
+        bias._array.ndim != 1 or not bias._array.flags.c_contiguous or not input._array.flags.c_contiguous
+    ):
+        return add(matmul(input, _t(weight)), bias)
     kind, outputs = input._kind, array.shape[0]
     fits = weight._kind is kind and bias._kind is kind and bias._array.shape == (outputs,)
     fits = fits and input._array.shape[-1] == array.shape[1]
     ordinary = type(input) in PLAIN_TYPES and type(weight) in PLAIN_TYPES and type(bias) in PLAIN_TYPES
     if fits and ordinary and TAKEN[kind] and THREAD.modes.plain and array.flags.c_contiguous:
         next_sequence_number()  # for the node of the transpose, should anybody ask for it
-        if rows._array.ndim != 2:
+        if not is_matrix:
             next_sequence_number()  # for that of the matrix
-        result = _addmm_of_transposed(bias, rows, weight, 1, 1)
+        result = _addmm_of_transposed(bias, input, weight, 1, 1)
     else:
-        matrix = rows if rows._array.ndim == 2 else reshaped(rows, _as_matrix(rows._array.shape))
+        matrix = input if dims == 2 else reshaped(input, _as_matrix(input._array.shape))
         factor = _t(weight)
         if not fits:
             _check_addmm(bias, matrix, factor)

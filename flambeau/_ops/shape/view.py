@@ -151,7 +151,7 @@ def viewed(array: Any, shape: tuple[int, ...]) -> Any:
 
 def _reshaped_back(grad: Tensor, self_sym_sizes: tuple[int, ...]) -> Tensor:
     array = grad._array
-    if ((array.flags.c_contiguous and array.size) or not grad._kind.is_cpu) and unrecorded(grad):  # as in `_t_back`
+    if (not grad._kind.is_cpu or (array.flags.c_contiguous and array.size)) and unrecorded(grad):  # as in `_t_back`
         return fresh(array.reshape(self_sym_sizes), grad)
     return reshaped(grad, self_sym_sizes)
 

@@ -6,7 +6,7 @@ import contextlib
 import inspect
 import sys
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from ..._core.self_type import Self
@@ -83,6 +83,9 @@ _HOOK_DICTS = (
     "_load_state_dict_pre_hooks",
     "_load_state_dict_post_hooks",
 )
+
+
+_NO_MEMBERS: Mapping[str, Any] = {}
 
 
 class Module(Hooks, StateDict, Conversions):
@@ -234,9 +237,9 @@ class Module(Hooks, StateDict, Conversions):
         if "_parameters" in state:  # else its `__init__` has not run yet
             if name in (members := state["_parameters"]):
                 return members[name]
-            if name in (members := state.get("_modules", {})):
+            if name in (members := state.get("_modules", _NO_MEMBERS)):
                 return members[name]
-            if name in (members := state.get("_buffers", {})):
+            if name in (members := state.get("_buffers", _NO_MEMBERS)):
                 return members[name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 

@@ -34,6 +34,29 @@ def test_as_on_the_cpu(name: str, dtype: str) -> None:
             assert (other.stride(), other.dtype) == (own.stride(), own.dtype)
 
 
+@pytest.mark.parametrize("shape", [(6,), (5, 6), (2, 3, 6), (2, 1, 3, 6), (2, 0, 6)])
+def test_linear_layers_of_any_number_of_dimensions(shape: tuple[int, ...]) -> None:
+    """Results, gradients, and PyTorch's nodes behind them."""
+    outcomes = []
+    for place in ("cpu", "cuda"):
+        torch.manual_seed(0)
+        layer, given = torch.nn.Linear(6, 4), torch.randint(-3, 4, shape).float()
+        with torch.no_grad():
+            layer.weight.copy_((torch.arange(24.0) % 5 - 2).reshape(4, 6))
+            layer.bias.copy_(torch.arange(4.0))
+        layer, given = layer.to(place), given.to(place).requires_grad_()
+        for _ in range(2):
+            result = layer(given * 1)
+            gradients = torch.autograd.grad(result.sum(), [given, *layer.parameters()], retain_graph=True)
+        nodes, node = [], result.grad_fn
+        while node is not None:
+            nodes.append(type(node).__name__)
+            following = [each for each, _ in node.next_functions if each is not None]
+            node = following[1] if nodes[-1] == "AddmmBackward0" else following[0] if following else None
+        outcomes.append((nodes, [(each.cpu().tolist(), each.stride()) for each in (result, *gradients)]))
+    assert outcomes[0] == outcomes[1]
+
+
 MIXED: dict[str, Callable[[Any, Any], Any]] = {
     "add": lambda x, y: x + y,
     "mul of a row": lambda x, y: x * y[:, 0],

@@ -11,11 +11,12 @@ from typing import Any
 from .array import DeviceArray, restrided, seen_as
 
 _DIMS = 8
-_EVERY = tuple([(slice(None),) * dim for dim in range(_DIMS)])
+_EVERY: tuple[tuple[Any, ...], ...] = tuple([(slice(None),) * dim for dim in range(_DIMS)])
 """For a dimension the whole of those before it."""
 _MOST_SPLITS = 1024
 _splits: dict[Any, tuple[tuple[Any, int], ...]] = {}
-"""For how an array lies, and how it is split or unbound, the forms of its parts and how many bytes they are behind its beginning.
+"""For how an array lies, and how it is split or unbound, the forms of its parts and how many bytes these are behind its
+beginning.
 """
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ...._core.arrays.quick import name_of
@@ -61,10 +62,14 @@ _calls_of_transposed: dict[Any, tuple[Product, Any]] = {}
 def addmm_of_transposed(
     self: DeviceArray, mat1: DeviceArray, mat2: DeviceArray, beta: int, alpha: int
 ) -> DeviceArray | None:
-    """`self + mat1 @ mat2.T`: a linear layer."""
+    """`self + mat1 @ mat2.T`: a linear layer. `mat1` may have any number of dimensions before the last."""
     key = _key(mat1.form, mat2.form, self.form)
     known = _calls_of_transposed.get(key)
     if known is None or (mat1.pointer | mat2.pointer | self.pointer) & _ALIGNED:
+        if mat1.form.ndim != 2:
+            if not mat1.form.flags.c_contiguous:
+                return None
+            mat1 = mat1.reshape(math.prod(mat1.form.shape[:-1]), mat1.form.shape[-1])
         made = addmm(self, mat1, mat2.T, beta, alpha)
         prepared = _calls.get(_key(mat1.form, mat2.form.T, self.form))
         if prepared is not None:

@@ -13,6 +13,7 @@ shown the ops that they stand for.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import perf_counter_ns
 from typing import Any
 
@@ -26,12 +27,14 @@ class BackendOp(Op):
     """An op without a reference kernel. Its results are outside the graph; None: the backend does not have it.
 
     A call of which a derivative is wanted is refused too, unless the caller `records` it. `narrow`: the backend reads
-    types of numbers that kernels elsewhere have to widen.
+    types of numbers that kernels elsewhere have to widen. `elsewhere` takes the arrays where a backend has no lowering.
     """
 
-    def __init__(self, name: str, *, records: bool = False, narrow: bool = False) -> None:
+    def __init__(
+        self, name: str, *, records: bool = False, narrow: bool = False, elsewhere: Callable[..., Any] | None = None
+    ) -> None:
         self.enter(name)
-        self.kernel = _not_there
+        self.kernel = _not_there if elsewhere is None else elsewhere
         self.parameters = ()
         self._records, self._narrow = records, narrow
 

@@ -360,7 +360,15 @@ def argwhere(input: Tensor) -> Tensor:
 def _isin(elements: Array, test_elements: Array, invert: bool) -> Array:
     if elements.dtype.itemsize == 2 and elements.dtype.kind not in "iu":
         elements, test_elements = elements.astype(np.float32), test_elements.astype(np.float32)
-    return np.isin(elements, test_elements.reshape(-1), invert=invert)
+    tests = test_elements.reshape(-1)
+    if type(elements) is np.ndarray and elements.size * tests.size <= _FEW_COMPARISONS:
+        found = (elements[..., None] == tests).any(-1)
+        return ~found if invert else found
+    return np.isin(elements, tests, invert=invert)
+
+
+_FEW_COMPARISONS = 4096
+"""So many are made one by one, sooner than NumPy has decided how to sort or count."""
 
 
 @public(method=False, out=store_exactly, also={"element": "elements", "test_element": "test_elements"})

@@ -12,6 +12,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..._backends.arrays import increased
 from ..._core.modes import THREAD
 from ..._core.node import SavedTensor, initialise, new_node, next_sequence_number
@@ -120,14 +122,25 @@ def _save_instead(saved: Any, made_by: Any, view: Callable[[Any], Any]) -> None:
 _addmm_of_transposed.spelled_out = _spelled_out
 
 
-_product_by_rows = BackendOp("product_by_rows")
+def _rows_by_rows(input: Any, weight: Any) -> Any:
+    """The product on the host as `matmul` computes it; None: it does more."""
+    if type(input) is not np.ndarray or input.dtype.num not in _NUMBERS or weight.ndim != 2 or input.ndim < 2:
+        return None
+    if input.shape[-1] != weight.shape[1] or (input.ndim > 2 and not (input.size and input.flags.c_contiguous)):
+        return None
+    if input.ndim == 2:
+        return array_dot(input, weight.T)
+    return array_dot(_rows_of(input), weight.T).reshape(*input.shape[:-1], weight.shape[0])
+
+
+_product_by_rows = BackendOp("product_by_rows", elsewhere=_rows_by_rows)
 """`(input, weight)`: `input @ weight.T`, without a view in between."""
 
 
 @public("nn.functional.linear", function=False, method=False, out=write_product, autocast=LOWER)
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input @ weight.T + bias`."""
-    if bias is None and input._kind.backend.costs_per_call and weight._kind is input._kind:
+    if bias is None and weight._kind is input._kind and not (THREAD.modes.grad and input._kind.is_cpu):
         product: Tensor | None = _product_by_rows(input, weight)
         if product is not None:
             return product

@@ -27,7 +27,7 @@ from ..._dispatch.public.registry import public
 from ..random.dropout import dropout, kept_factors
 from ..reduce.moments import widened, widened_tensor
 from ..reduce.softmax import _prepared, _softmax, _softmax_backward
-from ..shape.view import _unsafe_view, wrap_dim
+from ..shape.view import _transpose, _unsafe_view, reshaped, wrap_dim
 
 _LOWEST = -math.inf
 
@@ -368,6 +368,31 @@ def _reads_shared_heads(query: Tensor, key: Tensor, value: Tensor) -> bool:
     return not needs_gradient(query, key, value)
 
 
+def _grouped(query: Tensor, key: Tensor, value: Tensor, scale: float | None) -> Tensor | None:
+    """Attention of heads that share keys and values, without copies of these; None where it does not apply.
+
+    Nothing hides a key from a query: so the queries of all heads that share one are queries of that one.
+    """
+    shape, shared = query._array.shape, key._array.shape
+    if (
+        len(shape) != 4
+        or len(shared) != 4
+        or not shared[1]
+        or shape[1] % shared[1]
+        or needs_gradient(query, key, value)
+    ):
+        return None
+    if query._kind.backend.costs_per_call or not (shape[2] == 1 or query._array.flags.c_contiguous):
+        return None
+    together = reshaped(query, (shape[0], shared[1], shape[1] // shared[1] * shape[2], shape[3]))
+    if not _fits_one_op(together, key, value, None, 0.0):
+        return None
+    output = _attention(together, key, value, 0.0, False, None, scale)[0]
+    if shape[2] == 1 and element_strides(query._array)[2] != shape[3]:  # in the memory order of the query
+        return _transpose(reshaped(output, (shape[0], 1, shape[1], shape[3])), 1, 2)
+    return reshaped(output, shape)
+
+
 def _shared_heads(query: Any, key: Any, value: Any) -> tuple[Any, Any]:
     """Each head of `key` and `value` repeated for the heads of `query` that share it."""
     heads, key_heads, value_heads = (each._array.shape[-3] for each in (query, key, value))
@@ -411,6 +436,10 @@ def scaled_dot_product_attention(
     if enable_gqa:
         if _reads_shared_heads(query, key, value) and _fits_one_op(query, key, value, mask, dropout_p, shared=True):
             return _attention(query, key, value, 0.0, is_causal, mask, scale)[0]
+        if mask is None and not is_causal and not dropout_p and "FLASH_ATTENTION" in ENABLED:
+            grouped = _grouped(query, key, value, scale)
+            if grouped is not None:
+                return grouped
         key, value = _shared_heads(query, key, value)
     if "FLASH_ATTENTION" in ENABLED and _fits_one_op(query, key, value, mask, dropout_p):
         return _attention(query, key, value, 0.0, is_causal, mask, scale)[0]

@@ -91,6 +91,20 @@ def test_shared_heads(T: Any) -> Any:
 
 
 @differential(tolerance=1e-5)
+def test_shared_heads_that_nobody_differentiates(T: Any) -> Any:
+    """Of one query, as of a decoded token, and of several, in both memory orders, and of a long cache."""
+    found = []
+    for queries, length in ((1, 3), (1, 70), (3, 70)):
+        key, value = _heads(T, 2, 2, length, 8, seed=1), _heads(T, 2, 2, length, 8, seed=2)
+        turned = _heads(T, 2, queries, 4, 8).transpose(1, 2)
+        for query in (turned, turned.contiguous()):
+            for options in ({}, {"scale": 0.3}, {"is_causal": True}):
+                result = _attention(T, query, key, value, enable_gqa=True, **options)
+                found += [result, result.stride()]
+    return found
+
+
+@differential(tolerance=1e-5)
 def test_layout_and_node(T: Any) -> Any:
     query = _heads(T, 2, 4, 3, 8).transpose(1, 2).requires_grad_()
     result = _attention(T, query, query, query)

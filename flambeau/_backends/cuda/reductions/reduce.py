@@ -21,6 +21,7 @@ from ...._codegen.cuda.reduce import (
 )
 from ...._codegen.cuda.types import TYPES
 from ...._core.arrays.quick import name_of
+from ..arrays import ufuncs
 from ..arrays.array import DeviceArray, empty, form_of, of_form
 from ..runtime.driver import driver
 
@@ -200,10 +201,9 @@ def _mean(array: DeviceArray, dim: Any, keepdim: bool, dtype: np.dtype[Any]) -> 
     total = _sum(array, dim, keepdim, wide) if name_of(dtype) in _FLOATS else None
     if total is None or not array.form.size:
         return None
-    whole: Any = total
-    divided: Any = np.divide(whole, array.form.size // total.form.size)
-    mean: DeviceArray = divided.astype(dtype, copy=False)
-    return mean
+    divide = ufuncs.function(np.divide, None, dtype, wide, float)
+    assert divide is not None
+    return divide.binary(total, float(array.form.size // total.form.size))
 
 
 def position(kind: str, array: DeviceArray, axis: int | None, keepdims: bool) -> DeviceArray | None:

@@ -14,6 +14,7 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
     "stack of views": lambda x, y: torch.stack([x.transpose(0, 2), y.transpose(0, 2)], 1),
     "stack of channels last": lambda x, y: torch.stack([x[None].contiguous(memory_format=torch.channels_last)[0]] * 2),
     "gradient of unbind": lambda x, y: torch.autograd.grad((x.unbind(1)[0] * y[:, 0]).sum(), x),
+    "mean": lambda x, y: [x.mean(), x.mean(1), y.transpose(0, 1).mean((0, 2), keepdim=True), x.mean(-1).mean(0)],
     "bmm": lambda x, y: x.bmm(y.transpose(1, 2)),
     "bmm of views": lambda x, y: x.transpose(0, 1).bmm(y.permute(1, 2, 0)),
     "bmm of gaps": lambda x, y: x[:, ::2, ::2].bmm(y[:, ::2, ::2].transpose(1, 2)),

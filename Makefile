@@ -8,7 +8,7 @@ DOCS_VENV := .venv-docs
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
 SOURCES := flambeau tests examples benchmarks tools docs
 
-.PHONY: help demo test conformance lint types bench docs clean
+.PHONY: help demo test conformance lint types bench docs browser playground clean
 
 help:
 	@echo "make demo    train a convolutional network on handwritten digits and draw its curves"
@@ -17,6 +17,7 @@ help:
 	@echo "make lint    ruff only"
 	@echo "make types   mypy only"
 	@echo "make bench   the benchmarks, beside PyTorch"
+	@echo "make browser the suite under Pyodide, in node and in Chromium (BROWSER_WHEELS: NumPy for WebAssembly)"
 	@echo "make docs    the documentation's site, in docs/_build/html"
 	@echo "make clean   remove caches, builds, the demo's environment and its output"
 
@@ -65,6 +66,23 @@ docs: $(DOCS_VENV)/.installed
 	$(DOCS_VENV)/bin/python -m sphinx -b html -j $(WORKERS) --fail-on-warning --keep-going -q docs docs/_build/html
 	PATH="$(CURDIR)/$(DOCS_VENV)/bin:$$PATH" $(DOCS_VENV)/bin/python -m pytest -q tests/site
 	@echo "docs/_build/html/index.html; to search, serve it: python -m http.server -d docs/_build/html"
+
+# In a real browser NumPy comes with Pyodide; here its wheel lies in a folder.
+PYODIDE := build/pyodide/node_modules/pyodide
+BROWSER_WHEELS ?= ../shared/browser
+
+$(PYODIDE)/pyodide.mjs:
+	mkdir -p build/pyodide
+	npm install --silent --no-audit --no-fund --prefix build/pyodide pyodide@0.28.3
+
+browser: $(VENV)/.installed $(PYODIDE)/pyodide.mjs
+	$(VENV)/bin/python -m tests.browser --pyodide $(PYODIDE) --numpy $(BROWSER_WHEELS)
+	FLAMBEAU_BROWSER_PYODIDE=$(PYODIDE) FLAMBEAU_BROWSER_WHEELS=$(BROWSER_WHEELS) \
+		$(VENV)/bin/python -m pytest -q tests/site/test_playground.py
+
+# The page in which Flambeau runs, with all that it needs: serve build/playground with any file server.
+playground: $(PYODIDE)/pyodide.mjs
+	$(PYTHON) -m tools.playground build/playground --pyodide $(PYODIDE) --numpy $(BROWSER_WHEELS)
 
 # The test environment stays: its packages take long to download. Remove it by hand with rm -r .venv.
 clean:

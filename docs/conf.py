@@ -17,7 +17,7 @@ _settings = (HERE.parent / "pyproject.toml").read_text(encoding="utf-8")
 release = re.findall(r'^version = "(.*)"', _settings, re.MULTILINE)[0]
 
 extensions = ["myst_nb", "sphinx_copybutton", "sphinx_design", "_site.reference", "_site.source_pages"]
-exclude_patterns = ["_build", "_site"]
+exclude_patterns = ["_build", "_playground", "_site"]
 source_suffix = {".md": "myst-nb"}
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]

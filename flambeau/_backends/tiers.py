@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -52,8 +53,11 @@ def wanted() -> bool:
 
 
 def available() -> bool:
-    """Whether code can be generated here, and is wanted."""
-    return _enabled and importlib.util.find_spec("llvmlite") is not None
+    """Whether code can be generated here, and is wanted.
+
+    Its thread pool and its allocator call POSIX functions: on Windows NumPy's kernels run.
+    """
+    return _enabled and sys.platform != "win32" and importlib.util.find_spec("llvmlite") is not None
 
 
 def _load(family: str) -> Any:

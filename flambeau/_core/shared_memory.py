@@ -14,7 +14,6 @@ import os
 import sys
 import tempfile
 import weakref
-from multiprocessing import resource_tracker, util
 from typing import Any
 
 import numpy as np
@@ -52,6 +51,12 @@ def _libc() -> Any:
     return library
 
 
+def _finalize(*args: Any, **kwargs: Any) -> None:
+    from multiprocessing.util import Finalize
+
+    Finalize(*args, **kwargs)
+
+
 def _new_name() -> str:
     """A path that no other process and no other block uses."""
     return os.path.join(_FOLDER, f"flambeau_{os.getpid()}_{os.urandom(4).hex()}_{next(_NUMBERS)}")
@@ -59,6 +64,8 @@ def _new_name() -> str:
 
 def _track(path: str) -> None:
     if _TRACKED:
+        from multiprocessing import resource_tracker  # the browser has none
+
         resource_tracker.register("/" + os.path.basename(path), "shared_memory")
 
 
@@ -68,6 +75,8 @@ def _remove(path: str) -> None:
     except FileNotFoundError:
         return
     if _TRACKED:
+        from multiprocessing import resource_tracker
+
         resource_tracker.unregister("/" + os.path.basename(path), "shared_memory")
 
 
@@ -128,7 +137,7 @@ def new_shared(nbytes: int) -> Any:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     os.truncate(descriptor, nbytes)
     block = SharedBlock(descriptor, nbytes, path)
-    util.Finalize(block, _remove, (path,), exitpriority=0)  # it runs at the end of child processes too
+    _finalize(block, _remove, (path,), exitpriority=0)  # it runs at the end of child processes too
     _close(block)
     return _array_over(block)
 
@@ -160,7 +169,7 @@ def from_link(path: str, nbytes: int) -> Any:
         _remove(path)
         return found
     block = SharedBlock(descriptor, nbytes, path)  # this process may pass the memory on under that name
-    util.Finalize(block, _remove, (path,), exitpriority=0)
+    _finalize(block, _remove, (path,), exitpriority=0)
     _close(block)
     return _array_over(block)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from datetime import timedelta
 
+from .._core.process.platform import refuse_in_browser
 from ._engines import Engine
 from ._rendezvous import met, rendezvous
 from .stores import HashStore, PrefixStore, Store
@@ -58,6 +59,10 @@ def started_engine(
 ) -> tuple[Engine, Store]:
     """The engine, and the store by which the processes met."""
     name = backend_for_cpu(backend)
+    if name != "fake":
+        refuse_in_browser(
+            "Sockets and other processes", "call init_process_group outside of it, or with backend='fake'"
+        )
     if name == "mpi":
         from ._mpi import MPIEngine
 

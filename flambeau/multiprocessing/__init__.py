@@ -10,7 +10,6 @@ import importlib
 import multiprocessing
 import sys
 from multiprocessing import *  # noqa: F403
-from multiprocessing import resource_tracker
 from typing import Any
 
 from .._core.shared_memory import Strategy
@@ -40,6 +39,8 @@ def set_sharing_strategy(new_strategy: str) -> None:
     if new_strategy not in _STRATEGIES:
         raise AssertionError(f"invalid sharing strategy {new_strategy!r}: there are {sorted(_STRATEGIES)}")
     if new_strategy == "file_system":
+        from multiprocessing import resource_tracker
+
         resource_tracker.ensure_running()  # now, so that processes forked later have the same one
     Strategy.current = new_strategy
 

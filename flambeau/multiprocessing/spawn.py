@@ -13,6 +13,8 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+from .._core.process.platform import refuse_in_browser
+
 __all__ = [
     "ProcessContext", "ProcessException", "ProcessExitedException", "ProcessRaisedException", "SpawnContext", "spawn",
     "start_processes",
@@ -116,6 +118,7 @@ def start_processes(
     start_method: str = "spawn",
 ) -> ProcessContext | None:
     """Run `fn(number, *args)` in `nprocs` processes; with `join`, wait until all are done."""
+    refuse_in_browser("Processes", "call the function itself")
     method: Any = multiprocessing.get_context(start_method)
     folder = tempfile.mkdtemp(prefix="flambeau-processes-")
     processes, reports = [], []

@@ -89,7 +89,7 @@ def multinomial(
         chosen: Array = np.argmax(scores, axis=-1, keepdims=True)
     else:
         chosen = contiguous_array(np.argsort(-scores, axis=-1, kind="stable")[..., :count])
-    return chosen
+    return chosen.astype(np.int64, copy=False)  # positions are 32 bits wide in the browser
 
 
 # Filling --------------------------------------------------------------------------------------------------------------

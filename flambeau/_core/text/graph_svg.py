@@ -33,6 +33,11 @@ def graph_svg(root: Any) -> str:
     return "".join([start, note, *lines, *boxes, "</svg>"])
 
 
+def graph_nodes(root: Any) -> list[Any]:
+    """The nodes whose boxes `graph_svg` draws, in the order of the boxes."""
+    return _nodes(root)[0]
+
+
 def _targets(node: Any) -> list[Any]:
     return [target for target, _ in node.next_functions if target is not None]
 

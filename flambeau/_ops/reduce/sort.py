@@ -35,6 +35,15 @@ MODE = return_type("mode", ("values", "indices"))
 
 def ordered_positions(array: Any, dim: int, descending: bool) -> Any:
     """Indices that sort `array` along `dim`, equal elements in their order; NaN counts as the largest."""
+    return as_int64(_ordered(array, dim, descending))
+
+
+def as_int64(positions: Any) -> Any:
+    """Positions as int64: NumPy's are as wide as an address, and in the browser that is 32 bits."""
+    return positions if positions.dtype.itemsize == 8 else positions.astype(np.int64)
+
+
+def _ordered(array: Any, dim: int, descending: bool) -> Any:
     array = _narrowed(array) if array.dtype.kind in "iu" else _sortable(array)
     if not descending:
         return array.argsort(dim, "stable")
@@ -153,7 +162,7 @@ def _leading_positions(array: Any, k: int, dim: int, largest: bool) -> Any:
     """The positions of the `k` first in order, without a sort of all: sorts only those that a partition picks."""
     size = array.shape[dim]
     pick = (slice(None),) * dim + (slice(size - k, None) if largest else slice(k),)
-    picked = array.argpartition(min(size - k if largest else k, size - 1), dim)[pick]
+    picked = as_int64(array.argpartition(min(size - k if largest else k, size - 1), dim)[pick])
     return np.take_along_axis(picked, ordered_positions(np.take_along_axis(array, picked, dim), dim, largest), dim)
 
 

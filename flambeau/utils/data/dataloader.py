@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 from ..._core.generator import Generator
+from ..._core.process.platform import refuse_in_browser
 from ._utils import collate as _collate
 from ._utils import pipes
 from ._utils.fetch import _BaseDatasetFetcher, _IterableDatasetFetcher, _MapDatasetFetcher
@@ -285,6 +286,8 @@ def _check_workers(
             "num_workers option should be non-negative; use num_workers=0 to disable multiprocessing. "
             f"It is {num_workers}"
         )
+    if num_workers > 0:
+        refuse_in_browser("Worker processes and threads", "load in the program itself, with num_workers=0")
     if timeout < 0:
         raise ValueError(f"timeout option should be non-negative, but got timeout={timeout}")
     if num_workers == 0 and prefetch_factor is not None:

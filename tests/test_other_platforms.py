@@ -1,0 +1,74 @@
+"""Windows and macOS, stood in for: small programs run, and agree with PyTorch, without what these systems lack.
+
+The parts of Python that differ there are taken away before Flambeau is imported. It is not the system itself: its C
+library and its file system are not tested.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .test_optional_packages import close
+
+ROOT = Path(__file__).parent.parent
+NOT_ON_WINDOWS = (
+    "fork", "forkpty", "register_at_fork", "memfd_create", "sched_getaffinity", "sched_setaffinity", "sysconf",
+    "getuid", "geteuid", "killpg", "getpgid", "setsid", "posix_fallocate", "mkfifo", "pipe2", "uname", "getloadavg",
+)  # fmt: skip
+NOT_ON_MACOS = ("memfd_create", "sched_getaffinity", "sched_setaffinity", "posix_fallocate", "pipe2")
+MODULES_NOT_ON_WINDOWS = ("fcntl", "resource", "pwd", "grp", "termios")
+
+PROGRAM = """
+import json, sys
+platform, names, modules = json.loads(sys.argv[1])
+# Python's own modules look at the platform when they are imported.
+import asyncio, concurrent.futures, ctypes, ctypes.util, multiprocessing.connection, multiprocessing.pool
+import multiprocessing.queues, multiprocessing.reduction, multiprocessing.resource_tracker
+import multiprocessing.shared_memory, multiprocessing.spawn, multiprocessing.synchronize
+import os, selectors, signal, socket, subprocess, tempfile, threading
+import numpy, numpy.random, numpy.linalg, numpy.fft
+for name in names:
+    if hasattr(os, name):
+        delattr(os, name)
+for name in modules:
+    sys.modules[name] = None
+if platform == "win32":
+    del signal.SIGKILL, socket.AF_UNIX
+    real, access = os.path.isdir, os.access
+    os.path.isdir = lambda path: path != "/dev/shm" and real(path)
+else:
+    import llvmlite.binding
+sys.platform = platform
+from tests.support.small_programs import PROGRAMS
+import flambeau
+print(json.dumps({name: program(flambeau) for name, program in PROGRAMS.items()}))
+"""
+
+
+@pytest.mark.parametrize("platform", ["win32", "darwin"])
+def test_programs_agree_with_pytorch_on(platform: str) -> None:
+    torch = pytest.importorskip("torch")
+    from tests.support.small_programs import PROGRAMS
+
+    windows = platform == "win32"
+    taken = NOT_ON_WINDOWS if windows else NOT_ON_MACOS
+    given = json.dumps([platform, taken, MODULES_NOT_ON_WINDOWS if windows else ()])
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "FLAMBEAU_ONEDNN": "0"}
+    run = subprocess.run(
+        [sys.executable, "-c", PROGRAM, given], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr[-3000:]
+    found: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch's own
+        expected = {name: json.loads(json.dumps(program(torch))) for name, program in PROGRAMS.items()}
+    differ = [name for name in PROGRAMS if not close(found[name], expected[name], 1e-2 if "bfloat16" in name else 1e-5)]
+    assert not differ

@@ -520,7 +520,8 @@ def checked(gradient: Tensor, target: Target, number: int, source: Any) -> Tenso
             if not shape:  # a number met a tensor on another device
                 return gradient.to(kind.device)
             raise RuntimeError(
-                f"{_name(source)} returned a gradient on {gradient.device}, but expected one on {kind.device}"
+                f"{_name(source)} returned an invalid gradient at index {number} - expected device {kind.shown} but "
+                f"got {gradient.device}: move it there"
             )
     return gradient
 

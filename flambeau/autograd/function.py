@@ -460,7 +460,8 @@ def _wrap_output(node: FunctionNode, number: int, output: Any, args: tuple[Any, 
             if recorded and output._view is None:  # it leaves the graph
                 output._grad_fn, output._requires_grad = None, False
         if is_input and not dirty:
-            return output.detach() if recorded else view_of(output, output._array, output._kind)
+            marked = any(output is each for each in node.non_differentiable)
+            return output.detach() if recorded or marked else view_of(output, output._array, output._kind)
         return output
     if dirty:
         if is_input and output.grad_fn is None and output._requires_grad:

@@ -573,3 +573,45 @@ def test_backward_inside_backward_many_times(T: Any, depth: int) -> Any:
     again: list[Any] = []
     x = T.ones(1, requires_grad=True)
     return outcome(lambda: Again.apply(x, depth).backward()), x.grad, len(again), again[0].grad, T.is_grad_enabled()
+
+
+@differential
+def test_gradients_of_narrow_types_are_added_in_place(T: Any) -> Any:
+    """What a user holds as `.grad` is what the next pass adds to, whichever kernel adds."""
+    seen = []
+    for dtype in (T.float32, T.bfloat16, T.float16):
+        x = T.ones(3, dtype=dtype, requires_grad=True)
+        (x * 2).sum().backward()
+        held = x.grad
+        versions = [held._version]
+        (x * 3).sum().backward()
+        seen.append((x.grad is held, held, versions, held._version))
+    return seen
+
+
+@differential
+def test_sparse_gradients_are_added(T: Any) -> Any:
+    weight = T.ones(4, 2, requires_grad=True)
+    rows = T.tensor([0, 2])
+    T.nn.functional.embedding(rows, weight, sparse=True).sum().backward()
+    T.nn.functional.embedding(rows, weight, sparse=True).sum().backward()
+    twice = weight.grad
+    weight.sum().backward()
+    return twice.to_dense(), twice.layout, weight.grad, weight.grad.layout
+
+
+@differential
+def test_gradients_on_another_device(T: Any) -> Any:
+    class Away(T.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 1
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad.to("meta")
+
+    x = T.ones(2, requires_grad=True)
+    return outcome(
+        lambda: Away.apply(x).sum().backward(), "invalid gradient at index 0 - expected device cpu but got meta"
+    )

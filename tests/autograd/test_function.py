@@ -730,3 +730,17 @@ def test_once_differentiable_leaves_an_error_in_the_graph(T: Any) -> Any:
     start = _leaf(T, 1.0)
     (grad,) = T.autograd.grad(function.apply(x), x, start, create_graph=True)
     return type(grad.grad_fn).__name__, outcome(grad.backward, "marked with @once_differentiable")
+
+
+@differential
+def test_inputs_returned_as_not_differentiable(T: Any) -> Any:
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.mark_non_differentiable(x)
+        return x
+
+    function = _function(T, "Same", forward=forward, backward=lambda ctx, grad: grad)
+    x = _leaf(T, 1.0, 2.0).clone()
+    y = function.apply(x)
+    with T.no_grad():
+        z = function.apply(x)
+    return [(each.requires_grad, each._is_view(), each.data_ptr() == x.data_ptr(), each is x) for each in (y, z)]

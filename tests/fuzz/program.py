@@ -172,7 +172,12 @@ _DOUBLE = "torch.compile does not support double backward"
 """What both libraries refuse of compiled functions."""
 
 
-_ONLY_PYTORCH = ("INTERNAL ASSERT", "some elements of the input tensor and the written-to", "detached in-place")
+_ONLY_PYTORCH = (
+    "INTERNAL ASSERT",
+    "some elements of the input tensor and the written-to",
+    "detached in-place",
+    "derivative for aten::",
+)
 """Errors after which a program proves nothing: failures of PyTorch's own, and refusals that it alone makes."""
 
 

@@ -378,3 +378,11 @@ def test_warnings_do_not_arise_in_training() -> None:
         for name in DENSE:
             if name != "Muon":
                 run(flambeau, getattr(flambeau.optim, name)(params), params, 1)
+
+
+@differential
+def test_adagrad_of_parameters_that_wait_for_a_shape(torch: Any) -> Any:
+    """It makes its state at once, and so needs the shape: other optimizers do not."""
+    layer = torch.nn.LazyLinear(2)
+    torch.optim.Adam(layer.parameters())
+    return outcome(lambda: torch.optim.Adagrad(layer.parameters()), "Attempted to use an uninitialized parameter")

@@ -4,6 +4,7 @@
     python -m tools.compatibility timm transformers   some, of the others the last results
     python -m tools.compatibility timm/beit timm/vgg  some cases of one
     python -m tools.compatibility --pages             write the pages again
+    python -m tools.compatibility --suites einops     the libraries' own tests, of one or of all
 
 The environments, one without PyTorch, are made below --folder at the first run, which downloads the libraries.
 """
@@ -18,6 +19,7 @@ from typing import Any
 from .compare import HERE, compared
 from .environments import make, versions
 from .pages import write_pages
+from .suites import make_environment, run_suites
 
 RESULTS = HERE / "results.json"
 _TIMES = {"quickstarts": 1, "programs": 5}
@@ -32,7 +34,13 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path.home() / ".cache" / "flambeau-compatibility")
     parser.add_argument("--limit", type=float, default=1200, help="seconds for one program in one environment")
     parser.add_argument("--pages", action="store_true", help="run nothing")
+    parser.add_argument("--suites", action="store_true", help="run the libraries' own tests")
+    parser.add_argument("--python", type=Path, help="with --suites: a Python that has PyTorch and the libraries")
+    parser.add_argument("--update", action="store_true", help="with --suites: write suite_gaps.json again")
     arguments = parser.parse_args()
+    if arguments.suites:
+        python = arguments.python or make_environment(arguments.folder)
+        raise SystemExit(run_suites(arguments.names, arguments.folder, python, arguments.limit, arguments.update))
     results: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     asked = _asked(arguments.names)
     if not arguments.pages:

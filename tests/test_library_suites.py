@@ -1,0 +1,47 @@
+"""The command that runs libraries' own tests: what counts as a difference, and that the list only shrinks."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.oracle import pytorch
+from tools.compatibility.suites import _AS_IT_IS, _STANDING_IN, GAPS, SUITES, differences, judge, outcomes
+
+_TESTS = """
+import pytest, torch
+
+def test_passes(): assert torch.ones(2).sum().item() == 2
+def test_fails(): assert False
+def test_skips(): pytest.skip("not now")
+def test_knows_its_torch(): assert not hasattr(torch, "explain_me") and "flambeau" not in torch.__version__
+"""
+
+
+@pytest.mark.skipif(pytorch is None, reason="runs tests under PyTorch")
+def test_outcomes_under_both(tmp_path: Path) -> None:
+    (tmp_path / "test_small.py").write_text(_TESTS)
+    theirs = outcomes(Path(sys.executable), _AS_IT_IS, tmp_path, (), 300)
+    ours = outcomes(Path(sys.executable), _STANDING_IN, tmp_path, (), 300)
+    assert {name.partition("::")[2]: outcome for name, outcome in theirs.items()} == {
+        "test_passes": "passed", "test_fails": "failed", "test_skips": "skipped", "test_knows_its_torch": "passed",
+    }  # fmt: skip
+    assert differences(theirs, ours) == ["test_small::test_knows_its_torch"]
+
+
+def test_the_list_only_shrinks() -> None:
+    theirs = {"a": "passed", "b": "passed", "c": "failed", "d": "passed"}
+    ours = {"a": "passed", "b": "failed", "c": "failed"}
+    found = differences(theirs, ours)
+    assert found == ["b", "d"]
+    assert judge(found, ["b", "d"], ours) == []
+    assert judge(found, ["b"], ours) == ["differs, and is not listed: d"]
+    assert judge([], ["a"], ours) == ["is listed, and passes: a"]
+
+
+def test_listed_libraries_have_suites() -> None:
+    if GAPS.exists():
+        assert set(json.loads(GAPS.read_text())) <= set(SUITES)

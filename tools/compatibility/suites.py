@@ -1,0 +1,161 @@
+"""Libraries' own tests, under PyTorch and under Flambeau: `python -m tools.compatibility --suites`.
+
+The tests come from the source distributions on PyPI, and run in one environment, which has PyTorch: once as they are,
+and once with Flambeau standing in for `torch`. Tests that PyTorch passes and Flambeau does not are listed in
+`suite_gaps.json`, which only becomes shorter: the command fails where another test differs, or a listed one passes.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import urllib.parse
+import urllib.request
+import xml.etree.ElementTree as xml
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).parents[2]
+GAPS = Path(__file__).parent / "suite_gaps.json"
+RESULTS = Path(__file__).parent / "suite_results.json"
+_STANDING_IN = "import flambeau.as_torch, pytest, sys; sys.exit(pytest.main(sys.argv[1:]))"
+_AS_IT_IS = "import pytest, sys; sys.exit(pytest.main(sys.argv[1:]))"
+
+
+class Suite(NamedTuple):
+    """Where the tests of a library stand in its source distribution, and what they need."""
+
+    version: str
+    tests: str
+    needs: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+    """Further arguments of pytest."""
+    variables: tuple[tuple[str, str], ...] = ()
+    """Environment variables that the tests ask for."""
+
+
+SUITES: Mapping[str, Suite] = {
+    "array-api-compat": Suite("1.16.0", "tests", ("array-api-compat==1.16.0",)),
+    "deepinv": Suite("0.5.0", "deepinv/tests", ("deepinv==0.5.0",)),
+    "e3nn": Suite("0.6.0", "tests", ("e3nn==0.6.0",)),
+    "einops": Suite(
+        "0.8.2", "einops/tests", ("einops==0.8.2", "parameterized"), (), (("EINOPS_TEST_BACKENDS", "numpy,pytorch"),)
+    ),
+    "einx": Suite("0.4.3", "test", ("einx==0.4.3",)),
+    "ema-pytorch": Suite("0.8.3", "tests", ("ema-pytorch==0.8.3",)),
+    "gpytorch": Suite("1.15.2", "test", ("gpytorch==1.15.2",)),
+    "linear_operator": Suite("0.6.1", "test", ("linear_operator==0.6.1",)),
+    "local-attention": Suite("1.11.2", "tests", ("local-attention==1.11.2",)),
+    "neuraloperator": Suite("2.0.0", "neuralop", ("neuraloperator==2.0.0",)),
+    "nflows": Suite("0.14", "tests", ("nflows==0.14",)),
+    "opt_einsum": Suite("3.4.0", "opt_einsum/tests", ("opt_einsum==3.4.0",)),
+    "peft": Suite("0.21.2", "tests", ("peft==0.21.2", "parameterized")),
+    "pytorch-optimizer": Suite("4.1.0", "tests", ("pytorch-optimizer==4.1.0",)),
+    "safetensors": Suite("0.8.0", "bindings/python/tests", ("safetensors==0.8.0",)),
+    "segmentation-models-pytorch": Suite("0.6.0", "tests", ("segmentation-models-pytorch==0.6.0",)),
+    "skorch": Suite("1.4.0", "skorch/tests", ("skorch==1.4.0", "flaky")),
+    "timm": Suite("1.0.31", "tests", ("timm==1.0.31",)),
+    "torch-optimizer": Suite("0.3.0", "tests", ("torch-optimizer==0.3.0",)),
+    "torchsde": Suite("0.2.6", "tests", ("torchsde==0.2.6",)),
+}
+
+
+def sources(name: str, folder: Path) -> Path:
+    """The unpacked source distribution of a library, downloaded if it is not there."""
+    suite = SUITES[name]
+    into = folder / f"{name}-{suite.version}"
+    if not into.exists():
+        with urllib.request.urlopen(f"https://pypi.org/pypi/{name}/json", timeout=60) as answer:
+            found = json.load(answer)
+        newest = found["info"]["version"] == suite.version
+        listed = found["urls"] if newest else found["releases"][suite.version]
+        address = next(each["url"] for each in listed if each["packagetype"] == "sdist")
+        with urllib.request.urlopen(urllib.parse.urljoin(f"https://pypi.org/simple/{name}/", address)) as answer:
+            content = answer.read()
+        with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+            archive.extractall(into, filter="data")
+    return next(each for each in into.iterdir() if each.is_dir())
+
+
+def outcomes(
+    python: Path,
+    code: str,
+    tests: Path,
+    arguments: Sequence[str],
+    limit: float,
+    variables: Sequence[tuple[str, str]] = (),
+) -> dict[str, str]:
+    """What became of each test of a folder: "passed", "failed" or "skipped"; of none if pytest could not run."""
+    report = tests / "report.xml"
+    report.unlink(missing_ok=True)
+    command = [str(python), "-c", code, "-q", "-p", "no:cacheprovider", f"--junitxml={report}", *arguments, "."]
+    own = {**os.environ, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", **dict(variables)}
+    try:
+        subprocess.run(command, cwd=tests, env=own, capture_output=True, timeout=limit, check=False)
+    except subprocess.TimeoutExpired:
+        return {}
+    if not report.exists():
+        return {}
+    return {
+        f"{each.get('classname')}::{each.get('name')}": _outcome(each) for each in xml.parse(report).iter("testcase")
+    }
+
+
+def _outcome(case: xml.Element) -> str:
+    if case.find("skipped") is not None:
+        return "skipped"
+    return "passed" if case.find("failure") is None and case.find("error") is None else "failed"
+
+
+def differences(theirs: Mapping[str, str], ours: Mapping[str, str]) -> list[str]:
+    """The tests that PyTorch passes and Flambeau does not, those that it did not reach included."""
+    return sorted(test for test, outcome in theirs.items() if outcome == "passed" and ours.get(test) != "passed")
+
+
+def judge(found: Sequence[str], listed: Sequence[str], run: Mapping[str, str]) -> list[str]:
+    """What is wrong with a run, in sentences: tests that newly differ, and listed ones that pass."""
+    newly = [f"differs, and is not listed: {each}" for each in found if each not in listed]
+    mended = [f"is listed, and passes: {each}" for each in listed if run.get(each) == "passed" and each not in found]
+    return [*newly, *mended]
+
+
+def run_suites(names: Sequence[str], folder: Path, python: Path, limit: float, update: bool) -> int:
+    """Run the suites of some libraries, or of all; 1 if one differs otherwise than listed."""
+    gaps: dict[str, list[str]] = json.loads(GAPS.read_text()) if GAPS.exists() else {}
+    results: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    wrong = []
+    for name in names or sorted(SUITES):
+        suite = SUITES[name]
+        tests = sources(name, folder) / suite.tests
+        theirs = outcomes(python, _AS_IT_IS, tests, suite.arguments, limit, suite.variables)
+        ours = outcomes(python, _STANDING_IN, tests, suite.arguments, limit, suite.variables)
+        found = differences(theirs, ours)
+        passed = sum(each == "passed" for each in theirs.values())
+        print(f"{name} {suite.version}: {passed - len(found)} of {passed} tests that PyTorch passes", flush=True)
+        results[name] = {"version": suite.version, "pytorch": passed, "flambeau": passed - len(found)}
+        if update:
+            gaps[name] = found
+        wrong += [f"{name}: {each}" for each in judge(found, gaps.get(name, []), ours)]
+    RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
+    if update:
+        GAPS.write_text(json.dumps(gaps, indent=1, sort_keys=True) + "\n")
+    print("\n".join(wrong))
+    return int(bool(wrong))
+
+
+def make_environment(folder: Path) -> Path:
+    """The Python of an environment with PyTorch, the libraries and pytest, made below a folder if it is not there."""
+    from .environments import PYTORCH
+
+    own = folder / "suites"
+    if not own.exists():
+        subprocess.run([sys.executable, "-m", "venv", own], check=True)
+        needs = sorted({each for suite in SUITES.values() for each in suite.needs})
+        command = [own / "bin" / "python", "-m", "pip", "install", "--quiet", PYTORCH, "pytest", "llvmlite", *needs]
+        subprocess.run(command, check=True)
+    return own / "bin" / "python"

@@ -7,7 +7,6 @@ such arguments, the overload runs the op.
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,40 +17,38 @@ from ..op import OPS, Op
 from .aten_names import CLOSE_TO, OF_TENSORS, OF_TENSORS_OR_NUMBERS, OTHERS, PRIVATE, SAME
 from .explain import check_schema, fits, refusal_of_schemas, takes_numbers
 from .registry import load_all
-from .schema import FunctionSchema
+from .schema import Argument, FunctionSchema
 from .schemas import schemas_of
 
 _NONE: Any = object()
-_ENTRY = re.compile(r"(\w+)\.(\w+)\((.*)\)")
 
 
 class Form:
     """How the parameters of an op become an operator's arguments, and back."""
 
-    def __init__(self, op: Op, entry: str) -> None:
-        match = _ENTRY.fullmatch(entry)
-        assert match is not None, entry
+    def __init__(self, op: Op, operator: str) -> None:
         self.op = op
-        self.name, self.overload, parameters = match.groups()
+        self.name, _, self.overload = operator.partition(".")
+        schema = schemas_of("aten", self.name)[self.overload]
         self.places: list[int | None] = []
-        """For each argument the position of the op's parameter; None for a constant."""
+        """For each argument the position of the op's parameter; None for a flag that the op does not have."""
         self.defaults: list[Any] = []
         self.names: list[str] = []
         self.positional = 0
-        by_name = False
-        for each in _split(parameters):
-            if each == "*":
-                by_name = True
-                continue
-            name, _, default = each.partition("=")
+        others = _renamed(op, schema)
+        for each in schema.arguments:
+            name = others.get(each.name, each.name)
             if name in op.parameters:
                 self.places.append(op.parameters.index(name))
-                self.defaults.append(_constant(default) if default else _NONE)
+                self.defaults.append(_default(each))
+            elif each.has_default_value() or each.is_out:
+                continue
             else:
+                assert each.type_text == "bool", f"{operator}: {op} has no {each.name}"
                 self.places.append(None)
-                self.defaults.append(_constant(name))
-            self.names.append(name)
-            self.positional += not by_name
+                self.defaults.append(False)
+            self.names.append(each.name)
+            self.positional += not each.kwarg_only
         self.is_complete = set(self.places) - {None} == set(range(len(op.parameters)))
         """Whether the op's arguments follow from the operator's."""
 
@@ -86,21 +83,20 @@ class Form:
         return taken
 
 
-def _split(parameters: str) -> list[str]:
-    return re.split(r", (?![^\[]*\])", parameters) if parameters else []
+def _renamed(op: Op, schema: FunctionSchema) -> dict[str, str]:
+    """Where an op calls what its operator needs otherwise, all arguments by position: `grad_output` is `self` there."""
+    required = [each.name for each in schema.arguments if not each.has_default_value() and each.type_text != "bool"]
+    if set(required) <= set(op.parameters):
+        return {}
+    return dict(zip([each.name for each in schema.arguments], op.parameters, strict=False))
 
 
-def _constant(text: str) -> Any:
-    if text.startswith("'"):
-        return text.strip("'")
-    if text.startswith("["):
-        return [_constant(each) for each in text[1:-1].split(", ") if each]
-    if text in _WORDS:
-        return _WORDS[text]
-    return float(text) if "." in text or "e" in text else int(text)
-
-
-_WORDS = {"None": None, "True": True, "False": False}
+def _default(argument: Argument) -> Any:
+    """The value with which an argument may be left out: a list, where one number stands for several."""
+    if not argument.has_default_value():
+        return _NONE
+    value = argument.default_value
+    return [value] * argument.N if argument.N and type(value) is int else value
 
 
 def _listed(value: Any) -> Any:
@@ -282,15 +278,15 @@ _IS_OF_TENSORS, _IS_OF_BOTH = frozenset(OF_TENSORS), frozenset(OF_TENSORS_OR_NUM
 @functools.cache
 def forms_of(op: Op) -> tuple[Form, ...]:
     """The operators that an op may be: none, one, or one for tensors and one for a number as the second operand."""
-    name, parameters = op.name, ", ".join(op.parameters)
+    name = op.name
     if name in _IS_SAME:
-        return (Form(op, f"{name}.default({parameters})"),)
+        return (Form(op, f"{name}.default"),)
     if name in _IS_PRIVATE:
-        return (Form(op, f"_{name}.default({parameters})"),)
+        return (Form(op, f"_{name}.default"),)
     if name in _IS_OF_TENSORS:
-        return (Form(op, f"{name}.Tensor({parameters})"),)
+        return (Form(op, f"{name}.Tensor"),)
     if name in _IS_OF_BOTH:
-        return Form(op, f"{name}.Tensor({parameters})"), Form(op, f"{name}.Scalar({parameters})")
+        return Form(op, f"{name}.Tensor"), Form(op, f"{name}.Scalar")
     entry = OTHERS.get(name, ())
     return tuple([Form(op, each) for each in ((entry,) if isinstance(entry, str) else entry)])
 

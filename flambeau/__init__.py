@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import math
+from os import environ as _environ
 from os import path as _path
 from typing import Any
 
@@ -42,6 +43,9 @@ with _collector_paused():
 _cpu_lowerings.push()
 _fill_slots()
 _backend_of("cpu").in_one_pass = _fused
+
+if _environ.get("FLAMBEAU_REPRODUCIBLE"):
+    importlib.import_module("flambeau._dispatch.public.reproducible")
 
 __version__ = _RELEASE
 
@@ -104,6 +108,7 @@ _LATER = {
     "Generator": "_core.generator",
     "default_generator": "_core.generator",
     "set_printoptions": "_core.text.printing",
+    "reproducible": "_dispatch.public.reproducible",
     "TypedStorage": "_core.typed_storage",
     "load": "serialization",
     "save": "serialization",

@@ -41,6 +41,19 @@ def library() -> Any:
         return FAMILIES.setdefault("library", module if module is not None and module.available() else None)
 
 
+_library_wanted = True
+
+
+def use_library(wished: bool) -> None:
+    """Let the vendor's library be used, or not, in all threads."""
+    global _library_wanted
+    _library_wanted = wished
+    FAMILIES.pop("library", None)
+    if not wished:
+        FAMILIES["library"] = None
+    backend_of("cpu").forget()
+
+
 def free_idle_memory() -> None:
     """Give back what the vendor's library, if it is in use, keeps between its calls."""
     if (module := FAMILIES.get("library")) is not None:
@@ -84,4 +97,6 @@ def numpy_only() -> Iterator[None]:
         _enabled = before
         FAMILIES.clear()
         FAMILIES.update(families)
+        if not _library_wanted:
+            FAMILIES["library"] = None
         backend_of("cpu").forget()

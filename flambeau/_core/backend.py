@@ -210,7 +210,18 @@ def install(backend: Backend) -> Backend:
         raise RuntimeError(f"{backend.device_type} has a backend already")
     _BACKENDS[backend.device_type] = backend
     know_arrays(backend)
+    for tell in WHEN_INSTALLED:
+        tell(backend)
     return backend
+
+
+WHEN_INSTALLED: list[Callable[[Backend], None]] = []
+"""Who wants to know of new backends."""
+
+
+def devices_backends() -> list[Backend]:
+    """The backends whose arrays lie in other memory than the host's."""
+    return [each for name, each in _BACKENDS.items() if name != "meta" and each.array_class is not np.ndarray]
 
 
 def rename_backend(device_type: str, name: str) -> None:

@@ -9,6 +9,7 @@ from ..._core.dtype import DEFAULTS
 from ..._core.modes import THREAD, Modes
 from ..._core.process import defaults
 from ..._core.process.determinism import DETERMINISM
+from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.process.threads import num_threads
 from ..._dispatch.arguments.autocast import autocast_key
 from ..._ops.nn import attention
@@ -24,6 +25,7 @@ NAMES = (
     "warnings of nondeterminism",
     "the number of threads",
     "generated kernels",
+    "the level of reproducibility",
     "the kernels of attention",
 )
 """What the settings are, in words for the user."""
@@ -43,6 +45,7 @@ def settings() -> tuple[Any, ...]:
         DETERMINISM.warn_only,
         num_threads(),
         wanted(),
+        REPRODUCIBILITY.level,
         frozenset(attention.ENABLED),
     )
 

@@ -72,6 +72,8 @@ class _OneThread:
         if self.callers and threads is not None:
             self.callers = 0
             threads.set(self.before)
+            if _limited:
+                self.enter(threads)
 
 
 _ONE_THREAD = _OneThread()
@@ -90,6 +92,30 @@ def one_thread() -> Iterator[None]:
     try:
         yield
     finally:
+        _ONE_THREAD.leave(threads)
+
+
+_limited = False
+
+
+def limit_to_one_thread() -> bool:
+    """Let the library use the calling thread alone until `lift_limit`; False: there is no way to say so."""
+    global _limited
+    threads = _threads()
+    if threads is None:
+        return False
+    if not _limited:
+        _limited = True
+        _ONE_THREAD.enter(threads)
+    return True
+
+
+def lift_limit() -> None:
+    """Undo `limit_to_one_thread`."""
+    global _limited
+    threads = _threads()
+    if _limited and threads is not None:
+        _limited = False
         _ONE_THREAD.leave(threads)
 
 

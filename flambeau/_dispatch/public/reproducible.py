@@ -1,0 +1,132 @@
+"""`flambeau.reproducible`: the same bits again, whatever the number of threads."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from ..._backends import tiers
+from ..._core.backend import WHEN_INSTALLED, Backend, devices_backends
+from ..._core.process.determinism import DETERMINISM
+from ..._core.process.reproducibility import LEVELS, REPRODUCIBILITY
+
+VARIABLE = "FLAMBEAU_REPRODUCIBLE"
+
+
+class reproducible:
+    """Keep results the same to the bit: a switch, and a context that restores what held before.
+
+    The levels include each other:
+
+    - `"run"`: the same program gives the same bits again on the same machine with the same number of threads. This is
+      what `use_deterministic_algorithms(True)` promises in PyTorch, and it is switched on.
+    - `"threads"`: the number of threads does not matter either. Products, convolutions and all sums are computed by
+      generated kernels and by calls of the linear algebra library that use one thread each; both divide their work
+      in the same way for any number of threads. The vendor's library for convolutions and bfloat16 is not used.
+
+    None switches all levels off. What cannot be kept raises: other ops than elementwise ones on CUDA while a level is
+    on, a linear algebra library whose threads cannot be limited. The switch holds for all threads of the process; it
+    should not be used while other threads run ops. The environment variable `FLAMBEAU_REPRODUCIBLE` sets the level
+    from the start.
+
+    Args:
+        level: "run", "threads", or None.
+
+    >>> with flambeau.reproducible("threads"):
+    ...     flambeau.reproducible.level()
+    'threads'
+    >>> flambeau.reproducible.level() is None
+    True
+    """
+
+    def __init__(self, level: str | None) -> None:
+        if level is not None and level not in LEVELS:
+            raise ValueError(f"level must be one of {', '.join(map(repr, LEVELS))} or None, but got {level!r}")
+        self._before = REPRODUCIBILITY.level
+        self._deterministic = DETERMINISM.asked, DETERMINISM.warn_only
+        _set(level)
+
+    def __enter__(self) -> reproducible:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        _set(self._before)
+        DETERMINISM.set(*self._deterministic, DETERMINISM.fill_wanted)
+
+    def __repr__(self) -> str:
+        return f"reproducible({REPRODUCIBILITY.level!r})"
+
+    @staticmethod
+    def level() -> str | None:
+        """The level that holds; None: there is none."""
+        return REPRODUCIBILITY.level
+
+
+def _set(level: str | None) -> None:
+    before = REPRODUCIBILITY.level
+    fixed, was_fixed = level == "threads", before == "threads"
+    if fixed and not was_fixed:
+        _limit_libraries()
+    elif was_fixed and not fixed:
+        _free_libraries()
+    REPRODUCIBILITY.level = level
+    if level is not None:
+        DETERMINISM.set(True, False, DETERMINISM.fill_wanted)
+    elif before is not None:
+        DETERMINISM.set(False, False, DETERMINISM.fill_wanted)
+    _refuse_devices()
+
+
+def _limit_libraries() -> None:
+    from ..._backends.cpu.linalg import blas
+
+    if not blas.limit_to_one_thread():
+        raise RuntimeError(
+            'reproducible("threads") cannot be kept here: NumPy\'s linear algebra library is not OpenBLAS, and cannot '
+            'be told to use one thread. Install NumPy from PyPI, or use reproducible("run")'
+        )
+    tiers.use_library(False)
+
+
+def _free_libraries() -> None:
+    from ..._backends.cpu.linalg import blas
+
+    blas.lift_limit()
+    tiers.use_library(True)
+
+
+def _refuse_devices(backend: Backend | None = None) -> None:
+    """Let ops on other devices raise, or run again: atomic sums and libraries' choices are not under control there."""
+    for each in devices_backends() if backend is None else [backend]:
+        if each.array_class is np.ndarray:
+            continue
+        for name in ("prepare", "first_try"):
+            if REPRODUCIBILITY.level is not None:
+                each.__dict__[name] = _refuse
+            else:
+                each.__dict__.pop(name, None)
+        each.forget()
+
+
+def _refuse(op: Any) -> Any:
+    raise RuntimeError(
+        f"{op.name} on this device is not kept reproducible: reproducible({REPRODUCIBILITY.level!r}) holds for the "
+        "CPU, and elsewhere for elementwise ops alone. Run it on the CPU, or call flambeau.reproducible(None) before"
+    )
+
+
+WHEN_INSTALLED.append(_refuse_devices)
+
+
+def _start() -> None:
+    """Take the level that the environment asks for."""
+    asked = os.environ.get("FLAMBEAU_REPRODUCIBLE")
+    if asked:
+        if asked not in LEVELS:
+            raise ValueError(f"{VARIABLE} must be one of {', '.join(LEVELS)}, but is {asked!r}")
+        _set(asked)
+
+
+_start()

@@ -236,7 +236,7 @@ def _bag_numbers(offsets: Array, count: int, include_last_offset: bool) -> tuple
     if type(starts) is np.ndarray and starts.size:
         sizes = np.diff(starts, append=count)
         if sizes.min() >= 0:
-            return np.repeat(np.arange(len(starts)), sizes), len(starts)
+            return np.repeat(np.arange(len(starts)), sizes.astype(np.intp, copy=False)), len(starts)
     return np.searchsorted(starts, np.arange(count, like=offsets), side="right") - 1, len(starts)
 
 

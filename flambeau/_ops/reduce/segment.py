@@ -66,7 +66,7 @@ def _segment_backward(
     initial: Any,
 ) -> Array:
     starts, ends = _bounds(data.shape, lengths, offsets, axis)
-    counts = ends - starts
+    counts = (ends - starts).astype(np.intp, copy=False)
     segment = np.repeat(np.arange(len(counts), like=self), counts)
     places = np.arange(len(segment), like=self) + np.repeat(starts - (np.cumsum(counts) - counts), counts)
     rows, results = _rows(data, axis), _rows(result, axis)

@@ -133,7 +133,8 @@ def _repeat_interleave(repeats: Array, output_size: int | None) -> Array:
         raise RuntimeError(
             f"allocated size does not match required size: output_size={output_size}, needed {counts.sum()}"
         )
-    return np.repeat(np.arange(len(counts), dtype=counts.dtype), counts)
+    # NumPy counts in numbers as wide as an address, 32 bits in the browser.
+    return np.repeat(np.arange(len(counts), dtype=counts.dtype), counts.astype(np.intp, copy=False))
 
 
 def _interleave_evenly(input: Tensor, repeats: int, dim: int, output_size: int | None) -> Tensor:

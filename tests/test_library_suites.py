@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.oracle import pytorch
+from tools.compatibility import suites
 from tools.compatibility.suites import _AS_IT_IS, _STANDING_IN, GAPS, SUITES, differences, judge, outcomes
 
 _TESTS = """
@@ -40,6 +41,16 @@ def test_the_list_only_shrinks() -> None:
     assert judge(found, ["b", "d"], ours) == []
     assert judge(found, ["b"], ours) == ["differs, and is not listed: d"]
     assert judge([], ["a"], ours) == ["is listed, and passes: a"]
+
+
+def test_a_suite_that_does_not_run_is_no_success(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(suites, "RESULTS", tmp_path / "results.json")
+    monkeypatch.setattr(suites, "sources", lambda name, folder: tmp_path)
+    monkeypatch.setattr(suites, "outcomes", lambda *args: {"a": "failed"})
+    assert suites.run_suites(["einops"], tmp_path, Path(sys.executable), 1, False) == 1
+    assert "no test passes under PyTorch" in capsys.readouterr().out
 
 
 def test_listed_libraries_have_suites() -> None:

@@ -298,7 +298,9 @@ def modules_with_examples() -> Iterator[ModuleType]:
     # at the top of this file has asked for the function, as programs do.
     for path, _ in files_with_examples():
         *folders, file = path.relative_to(ROOT).with_suffix("").parts
-        yield importlib.import_module(".".join(folders if file == "__init__" else [*folders, file]))
+        # Modules in `_torch` load under PyTorch's paths; a second load would hide the functions of the same names.
+        parts = [each for each in (*folders, file) if each not in ("_torch", "__init__")]
+        yield importlib.import_module(".".join(parts))
 
 
 class Finder(doctest.DocTestFinder):

@@ -565,7 +565,7 @@ def _empty_affine_quantized(*size: Any, scale: _float = 1.0, zero_point: _int = 
         Tensor
     """
 def _empty_per_channel_affine_quantized(*size: Any, scales: Tensor, zero_points: Tensor, axis: _int, dtype: Any = ..., **options: Any) -> Tensor:
-    """The same with a scale for each slice.
+    """A tensor quantized with a scale for each slice, whose codes have any value.
 
     Args:
         *size: the shape of the result, as separate integers or as one tuple.
@@ -1515,7 +1515,7 @@ def _lazy_clone(input: Tensor) -> Tensor:
         Tensor
     """
 def _make_per_channel_quantized_tensor(input: Tensor, scale: Tensor, zero_point: Tensor, axis: _int) -> Tensor:
-    """The same with a scale for each slice.
+    """A quantized tensor with given codes and a scale for each slice.
 
     Args:
         input (Tensor): the input tensor.
@@ -4769,7 +4769,7 @@ def det(input: Tensor) -> Tensor:
         tensor(7.)
     """
 def detach(input: Tensor) -> Tensor:
-    """The same memory outside the graph; in-place changes of one are seen, and counted, by the other.
+    """A tensor on this memory outside the graph; in-place changes of one are seen, and counted, by the other.
 
     Args:
         input (Tensor): the input tensor.
@@ -10877,7 +10877,7 @@ def repeat_interleave(input: Tensor | None = None, repeats: Any = None, dim: _in
         tensor([1, 1, 1, 3])
     """
 def reshape(input: Tensor, shape: Any, *more: _int) -> Tensor:
-    """The same elements in another shape: a view where the strides allow it, else a copy.
+    """The elements in another shape: a view where the strides allow it, else a copy.
 
     Args:
         input (Tensor): the input tensor.

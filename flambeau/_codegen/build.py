@@ -296,7 +296,7 @@ class Builder:
         return Value(self, result, signed)
 
     def bits(self, value: Value, element: ir.Type) -> Value:
-        """The same bits as another type of the same width."""
+        """The bits of `value` read as another type of its width."""
         target = constants.vector(element, value.lanes)
         return Value(self, self.ir.bitcast(value.ir, target), True)
 
@@ -425,7 +425,7 @@ class Builder:
         return self.offset(pointer, index, scalar.memory)
 
     def opaque(self, value: Value) -> Value:
-        """The same address or integer, of which LLVM does not see how it was computed; not for inner loops.
+        """`value`, an address or integer, without what LLVM knows of how it was computed; not for inner loops.
 
         LLVM looks for the best way to count up the addresses of a loop. Where it sees sums of many products in them,
         this is most of the time that it takes for a kernel; and where it sees multiples of one step, it would rather

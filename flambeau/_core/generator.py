@@ -183,7 +183,7 @@ class Generator:
             return self._draw_across_blocks(count)
 
     def next_words(self, count: int) -> Words:
-        """The same for whoever holds the lock."""
+        """The next `count` 32-bit words, as `draw32` gives them; the caller holds the lock."""
         start = self._position
         stop = start + count
         if stop <= BLOCK and self._block is not None:

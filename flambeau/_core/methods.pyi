@@ -1280,7 +1280,7 @@ class TensorMethods:
             tensor([1., 0., 0., 1., 0., 0.])
         """
     def as_subclass(self, cls: Any) -> Any:
-        """The same tensor, in the same graph, as an instance of a subclass.
+        """The tensor, in the same graph, as an instance of a subclass.
 
         Args:
             input (Tensor): the input tensor.
@@ -2142,7 +2142,7 @@ class TensorMethods:
             tensor([1, 2])
         """
     def coalesce(self) -> Tensor:
-        """The same tensor with sorted coordinates, each there once; itself if it is that already.
+        """The tensor with sorted coordinates, each there once; itself if it is that already.
 
         Args:
             input (Tensor): the input tensor.
@@ -2625,7 +2625,7 @@ class TensorMethods:
             tensor(7.)
         """
     def detach(self) -> Tensor:
-        """The same memory outside the graph; in-place changes of one are seen, and counted, by the other.
+        """A tensor on this memory outside the graph; in-place changes of one are seen, and counted, by the other.
 
         Args:
             input (Tensor): the input tensor.
@@ -7098,7 +7098,7 @@ class TensorMethods:
             tensor([1, 1, 1, 3])
         """
     def reshape(self, shape: Any, *more: _int) -> Tensor:
-        """The same elements in another shape: a view where the strides allow it, else a copy.
+        """The elements in another shape: a view where the strides allow it, else a copy.
 
         Args:
             input (Tensor): the input tensor.
@@ -7132,7 +7132,7 @@ class TensorMethods:
                     [3, 4, 5]])
         """
     def resize(self, *sizes: Any) -> Tensor:
-        """The same elements in another shape with as many: the older form of `view`.
+        """The elements in another shape with as many: the older form of `view`.
 
         Args:
             input (Tensor): the input tensor.
@@ -7164,7 +7164,7 @@ class TensorMethods:
                     [3, 4]])
         """
     def resize_as(self, tensor: Tensor) -> Tensor:
-        """The same elements in the shape of another tensor with as many.
+        """The elements in the shape of another tensor with as many.
 
         Args:
             input (Tensor): the input tensor.
@@ -9167,7 +9167,7 @@ class TensorMethods:
             tensor(1.+1.j)
         """
     def view(self, size: Any = None, *more: _int, dtype: Any = None) -> Tensor:
-        """The same elements in another shape, or the same bytes as another dtype; always shares memory.
+        """The elements in another shape, or their bytes as another dtype; always shares memory.
 
         Args:
             input (Tensor): the input tensor.

@@ -213,7 +213,7 @@ class SavedTensor:
         return self.tensor if self.grad_fn is None else self._rebuild(owner)
 
     def for_formula(self, owner: Node) -> tensors.Tensor:
-        """The same for a formula: where what it computes is not recorded, it may forget where the tensor came from."""
+        """The saved tensor for a formula, without its history where the formula's ops are not recorded."""
         parts = self.tensor
         if parts is None or self.counter[0] != self.version:
             return self.unpack(owner)  # says what is wrong
@@ -317,7 +317,7 @@ def save_plainly(tensor: tensors.Tensor, owner: Node | None = None) -> SavedTens
 
 
 def save(tensor: tensors.Tensor, owner: Node | None = None) -> SavedTensor:
-    """The same in any mode: hooks may pack the tensor, and a tangent goes along."""
+    """Keep a tensor for a derivative, whatever the mode: saved-tensor hooks may pack it, and its tangent goes along."""
     saved = save_plainly(tensor, owner)
     modes = THREAD.modes
     if not modes.plain:

@@ -116,7 +116,7 @@ class QuantizedTensor(Tensor):
 
     @property
     def data(self) -> Tensor:
-        """The same memory with a version counter of its own."""
+        """A tensor on this memory with a version counter of its own."""
         return quantized_from_parts((self._array, self._kind, new_counter()), self._quantizer)
 
     @data.setter

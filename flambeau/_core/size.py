@@ -87,7 +87,7 @@ def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 @functools.lru_cache(maxsize=1024)
 def contiguous_byte_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """The same in bytes."""
+    """The strides, in bytes, of a row-major tensor of `shape`."""
     return tuple([step * itemsize for step in contiguous_strides(shape)])
 
 

@@ -66,7 +66,7 @@ def disabled_torch_function(*args: Any, **kwargs: Any) -> Any:
 
 
 def retype(tensor: Tensor, cls: type) -> Any:
-    """The same tensor, place in the graph included, as an instance of the subclass `cls`."""
+    """The tensor as an instance of the subclass `cls`, at its place in the graph."""
     retyped: Any = object.__new__(cls)
     for slot in ("_array", "_kind", "_counter", "_requires_grad", "_grad_fn", "_output_nr", "_grad", "_view", "_extra"):
         setattr(retyped, slot, getattr(tensor, slot))

@@ -477,7 +477,7 @@ class Tensor(TensorMethods):
 
     @property
     def data(self) -> Tensor:
-        """The same memory outside the graph, with a version counter of its own."""
+        """A tensor on this memory outside the graph, with a version counter of its own."""
         counter = None if self._counter is None else DataCounter(self._counter)
         plain = Tensor._from_parts((self._array, self._kind, counter))
         if type(self) in PLAIN_TYPES:

@@ -65,7 +65,7 @@ class TypedStorage:
         return cls(wrap_storage=UntypedStorage.from_file(filename, shared, size * element.itemsize), dtype=element)
 
     def untyped(self) -> UntypedStorage:
-        """The same memory as bytes."""
+        """The storage as bytes: an `UntypedStorage` on this memory."""
         return self._untyped_storage
 
     _untyped = untyped

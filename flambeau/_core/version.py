@@ -98,7 +98,7 @@ def note_change(counter: Counter, inner: int = 2) -> None:
 
 
 def note_changes(tensors: Iterable[Any], place: Place | None) -> None:
-    """The same for all `tensors` that a call at `place` has changed."""
+    """Count a change of the memory of all `tensors` that a call at `place` has changed."""
     for counter in [each._counter for each in tensors]:
         if counter is not None:
             counter[0] += 1

@@ -67,12 +67,12 @@ class LargeBody:
         return compiled.binary(first, second)
 
     def of_one(self, array: Any) -> Any:
-        """The same for one array, in fewer steps."""
+        """The body on one array, in fewer steps than a call with any number."""
         compiled = self._compiled.get(1) if self._season is self._backend.season else None
         return self(array) if compiled is None else compiled.unary(array)
 
     def of_two(self, first: Any, second: Any) -> Any:
-        """The same for an array and another operand: two arrays of a device, the commonest, in fewer steps."""
+        """The body on an array and another operand, in fewer steps for the commonest: two arrays of a device."""
         if type(first) is type(second) and self._season is self._backend.season:
             compiled = self._compiled.get(2)
             if compiled is not None:
@@ -211,7 +211,7 @@ def pointwise(kernel: Body) -> Body:
 
 
 def pointwise_at_any_size(kernel: Body) -> Body:
-    """The same for a kernel of many calls of NumPy: compiled it is quicker even for a few elements."""
+    """Mark an elementwise kernel of many NumPy calls: compiled it is quicker even for a few elements."""
     return _compiled_from(1, kernel)
 
 

@@ -140,7 +140,7 @@ class FunctionNode(Node, FunctionCtx):
         return self._for_edges(results if isinstance(results, (tuple, list)) else (results,))
 
     def apply_boxed(self, *grads: Any) -> Any:
-        """The same; gradients come in one list, which is emptied, so that the user's function may free them."""
+        """Run the user's `backward` on one list of gradients, which is emptied so that they can be freed."""
         if len(grads) != 1 or not isinstance(grads[0], list):
             return self.apply(*grads)
         taken = list(grads[0])

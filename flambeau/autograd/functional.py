@@ -458,7 +458,7 @@ def _rows_one_by_one(index: int, output: Tensor, inputs: Tensors, create_graph: 
 
 
 def _rows_at_once(index: int, output: Tensor, inputs: Tensors, create_graph: bool, strict: bool) -> Iterator[Tensor]:
-    """The same from one backward over the batch of all unit vectors."""
+    """For each input, the derivatives of every element of `output`: one backward over the batch of unit vectors."""
     count = output.nelement()
     found: OptionalTensors = (None,) * len(inputs)
     if output.requires_grad and count:

@@ -24,17 +24,6 @@ from .._dispatch.interpreter import Interpreter
 from .._dispatch.op import Op
 from ..compiler._errors import report_fault
 from ._update import advance_steps, update_parameters
-from .adadelta import Adadelta
-from .adagrad import Adagrad
-from .adam import Adam
-from .adamax import Adamax
-from .adamw import AdamW
-from .radam import RAdam
-from .rmsprop import RMSprop
-from .sgd import SGD
-
-_PREPARED = frozenset((Adadelta, Adagrad, Adam, Adamax, AdamW, RAdam, RMSprop, SGD))
-"""Optimizers whose rules depend on nothing that changes but the learning rate and the number of the step."""
 
 _GRADIENTS = 1
 """The position of the gradients among the lists of an update."""
@@ -280,7 +269,7 @@ class PreparedStep:
 
 def prepared_step(step: Callable[[Any], Any], optimizer: Any, closure: None = None) -> PreparedStep | None:
     """The step of an optimizer prepared; None: it is one of those that have to run as they stand."""
-    if type(optimizer) not in _PREPARED:
+    if not vars(type(optimizer)).get("_can_prepare_step"):  # a subclass may have another rule
         return None
     if closure is not None or optimizer.defaults.get("differentiable") or not optimizer._has_no_step_hooks():
         return None

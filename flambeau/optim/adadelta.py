@@ -42,6 +42,8 @@ class Adadelta(GroupOptimizer):
         tensor([3.9903], requires_grad=True)
     """
 
+    _can_prepare_step = True
+
     _ADDED_OPTIONS: ClassVar[dict[str, Any]] = {
         "foreach": None,
         "maximize": False,

@@ -42,6 +42,8 @@ class Adagrad(GroupOptimizer):
         tensor([3.], requires_grad=True)
     """
 
+    _can_prepare_step = True
+
     _ADDED_OPTIONS: ClassVar[dict[str, Any]] = {
         "foreach": None,
         "maximize": False,
@@ -165,7 +167,7 @@ def adagrad(
 
 
 def _change_named(param: Any, grad: Any, total: Any, weight_decay: float, eps: float, factor: Any) -> None:
-    """The same for a sparse gradient: only the elements that it names are read and changed."""
+    """Adagrad's update for a sparse gradient: only the elements that it names are read and changed."""
     if weight_decay != 0:
         raise RuntimeError("weight_decay option is not compatible with sparse gradients")
     grad = grad.coalesce()

@@ -54,6 +54,8 @@ class Adam(GroupOptimizer):
             `False`.
     """
 
+    _can_prepare_step = True
+
     _ADDED_OPTIONS: ClassVar[dict[str, Any]] = {
         "amsgrad": False,
         "maximize": False,

@@ -41,6 +41,8 @@ class Adamax(GroupOptimizer):
         tensor([3.5000], requires_grad=True)
     """
 
+    _can_prepare_step = True
+
     _ADDED_OPTIONS: ClassVar[dict[str, Any]] = {
         "foreach": None,
         "maximize": False,

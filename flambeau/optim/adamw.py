@@ -45,6 +45,8 @@ class AdamW(Adam):
         ['exp_avg', 'exp_avg_sq', 'step']
     """
 
+    _can_prepare_step = True
+
     def __init__(
         self,
         params: ParamsT,

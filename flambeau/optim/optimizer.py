@@ -94,6 +94,8 @@ class Optimizer:
     _optimizer_state_dict_post_hooks: Hooks
     _optimizer_load_state_dict_pre_hooks: Hooks
     _optimizer_load_state_dict_post_hooks: Hooks
+    _can_prepare_step = False
+    """Whether nothing but the learning rate and the step count changes the rule of this class, subclasses apart."""
     state: defaultdict[Any, Any]
     param_groups: list[Group]
 

@@ -43,6 +43,8 @@ class RAdam(GroupOptimizer):
         tensor([0.], requires_grad=True)
     """
 
+    _can_prepare_step = True
+
     _ADDED_OPTIONS: ClassVar[dict[str, Any]] = {
         "foreach": None,
         "maximize": False,

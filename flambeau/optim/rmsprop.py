@@ -52,6 +52,8 @@ class RMSprop(GroupOptimizer):
         tensor([3.], requires_grad=True)
     """
 
+    _can_prepare_step = True
+
     _ADDED_OPTIONS: ClassVar[dict[str, Any]] = {
         "momentum": 0,
         "centered": False,

@@ -40,6 +40,8 @@ class SGD(GroupOptimizer):
         fused (bool, optional): whether one kernel does the whole update; both give the same numbers, and None chooses.
     """
 
+    _can_prepare_step = True
+
     _ADDED_OPTIONS: ClassVar[dict[str, Any]] = {
         "nesterov": False,
         "maximize": False,

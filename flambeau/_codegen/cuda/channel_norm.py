@@ -75,7 +75,7 @@ KERNEL kernel(const __grid_constant__ Arguments a) {{
 
 
 def planes_sums_source(name: str, kept: str, width: int, gradient: bool) -> str:
-    """The same sums over part of the samples' planes."""
+    """Two sums for each channel over part of the samples' planes: differences and squares, or what gradients need."""
     loads, begin, step = _terms(kept, gradient, "channel", "* a.places")
     return f"""{_head(name)}{_pack(width)}
 {_SUMS.format(kept=TYPES[kept].memory)} i64 part; }};

@@ -88,7 +88,7 @@ KERNEL kernel(const __grid_constant__ Arguments a) {{
 
 
 def small_nll_backward_source(name: str, index: str, weighted: bool) -> str:
-    """The same for a mean over few targets: a thread for each element, and every block adds up all weights."""
+    """The gradient of a mean nll_loss over few targets: a thread for each element; every block adds up all weights."""
     weight = "load(a.weight + t)" if weighted else "(A)1"
     return f"""{_head(name, index)}
 struct Arguments {{ {_FIELDS} const A* total; }};

@@ -76,7 +76,7 @@ def log_of_normal(b: Builder, x: Value) -> Value:
 
 
 def log_for_single(b: Builder, x: Value) -> Value:
-    """The same in double precision, with an error of some 2**-32 as long as the result is not much smaller than 1."""
+    """log in double precision for float32 results: an error of some 2**-32 unless the result is much smaller than 1."""
     form = format_of(x)
     exponent, fraction = parted(b, x, form, denormals=False)
     f = fraction - 1.0

@@ -270,7 +270,7 @@ def _sums_of_plane(c: Builder, scalar: Scalar, target: Value, area: Value) -> It
 def sums_of_channels(
     c: Builder, scalar: Scalar, target: Value, area: Value, channels: Value, depth: Value
 ) -> Iterator[tuple[Value, Scalar, Value]]:
-    """The same for `depth` of the channels: zeros to add to, their type, and how far places lie apart."""
+    """Zeros to add to for `depth` of the channels, their type, and how far places lie apart."""
     kept = wide_enough(scalar)
     if kept is scalar:
         for place, channel, lanes in _everywhere(c, area, depth):

@@ -27,6 +27,6 @@ def ensure_room(shape: tuple[int, ...], itemsize: int) -> None:
 
 
 def ensure_room_like(array: Any, shape: tuple[int, ...]) -> None:
-    """The same for an array of the type of `array`, unless that is abstract or on another device."""
+    """Raise MemoryError if a host array of `shape` with the dtype of `array` cannot be had."""
     if type(array) is np.ndarray:
         ensure_room(shape, array.dtype.itemsize)

@@ -83,7 +83,7 @@ class SparseArray(np.lib.mixins.NDArrayOperatorsMixin):
         raise NotImplementedError
 
     def by_coordinates(self, coalesced: bool = True) -> CooArray:
-        """The same by coordinates; without `coalesced`, no work is done to sort them."""
+        """The tensor in the layout of coordinates (COO), which are sorted only with `coalesced`."""
         raise NotImplementedError
 
     def like(self, array: CooArray) -> SparseArray:
@@ -102,7 +102,7 @@ class SparseArray(np.lib.mixins.NDArrayOperatorsMixin):
         return made
 
     def copy(self) -> SparseArray:
-        """The same in memory of its own."""
+        """A copy in memory of its own."""
         raise NotImplementedError
 
     def take(self, other: SparseArray) -> None:
@@ -194,7 +194,7 @@ class CompressedArray(SparseArray):
         return coalesced_array(found) if coalesced else found
 
     def transposed(self) -> CompressedArray:
-        """The same arrays read the other way round: rows as columns."""
+        """The transposed matrix: these arrays, with rows read as columns."""
         values = np.swapaxes(self.values, 1, 2) if self.of_blocks else self.values
         other = COMPRESSED[{CSR: CSC, CSC: CSR, BSR: BSC, BSC: BSR}[self.layout]]
         return other(self.compressed, self.plain, values, self.shape[::-1])
@@ -305,7 +305,7 @@ def coo_from_dense(array: Any, sparse_dim: int) -> CooArray:
 
 
 def compressed_from_coo(array: CooArray, kept_as: layout, blocksize: tuple[int, int] = (1, 1)) -> CompressedArray:
-    """The same matrix by rows or columns, of elements or of blocks of a size that divides its own."""
+    """A COO matrix in a layout of rows or columns, of elements or of blocks whose size divides the matrix's."""
     cls = COMPRESSED[kept_as]
     array = coalesced_array(array)
     height, width = blocksize

@@ -94,7 +94,7 @@ def diagonal(shape: Shape, strides: Shape, offset: int, first: int, second: int)
 
 
 def retyped(shape: Shape, strides: Shape, item: int, new_item: int) -> Geometry:
-    """The same bytes as elements of another size."""
+    """The shape and strides of an array whose bytes are read as elements of another size."""
     if item == new_item:
         return shape, strides, 0
     if not shape:

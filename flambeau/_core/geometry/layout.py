@@ -202,7 +202,7 @@ def is_channels_last(array: Any) -> bool:
 
 
 def channels_innermost(shape: Shape, strides: Shape) -> bool:
-    """The same of sizes and strides, for which row by row may be as true."""
+    """Whether the channel is innermost by these sizes and strides, which may be row-major at once."""
     if strides[1] == 0:
         return False
     least = 0

@@ -238,5 +238,5 @@ def sym_constrain_range(size: Any, *, min: int | None = None, max: int | None = 
 
 
 def sym_constrain_range_for_size(size: Any, *, min: int | None = None, max: int | None = None) -> None:
-    """The same for what is to become a size."""
+    """Refuse a number that is to become a size, if it is out of a range."""
     sym_constrain_range(size, min=0 if min is None else min, max=max)

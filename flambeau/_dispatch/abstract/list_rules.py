@@ -74,7 +74,7 @@ def run_at_once(kernels: Any, rule: Rule, number: Any, lists: Lists, counted: bo
 
 
 def run_with_steps(kernels: Any, rule: Rule, steps: Sequence[Tensor], lists: Lists) -> bool:
-    """The same with a number for each tensor that nobody has looked at: tensors of one element, on the device."""
+    """Run a rule with a step count for each tensor that stays on the device, as tensors of one element."""
     places = [each._array for each in steps]
     update = getattr(kernels, "update_with_steps", None)
     return update is not None and _run(lambda *args: update(places, *args), rule, STEP, lists)

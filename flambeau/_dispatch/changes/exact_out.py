@@ -53,7 +53,7 @@ def store_exactly(result: Result, out: Any, operands: tuple[Any, ...] = ()) -> R
 
 
 def store_apart(result: Result, out: Any, operands: tuple[Any, ...] = ()) -> Result:
-    """The same for ops that refuse an `out=` which shares memory with an operand."""
+    """`result`, or `out` filled with it, for ops that refuse an `out=` which shares memory with an operand."""
     for into in out if isinstance(out, (tuple, list)) else (out,):
         if isinstance(into, Tensor):
             check_no_overlap(into)
@@ -64,7 +64,7 @@ def store_apart(result: Result, out: Any, operands: tuple[Any, ...] = ()) -> Res
 
 
 def store_truth(result: Result, out: Any, operands: tuple[Any, ...] = ()) -> Result:
-    """The same for truth values, which may also be stored as uint8."""
+    """`result`, or `out` filled with it, for truth values, which may also be stored as uint8."""
     if isinstance(out, Tensor) and out._kind.dtype not in (bool_, uint8):
         raise RuntimeError(f"only a bool tensor is supported for the result, got: {LEGACY_NAMES[out._kind.dtype]}")
     return write_out(result, out, operands)

@@ -71,7 +71,7 @@ def _users(node_type: type[OpNode]) -> dict[str, list[int]]:
 
 
 def _apply_to_list_of(node_type: type[OpNode]) -> Callable[..., Any]:
-    """The same for a list of tensors that is all there is to differentiate."""
+    """The `apply` of a node whose one differentiable input is a list of tensors."""
     entry = node_type.formulas[0] if node_type.joint is None and node_type.formulas else None
     if entry is None:
         return OpNode.apply

@@ -86,7 +86,7 @@ class _Parameter:
         self.kind = re.sub(r"\[\d+\]", "[]", kind.removesuffix("?"))
 
     def renamed(self, name: str) -> _Parameter:
-        """The same under another name."""
+        """A copy of this parameter under another name."""
         other = copy.copy(self)
         other.name = name
         return other
@@ -488,7 +488,7 @@ def _given(values: Mapping[str, Any], function: Callable[..., Any] | None) -> Ma
 
 
 def explain_call(error: Exception, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> None:
-    """The same for a function that was called with `args` and `kwargs`."""
+    """Raise a better error, if there is one, for a function that was called with `args` and `kwargs`."""
     try:
         values: Mapping[str, Any] = inspect.signature(function).bind(*args, **kwargs).arguments
     except TypeError as unbound:

@@ -421,7 +421,7 @@ def explain(error: Exception, name: str, values: dict[str, Any], function: Funct
 def explain_call(
     error: Exception, name: str, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> None:
-    """The same for one that took its arguments as they came."""
+    """Raise a better error in place of one that leaves a function which took its arguments as they came."""
     from . import explain as explaining
 
     explaining.explain_call(error, name, function, args, kwargs)

@@ -66,7 +66,7 @@ class _FamilyMember:
 
 
 class _FamilyProperty(_FamilyMember):
-    """The same for a property, which may also be assigned to."""
+    """A property whose family of ops is loaded on first use; it may also be assigned to."""
 
     __slots__ = ()
 

@@ -103,7 +103,7 @@ def filled(shape: tuple[int, ...], kind: Kind, value: Any = None, requires_grad:
 def filled_strided(
     shape: tuple[int, ...], strides: tuple[int, ...], kind: Kind, value: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """The same with given strides, in elements."""
+    """A new leaf with given strides, in elements, filled with `value`; not filled if that is None."""
     if requires_grad:
         _check_differentiable(kind)
     tensor = _full_strided(shape, strides, value, kind)

@@ -552,7 +552,7 @@ publish_change(_index_put, "index_put", _index_put_arguments)
 
 
 def _operator_arguments(input: Tensor, indices: Indices, values: Tensor, accumulate: bool) -> tuple[Any, ...]:
-    """The same where None stands for a dimension that is taken whole, which the operator allows and methods do not."""
+    """The arguments of `index_put`, where None stands for a whole dimension: the operator allows it, methods do not."""
     if all(each is not None for each in indices):
         return _index_put_arguments(input, indices, values, accumulate)
     if THREAD.modes.interpreters and runs_operators(input, indices, values):

@@ -481,7 +481,7 @@ def _by_orthogonal_factors(A: Array, b: Array, rcond: Any) -> tuple[Array, Array
 
 
 def _by_singular_values(A: Array, b: Array, rcond: Any) -> Array:
-    """The same array by the pseudo-inverse."""
+    """The array with the least-squares solution, by the pseudo-inverse, and the rank."""
     solution = np.matmul(_pinv.kernel(A, None, rcond, False), b)
     *batch, columns, count = solution.shape
     room = np.zeros((*batch, max(A.shape[-2:]), count), A.dtype, like=A)

@@ -280,7 +280,7 @@ def _factored_gradients(
 
 @several("LinalgSolveExBackward0", joint=_factored_gradients, results=("result", "LU", "pivots", "info"))
 def _solve_keeping_factors(A: Array, B: Array, left: bool) -> Any:
-    """The same, and the factors of A, or of its transpose: so the derivative does not have to find them again."""
+    """The solution, and the factors of A or of its transpose, so that the derivative does not compute them again."""
     matrix, right = (A, B[..., None] if _is_vector(A, B) else B)
     if not left:
         matrix, right = matrix.swapaxes(-1, -2), right.swapaxes(-1, -2)

@@ -349,7 +349,7 @@ def _highest(weight: Array, rows: Array, bags: Array, sizes: Array) -> tuple[Arr
 
 
 def _highest_of_equal(weight: Array, rows: Array) -> tuple[Array, Array]:
-    """The same for bags of one size, in the rows of `rows`."""
+    """The maxima over bags of one size, the rows of `rows`, and which row each came from."""
     result = widened(weight[rows[:, 0]])
     origins = np.repeat(rows[:, :1], result.shape[1], 1)
     for row in rows.T[1:]:

@@ -33,7 +33,7 @@ def _publish(name: str, kernel: Kernel, doc: str) -> None:
 
 
 def _publish_of_x(name: str, kernel: Kernel, doc: str) -> None:
-    """The same for those whose argument PyTorch calls `x`."""
+    """Publish a Bessel function whose argument PyTorch calls `x`."""
     of_tensor = _of_tensors(name, kernel)
 
     def function(x: Tensor) -> Tensor:

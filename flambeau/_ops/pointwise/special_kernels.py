@@ -320,7 +320,7 @@ def zeta(x: Array, q: Array) -> Array:
 
 @compiled_at_any_size
 def _zeta_of_near(x: Array, q: Array) -> Array:
-    """The same for q from -3 on, where a known number of terms does."""
+    """The Hurwitz zeta function for q from -3 on, where a known number of terms is enough."""
     return _zeta(x, q, None)
 
 
@@ -431,7 +431,7 @@ _LEADING = 6
 
 
 def _short_chebyshev(coefficients: Sequence[float], x: Array) -> Array:
-    """The same for an expression of float64, to the digits of float32: as far as these tell a term from zero."""
+    """A Chebyshev series of a float64 expression to the digits of float32: terms below these are left out."""
     least = 1e-9 * max(map(abs, coefficients))
     count = 1 + max(place for place, each in enumerate(coefficients) if abs(each) > least)
     twice = 2 * x
@@ -455,7 +455,7 @@ def _bessel(
         return chebyshev(large, 16 / x - 1) / np.sqrt(x)
 
     def short_far(x: Array) -> Array:
-        """The same, with one division: what that costs is beyond the digits of float32."""
+        """The far branch with one division: its error is beyond the digits of float32."""
         root = 1 / np.sqrt(x)
         return _short_chebyshev(large, 16 * root * root - 1) * root
 

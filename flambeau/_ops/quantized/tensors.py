@@ -175,7 +175,7 @@ def _empty_affine_quantized(
 def _empty_per_channel_affine_quantized(
     *size: Any, scales: Tensor, zero_points: Tensor, axis: int, dtype: DType = QUINT8, **options: Any
 ) -> Tensor:
-    """The same with a scale for each slice."""
+    """A tensor quantized with a scale for each slice, whose codes have any value."""
     shape = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (list, tuple)) else size
     quantizer = per_channel(scales._array, zero_points._array, axis)
     return quantized_tensor(np.zeros(shape, CODES[dtype]), quantizer, dtype)
@@ -187,7 +187,7 @@ def _make_per_tensor_quantized_tensor(input: Tensor, scale: float, zero_point: i
 
 
 def _make_per_channel_quantized_tensor(input: Tensor, scale: Tensor, zero_point: Tensor, axis: int) -> Tensor:
-    """The same with a scale for each slice."""
+    """A quantized tensor with given codes and a scale for each slice."""
     return quantized_tensor(input._array.copy(), per_channel(scale._array, zero_point._array, axis))
 
 

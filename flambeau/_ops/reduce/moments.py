@@ -20,7 +20,7 @@ def widened(array: Any) -> Any:
 
 
 def widened_tensor(tensor: Any) -> Any:
-    """The same for tensors, in derivatives; None passes, and so do arrays."""
+    """A half-precision tensor as float32, for derivatives; None and arrays pass unchanged."""
     if tensor is None or is_array(tensor) or tensor._kind.dtype.itemsize != 2:
         return tensor
     return tensor.to(float32)

@@ -53,7 +53,7 @@ def _as_strided(self: Array, size: tuple[int, ...], stride: tuple[int, ...], sto
 
 
 def _as_strided_tangent(tangent: Tensor, result: Tensor, self: Tensor, *window: Any) -> Tensor:
-    """The same window on a memory where the tangent has the place that `self` has in its own.
+    """The window on a memory in which the tangent has the place that `self` has in its own.
 
     The op looks beyond `self`; nothing there depends on it.
     """

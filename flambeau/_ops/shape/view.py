@@ -171,7 +171,7 @@ def _view(self: Array, size: tuple[int, ...]) -> Array:
 
 
 def view(input: Tensor, size: Any = None, *more: int, dtype: Any = None) -> Tensor:
-    """The same elements in another shape, or the same bytes as another dtype; always shares memory."""
+    """The elements in another shape, or their bytes as another dtype; always shares memory."""
     if type(input) not in DIRECT_TYPES and has_override((input,)):
         return run_override(view, (input,), (input, size, *more), {} if dtype is None else {"dtype": dtype})
     try:
@@ -199,7 +199,7 @@ export_method(view, "view")
 
 @public()
 def reshape(input: Tensor, shape: Any, *more: int) -> Tensor:
-    """The same elements in another shape: a view where the strides allow it, else a copy."""
+    """The elements in another shape: a view where the strides allow it, else a copy."""
     if type(shape) is int:
         if shape == -1 and not more:  # the commonest of all
             array = input._array

@@ -138,7 +138,7 @@ def _masked_product(self: Array, mat2: Array) -> Array:
 
 @sparse_primitive("MmBackward0", self=lambda grad, mat2: as_dense(grad).mm(hermitian(mat2)), mat2=_product_right)
 def _full_product(self: Array, mat2: Array) -> Array:
-    """The same with a dense gradient of the sparse one, which is what the functions of dense matrices give."""
+    """A sparse matrix times a dense one. The gradient of the sparse one is dense, as that of dense matrices is."""
     return _product(self, mat2)
 
 

@@ -196,7 +196,7 @@ def compress(input: Tensor, kept_as: layout, blocksize: tuple[int, int] = (1, 1)
 
 @sparse_primitive("ToCopyBackward0", self=lambda grad: grad)
 def convert_values(self: Array, dtype: DType) -> Array:
-    """The same places with the values as `dtype`."""
+    """The sparse tensor with its values converted to `dtype`."""
     from ..._core.arrays.narrow import as_type
 
     return self.with_values(as_type(self.values, dtype.numpy))
@@ -396,7 +396,7 @@ def sparse_mask(input: Tensor, mask: Tensor) -> Tensor:
 @public(function=False)
 @about_sparse
 def coalesce(input: Tensor) -> Tensor:
-    """The same tensor with sorted coordinates, each there once; itself if it is that already."""
+    """The tensor with sorted coordinates, each there once; itself if it is that already."""
     return input if _expect(input, COO, "coalesce").coalesced else _coalesce(input)
 
 

@@ -188,7 +188,7 @@ export_method(staticmethod(make_wrapper_subclass), "_make_wrapper_subclass")
 
 
 def as_subclass(input: Any, cls: type) -> Any:
-    """The same tensor, in the same graph, as an instance of a subclass."""
+    """The tensor, in the same graph, as an instance of a subclass."""
     return retype(_alias(input), cls)
 
 

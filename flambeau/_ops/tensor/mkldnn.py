@@ -81,7 +81,7 @@ setattr(MkldnnTensor, "__repr__", _repr)  # noqa: B010  mypy takes the options o
 
 
 def _plain(tensor: Any) -> Any:
-    """The same tensor, in the same graph, as an ordinary one; anything else as it is."""
+    """The tensor, in the same graph, as an ordinary one; anything else unchanged."""
     if isinstance(tensor, MkldnnTensor):
         return retype(_alias(tensor), Tensor)
     return [_plain(each) for each in tensor] if isinstance(tensor, list) else tensor

@@ -90,14 +90,14 @@ def _warn_of_resize(name: str) -> None:
 
 @public(function=False)
 def resize(input: Tensor, *sizes: Any) -> Tensor:
-    """The same elements in another shape with as many: the older form of `view`."""
+    """The elements in another shape with as many: the older form of `view`."""
     _warn_of_resize("resize")
     return input.reshape(*sizes)
 
 
 @public(function=False)
 def resize_as(input: Tensor, tensor: Tensor) -> Tensor:
-    """The same elements in the shape of another tensor with as many."""
+    """The elements in the shape of another tensor with as many."""
     _warn_of_resize("resize_as")
     return input.reshape(tensor.shape)
 

@@ -21,7 +21,7 @@ def reflected(array: Array, padding: Sizes) -> Array | None:
 
 
 def replicated(array: Array, padding: Sizes) -> Array | None:
-    """The same, continued by what stands at their ends."""
+    """`array` with its last dimensions continued by the elements at their ends; None: NumPy has to do it."""
     return _padded(array, padding, REPLICATE)
 
 

@@ -49,7 +49,7 @@ def _new(shape: Sizes, dtype: np.dtype[Any], last: bool, bench: Bench = DIRECT) 
 
 
 def _laid_out(array: Array, last: bool) -> Array:
-    """The same elements, without gaps and in the right order of dimensions."""
+    """The elements of `array` without gaps, in the order of dimensions that the kernel reads."""
     if (array.transpose(0, 2, 3, 1) if last else array).flags.c_contiguous:
         return array
     result = _new(array.shape, array.dtype, last)

@@ -211,7 +211,7 @@ def add_slices(target: Array, dim: int, positions: Array, values: Array) -> bool
 
 
 def _scatter(target: Array, dim: int, index: Array, along: Sizes, values: Array, how: str) -> bool:
-    """The same; positions have the strides `along`."""
+    """Write `values` into `target` at positions along `dim`, or combine them; positions have the strides `along`."""
     dtype, shape = target.dtype, values.shape
     if dtype is not values.dtype:
         return False

@@ -85,7 +85,7 @@ class Product(NamedTuple):
         return True
 
     def run_packed(self, out: Any, packed: Any, source: Any, starts: Any, bench: Bench = DIRECT) -> None:
-        """The same for rows that are packed already."""
+        """Write the product to `out` from rows that are packed already."""
         kernel = tiled_product(self.dtype, tuple(self.tile))
         bench.run(kernel, out, packed, source, starts, self.offsets, *self.columns, self.table)
 

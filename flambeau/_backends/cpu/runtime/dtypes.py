@@ -26,7 +26,7 @@ def float_name(array: Any) -> str | None:
 
 
 def name_of_type(dtype: np.dtype[Any]) -> str | None:
-    """The same for a dtype."""
+    """The name of a dtype if it is a floating-point one that kernels read; else None."""
     return _NAMES.get(dtype)
 
 

@@ -30,7 +30,7 @@ def update(program: Program, changed: tuple[int, ...], numbers: Sequence[float],
 def update_with_steps(
     steps: Sequence[Any], program: Program, changed: tuple[int, ...], numbers: Sequence[float], *lists: Sequence[Any]
 ) -> bool:
-    """The same with an array of one number for each position, which is an input between the lists and the numbers."""
+    """Run a program on lists of arrays; a one-number array for each position is an input between lists and numbers."""
     if any(name_of(each.dtype) != "float32" or each.form.size != 1 for each in steps):
         return False
     return _update(program, changed, numbers, lists, steps)

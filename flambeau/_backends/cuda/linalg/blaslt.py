@@ -214,7 +214,7 @@ class Product:
         self.multiply(result.pointer, left.pointer, right.pointer)
 
     def multiply(self, result: int, left: int, right: int) -> None:
-        """The same by addresses, with the factors of the last call: 1 and 0 to begin with."""
+        """The product by addresses, with the factors of the last call: 1 and 0 to begin with."""
         stream = driver().queue()
         workspace = scratch(self._room, stream)[0] if self._room else 0
         if AHEAD.steps is not None:

@@ -136,7 +136,7 @@ def empty_windows(array: Any, counts: Sizes, last: bool, array_type: Any = None)
 
 
 def laid_out(array: Any, last: bool) -> Any:
-    """The same elements, row-major or with the channel innermost; the array itself where they lie so."""
+    """The elements of `array` row-major, or with the channel innermost; the array itself where they lie so."""
     if (dim_moved(array, 1, -1) if last else array).flags.c_contiguous:
         return array
     result = empty(array.shape, array.dtype, last, array)

@@ -18,10 +18,10 @@ FLOORS = (
     "return_types", "signal", "sparse", "special", "testing", "types", "version", "xpu", "functional", "overrides",
     "futures", "torch_version", "_wiring", "__init__", "cuda", "backends", "__config__", "amp", "cpu",
     "_serialization", "serialization", "hub", "nn", "models", "_lowrank", "storage", "jit", "optim", "_tensor", "ops",
-    "library", "safetensors", "utils", "func", "_higher_order_ops", "_subclasses", "_vmap_internals", "_C", "_stand_in",
-    "as_torch", "_rare_names", "masked", "profiler", "package", "onnx", "fx", "export", "_inductor", "ao",
+    "library", "safetensors", "_stand_in", "utils", "func", "_higher_order_ops", "_subclasses", "_vmap_internals",
+    "as_torch", "_rare_names", "masked", "profiler", "_C", "package", "onnx", "fx", "export", "_inductor", "ao",
     "quantization", "_dynamo", "nested", "accelerator", "distributed", "distributions", "multiprocessing", "_learn",
-    "_cli", "__main__", "_jit_internal", "_utils",
+    "_cli", "__main__", "_jit_internal", "_utils", "_compile", "_functorch", "functorch",
 )  # fmt: skip
 """The public packages from the bottom up: each imports those before it."""
 
@@ -86,12 +86,17 @@ def _targets(statement: ast.Import | ast.ImportFrom, package: list[str]) -> Iter
 
 
 @cache
+def _bodies() -> dict[str, list[ast.stmt]]:
+    return {name: ast.parse(path.read_text(encoding="utf-8")).body for name, path in MODULES.items()}
+
+
+@cache
 def _graph(late: bool) -> dict[str, set[str]]:
     """For each module those that it imports."""
     found = {}
     for name, path in MODULES.items():
         package = ["flambeau", *path.relative_to(PACKAGE).parts[:-1]]
-        statements = _imports(ast.parse(path.read_text(encoding="utf-8")).body, late)
+        statements = _imports(_bodies()[name], late)
         found[name] = {target for each in statements for target in _targets(each, package)} - {name}
     return found
 

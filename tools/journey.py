@@ -13,7 +13,7 @@ from flambeau._dispatch.op import OPS
 from flambeau._dispatch.public import registry
 
 PAGE = Path(__file__).parents[1] / "docs" / "design.md"
-BLOCK = re.compile(r"(<!-- call of (\w+) -->\n```python\n)(.*?)(```\n)", re.DOTALL)
+BLOCK = re.compile(r"(<!-- call of (\w+) -->\n```text\n)(.*?)(```\n)", re.DOTALL)
 
 
 def written(page: str) -> str:

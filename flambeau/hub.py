@@ -93,9 +93,9 @@ def set_dir(d: str | os.PathLike[str]) -> None:
 
     Example:
         >>> before = torch.hub.get_dir()
-        >>> torch.hub.set_dir("/tmp/models")
+        >>> torch.hub.set_dir("models")
         >>> torch.hub.get_dir()
-        '/tmp/models'
+        'models'
         >>> torch.hub.set_dir(before)
     """
     global _folder

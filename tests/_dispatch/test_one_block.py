@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import flambeau
+from flambeau._dispatch.arguments.autocast_rules import RULED
 from flambeau._dispatch.op import OPS
 from flambeau._dispatch.public.registry import FUNCTIONS, METHODS, load_all
 from flambeau.distributed.device_mesh import init_device_mesh
@@ -34,7 +35,7 @@ def softsign_scaled() -> Iterator[None]:
     """The op, while the tests of this file run."""
     load_all()
     functions = {space: dict(found) for space, found in FUNCTIONS.items()}
-    methods, ops = dict(METHODS), dict(OPS)
+    methods, ops, ruled = dict(METHODS), dict(OPS), dict(RULED)
     folder = "flambeau._ops.pointwise"
     scope: dict[str, Any] = {"__name__": f"{folder}.added", "__package__": folder}
     exec(compile(_block(), "added.py", "exec", dont_inherit=True), scope)
@@ -47,8 +48,9 @@ def softsign_scaled() -> Iterator[None]:
     for added in set(METHODS) - set(methods):
         del METHODS[added]
         delattr(flambeau.Tensor, added)
-    for added in set(OPS) - set(ops):
-        del OPS[added]
+    for table, before in ((OPS, ops), (RULED, ruled)):
+        for added in set(table) - set(before):
+            del table[added]
 
 
 torch: Any = flambeau

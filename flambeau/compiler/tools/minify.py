@@ -57,7 +57,7 @@ def minify(function: Any, args: tuple[Any, ...], path: str | os.PathLike[str]) -
         Path, optional: the path, or None if nothing differs.
 
     Example:
-        >>> torch.compiler.minify(torch.exp, (torch.ones(2),), "/tmp/small.py") is None
+        >>> torch.compiler.minify(torch.exp, (torch.ones(2),), "small.py") is None
         True
     """
     found = verify(function, *args)

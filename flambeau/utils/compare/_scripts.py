@@ -84,8 +84,10 @@ def scripts(
         def asker(script: str, trace: Trace, how: str) -> Callable[[list[int]], dict[int, Evidence]]:
             def ask(ops: list[int]) -> dict[int, Evidence]:
                 values = [value for each in ops for value in trace.entries[each].inputs]
-                given = {"mode": how, "title": trace.title, "steps": steps, "evidence": (ops, values)}
-                return run_script(script, arguments, folder, **given)[1]  # type: ignore[arg-type]
+                evidence = (ops, values)
+                return run_script(
+                    script, arguments, folder, mode=how, title=trace.title, steps=steps, evidence=evidence
+                )[1]
 
             return ask
 

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from flambeau._backends.cpu.onednn import library
-from flambeau._backends.cpu.onednn import warm_up as ahead
+from flambeau._backends.cpu.onednn import library, warm_up
 from flambeau._core.process.processor import ON_X86_64
 
 ROOT = Path(__file__).parents[4]
@@ -26,14 +25,14 @@ EARLY = """
 import os, threading
 import numpy as np
 from flambeau._backends.cpu import onednn
-from flambeau._backends.cpu.onednn import ahead, library
+from flambeau._backends.cpu.onednn import library, warm_up
 from flambeau._backends.tiers import FAMILIES
 
 left, right = np.arange(6, dtype=np.float32).reshape(2, 3), np.ones((3, 2), np.float32)
-begins, write = threading.Event(), ahead._write
-ahead._write = lambda library: begins.wait() and write(library)
+begins, write = threading.Event(), warm_up._write
+warm_up._write = lambda library: begins.wait() and write(library)
 library.get()
-assert ahead.are_being_written()
+assert warm_up.are_being_written()
 """
 
 PRODUCT = """
@@ -44,7 +43,7 @@ FORKED = f"""
 begins.set()
 child = os.fork()
 if not child:
-    assert not ahead.are_being_written(){PRODUCT.replace(chr(10), chr(10) + "    ")}
+    assert not warm_up.are_being_written(){PRODUCT.replace(chr(10), chr(10) + "    ")}
     os._exit(0)
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 """
@@ -56,12 +55,12 @@ def test_without_a_thread_the_first_product_does_it(monkeypatch: pytest.MonkeyPa
         raise RuntimeError("can't start new thread")
 
     started: list[threading.Thread] = []
-    while ahead.are_being_written():
+    while warm_up.are_being_written():
         time.sleep(0.01)
     monkeypatch.setattr(threading.Thread, "start", start)
-    ahead.write_kernels(library.get())
+    warm_up.write_kernels(library.get())
     assert started
-    assert not ahead.are_being_written()
+    assert not warm_up.are_being_written()
 
 
 def run(program: str) -> None:

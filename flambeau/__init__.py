@@ -45,7 +45,7 @@ _fill_slots()
 _backend_of("cpu").in_one_pass = _fused
 
 if _environ.get("FLAMBEAU_REPRODUCIBLE"):
-    importlib.import_module("flambeau._dispatch.public.reproducible")
+    importlib.import_module("flambeau.utils._reproducible")
 
 __version__ = _RELEASE
 
@@ -108,7 +108,7 @@ _LATER = {
     "Generator": "_core.generator",
     "default_generator": "_core.generator",
     "set_printoptions": "_core.text.printing",
-    "reproducible": "_dispatch.public.reproducible",
+    "reproducible": "utils._reproducible",
     "TypedStorage": "_core.typed_storage",
     "load": "serialization",
     "save": "serialization",

@@ -118,7 +118,7 @@ from ._dispatch.public.settings import is_deterministic_algorithms_warn_only_ena
 from ._dispatch.public.settings import set_deterministic_debug_mode as set_deterministic_debug_mode
 from ._dispatch.public.settings import set_num_threads as set_num_threads
 from ._dispatch.public.settings import use_deterministic_algorithms as use_deterministic_algorithms
-from ._dispatch.public.reproducible import reproducible as reproducible
+from .utils._reproducible import reproducible as reproducible
 from ._torch._stand_in import stand_in_for_torch as stand_in_for_torch
 from .amp._deprecated import get_autocast_cpu_dtype as get_autocast_cpu_dtype
 from .amp._deprecated import get_autocast_gpu_dtype as get_autocast_gpu_dtype

@@ -122,7 +122,7 @@ _REEXPORTS = {
         "is_deterministic_algorithms_warn_only_enabled", "set_deterministic_debug_mode", "set_num_threads",
         "use_deterministic_algorithms",
     ],
-    "._dispatch.public.reproducible": ["reproducible"],
+    ".utils._reproducible": ["reproducible"],
     "._torch._stand_in": ["stand_in_for_torch"],
     ".amp._deprecated": sorted(flambeau._OLDER_AUTOCAST),
     ".amp.autocast_mode": ["autocast"],

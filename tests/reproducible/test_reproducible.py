@@ -18,7 +18,7 @@ from flambeau._backends.cpu.linalg.blas import used_threads
 from flambeau._core.backend import Backend
 from flambeau._core.process.determinism import DETERMINISM
 from flambeau._dispatch.op import OPS
-from flambeau._dispatch.public.reproducible import _refuse_devices
+from flambeau.utils._reproducible import _refuse_devices
 
 F = nn.functional
 THREADS = (1, 2, 3, 7, 16)

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..._backends import tiers
-from ..._core.backend import WHEN_INSTALLED, Backend, devices_backends
-from ..._core.process.determinism import DETERMINISM
-from ..._core.process.reproducibility import LEVELS, REPRODUCIBILITY
+from .._backends import tiers
+from .._core.backend import WHEN_INSTALLED, Backend, devices_backends
+from .._core.process.determinism import DETERMINISM
+from .._core.process.reproducibility import LEVELS, REPRODUCIBILITY
 
 VARIABLE = "FLAMBEAU_REPRODUCIBLE"
 
@@ -80,7 +80,7 @@ def _set(level: str | None) -> None:
 
 
 def _limit_libraries() -> None:
-    from ..._backends.cpu.linalg import blas
+    from .._backends.cpu.linalg import blas
 
     if not blas.limit_to_one_thread():
         raise RuntimeError(
@@ -91,7 +91,7 @@ def _limit_libraries() -> None:
 
 
 def _free_libraries() -> None:
-    from ..._backends.cpu.linalg import blas
+    from .._backends.cpu.linalg import blas
 
     blas.lift_limit()
     tiers.use_library(True)

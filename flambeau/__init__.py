@@ -44,9 +44,6 @@ _cpu_lowerings.push()
 _fill_slots()
 _backend_of("cpu").in_one_pass = _fused
 
-if _environ.get("FLAMBEAU_REPRODUCIBLE"):
-    importlib.import_module("flambeau.utils._reproducible")
-
 __version__ = _RELEASE
 
 __path__.append(_path.join(__path__[0], "_torch"))  # PyTorch's private modules: see `_torch/__init__.py`
@@ -157,3 +154,7 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     further = importlib.import_module("flambeau._rare_names").names()
     return sorted({*globals(), *_LATER, *_SUBPACKAGES, *further, *catalogue.FUNCTIONS[""]})
+
+
+if _environ.get("FLAMBEAU_REPRODUCIBLE"):
+    importlib.import_module("flambeau.utils._reproducible")

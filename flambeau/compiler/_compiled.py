@@ -34,7 +34,7 @@ from .capture.recompiles import why_missed
 from .capture.recorder import Recorder
 from .capture.settings import settings, what_forbids
 from .capture.watch import Uncompilable, Watch
-from .emit.backward import Joint
+from .emit.backward import Joint, is_of_ops
 from .emit.deferred import Later
 from .emit.outline import places_in
 from .emit.resume import is_of_generated_code, stopped_at
@@ -273,7 +273,7 @@ class Compiled:
             self._note_recompile(attempt)
         try:
             recording = self._recorded(attempt, self._watch)
-            self._watch = recording.watch
+            self._watch = recording.watch.with_lines_of(self._watch)
             program = self._program_of(recording)
         except Refused as refused:
             self._calls -= not attempt.has_run
@@ -353,25 +353,26 @@ class Compiled:
             left = [result, *[each.after for each in changes]]
             recorder.returns(result, left)
             recorder.set_gradients()
-            joint = None if now.reason else _joint(state, recorder, left)
+            again = not changes or (self._replays and self._comes_again(state, changes, *call))
+            joint = None if now.reason or not again else _joint(state, recorder, left, now)
         reason, line = (now.reason, now.line) if now.reason else (recorder.reason, recorder.line)
-        if reason is None and now.codes.keys() - watched.codes.keys():
+        if not again:
+            reason = reason or CHANGES
+        if reason is None and now.reads_more_than(watched):
             reason = OTHER_CODE
         if reason is None and not all(map(state.has_seen, now.variables)):
             reason = "it uses a context variable that comes from somewhere unknown"
         try:
             with collector_paused(), undone(changes):
-                after = None if reason else State(now, False).of_call(self.function, *call)
+                after = None if reason else State(watched, False).of_call(self.function, *call)
             if after is not None and after.fingerprint() != state.fingerprint():
                 reason = CHANGES
         except Uncompilable as refused:
             reason = str(refused)
-        if reason is None and changes and not (self._replays and self._comes_again(state, changes, *call)):
-            reason = CHANGES
         if reason is None and settings() != known:
             reason = "it changes settings"
         if reason is not None:
-            self._watch = now
+            self._watch = now.with_lines_of(watched) if reason == OTHER_CODE else now
             raise Refused(reason, line)
         return Recording(state, recorder, joint, call, result, known, now, changes)
 
@@ -430,14 +431,14 @@ class Refused(Exception):
         """Whether it is known, or can be found, which statements are to blame."""
 
 
-def _joint(state: State, recorder: Recorder, left: Any) -> Joint | None:
+def _joint(state: State, recorder: Recorder, left: Any, watch: Watch) -> Joint | None:
     """The backward pass of a call, if something that it leaves has a history."""
     before = {id(tensor) for tensor, _ in state.tensors.values()}
     leaves = [each for each in recorder.made.tensors(left) if each.requires_grad]
     outputs = [each for each in leaves if id(each) not in before and recorder.value_of(each) is not None]
     if not outputs or recorder.reason is not None:
         return None
-    with switched_off():
+    with switched_off(), watch.looking_away() if is_of_ops(outputs) else nullcontext():
         joint = Joint(recorder, outputs)
     for item in recorder.program.items[joint.boundary :]:
         if isinstance(item, Read):

@@ -20,6 +20,7 @@ class Attempt:
         self.error: BaseException | None = None
         """What the function itself raised."""
         self._interpreters, self._collects = THREAD.modes.interpreters, gc.isenabled()
+        self._tracer = sys.gettrace()
 
     def run(self) -> Any:
         """Call the function, if that has not been done."""
@@ -35,6 +36,7 @@ class Attempt:
     def put_back(self) -> None:
         """Let nobody look on any more: the compiler has failed somewhere, or the user has interrupted it."""
         sys.setprofile(None)
+        sys.settrace(self._tracer)
         modes = THREAD.modes
         modes.interpreters = self._interpreters
         modes.refresh()

@@ -501,7 +501,7 @@ class State:
         tables: dict[int, tuple[str, dict[str, set[Path]]]] = {}
         for code, seen in self._watch.codes.items():
             known, done = tables.setdefault(id(seen), (self._constant(seen), {}))
-            for name, paths in global_reads(code).items():
+            for name, paths in global_reads(code, self._watch.lines_of(code)).items():
                 new = paths - done.setdefault(name, set())
                 if name in seen and new:
                     self._read(seen[name], name, self.facts.item(f"{known}[{name!r}]", seen, name), new)

@@ -1,14 +1,15 @@
 """What code reads, by the names in it: of modules, the attributes that it takes directly, as in `np.linalg.norm`.
 
 A module has thousands of names, and most of what these lead to is nothing that a call reads. So of a module that code
-finds under a name, only what it takes of it is looked at; all else where the module itself is handed on.
+finds under a name, only what it takes of it is looked at; all else where the module itself is handed on. Of code, only
+the lines count that ran: a branch that was not taken reads nothing.
 """
 
 from __future__ import annotations
 
 import dis
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import CodeType
 
 Path = tuple[str, ...]
@@ -16,35 +17,52 @@ Path = tuple[str, ...]
 
 Reads = dict[str, frozenset[Path]]
 
+Lines = frozenset[int] | None
+"""The lines of code that ran; None: any of them may have run."""
+
 _SILENT = ("CACHE", "EXTENDED_ARG", "NOP", "PRECALL", "PUSH_NULL")
 _ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD")
 _IMPORT = dis.opmap["IMPORT_NAME"]
+_NAMING = frozenset(dis.hasname)
 
 
 @functools.lru_cache(maxsize=4096)
-def global_reads(code: CodeType) -> Reads:
+def names_in(code: CodeType, lines: Lines) -> frozenset[str]:
+    """Every name by which code may look something up: attributes, globals, strings for `getattr`."""
+    if lines is None:
+        texts = [each for each in code.co_consts if type(each) is str and each.isidentifier()]
+        return frozenset((*code.co_names, *texts))
+    has_run = _runs_in(code, lines)
+    found = [each for each in _instructions(code) if has_run(each)]
+    named = [str(each.argval) for each in found if each.opcode in _NAMING]
+    texts = [each.argval for each in found if type(each.argval) is str and each.argval.isidentifier()]
+    return frozenset((*named, *texts))
+
+
+@functools.lru_cache(maxsize=4096)
+def global_reads(code: CodeType, lines: Lines) -> Reads:
     """What code reads of its globals, and of builtins."""
-    found = _instructions(code)
+    found, has_run = _instructions(code), _runs_in(code, lines)
     return _gathered(
         [
             (str(each.argval), _path(found, place))
             for place, each in enumerate(found)
-            if each.opname in ("LOAD_GLOBAL", "LOAD_NAME")
+            if each.opname in ("LOAD_GLOBAL", "LOAD_NAME") and has_run(each)
         ]
     )
 
 
 @functools.lru_cache(maxsize=4096)
-def import_reads(code: CodeType) -> tuple[tuple[str, int, bool, frozenset[Path]], ...]:
+def import_reads(code: CodeType, lines: Lines) -> tuple[tuple[str, int, bool, frozenset[Path]], ...]:
     """The modules that code imports: their names, how many packages up these begin, whether it takes names of them, as
     `from module import name` does, or has the package that they are in; and what it reads of that.
     """
     if _IMPORT not in code.co_code[::2]:
         return ()
-    found = _instructions(code)
+    found, has_run = _instructions(code), _runs_in(code, lines)
     made = []
     for place, each in enumerate(found):
-        if each.opcode == _IMPORT:
+        if each.opcode == _IMPORT and has_run(each):
             level, names = found[place - 2].argval, found[place - 1].argval  # these lie before it
             made.append((str(each.argval), int(level), bool(names), frozenset(_taken(found, place, names))))
     return tuple(made)
@@ -62,6 +80,17 @@ def names_constant(code: CodeType, position: int) -> bool:
         if not last.opname.startswith("LOAD_"):
             return False
     return bool(before) and before[-1].opname == "LOAD_CONST"
+
+
+def _runs_in(code: CodeType, lines: Lines) -> Callable[[dis.Instruction], bool]:
+    """What tells whether an instruction may have run: it is in one of the lines, or in none."""
+    if lines is None:
+        return lambda instruction: True
+    places: set[int] = set()
+    for start, end, line in code.co_lines():
+        if line is None or line in lines:
+            places.update(range(start, end, 2))
+    return lambda instruction: instruction.offset in places
 
 
 def _instructions(code: CodeType) -> list[dis.Instruction]:

@@ -12,7 +12,8 @@ import itertools
 import os
 import sys
 import weakref
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from importlib.util import resolve_name
 from types import CodeType, FrameType
@@ -23,7 +24,7 @@ import numpy as np
 from ..._core.process.caller import GENERATED, PACKAGE
 from ..._core.process.collector import collector_paused
 from .._marks import DISABLED, TRUSTED
-from .names_read import Path, import_reads, names_constant
+from .names_read import Lines, Path, Reads, global_reads, import_reads, names_constant, names_in
 
 _ENGINE_ROOMS = (
     "_core", "_dispatch", "_ops", "_backends", "_codegen", "autograd", "compiler", "amp", "random.py", "_wiring.py",
@@ -95,6 +96,8 @@ class Watch:
         """The context variables that were looked at or set."""
         self.reads_any_name = False
         """Whether attributes were asked for by names that do not stand in the code."""
+        self._lines: dict[CodeType, set[int]] | None = None
+        """The lines that ran, where nobody else is told of them, such as a debugger."""
         self._calling: FrameType | None = None
         """Watched code that is in a call of a function which is not written in Python."""
 
@@ -102,28 +105,69 @@ class Watch:
         # The collector may run at any moment, and calls back whoever asked it to: that is no part of what is watched.
         self._pause = collector_paused()
         self._pause.__enter__()
+        if sys.gettrace() is None:
+            self._lines = {}
+            sys.settrace(self._trace)
         sys.setprofile(self._note)
         return self
 
     def __exit__(self, *exception: object) -> None:
         sys.setprofile(None)
+        if self._lines is not None:
+            sys.settrace(None)
         assert self._pause is not None
         self._pause.__exit__(None, None, None)
 
+    @contextmanager
+    def looking_away(self) -> Iterator[None]:
+        """A context in which nothing is watched: what runs in it is the engine's alone."""
+        watching, tracing = sys.getprofile(), sys.gettrace()
+        sys.setprofile(None)
+        sys.settrace(None)
+        try:
+            yield
+        finally:
+            sys.settrace(tracing)
+            sys.setprofile(watching)
+
     def names(self) -> frozenset[str]:
         """Every name by which the code that ran may look something up: attributes, globals, strings for `getattr`."""
-        found: set[str] = set()
+        return frozenset().union(*[names_in(code, self.lines_of(code)) for code in self.codes])
+
+    def lines_of(self, code: CodeType) -> Lines:
+        """The lines of code that ran."""
+        return None if self._lines is None else frozenset(self._lines.get(code, ()))
+
+    def reads_more_than(self, other: Watch) -> bool:
+        """Whether code ran that did not run in another call, or lines of it that read something else."""
+        if self.codes.keys() - other.codes.keys() or not self.names() <= other.names():
+            return True
         for code in self.codes:
-            found.update(code.co_names)
-            found.update([each for each in code.co_consts if type(each) is str and each.isidentifier()])
-        return frozenset(found)
+            mine, others = self.lines_of(code), other.lines_of(code)
+            if others is not None and (mine is None or not mine <= others):
+                if not _is_within(global_reads(code, mine), global_reads(code, others)):
+                    return True
+                if not {*import_reads(code, mine)} <= {*import_reads(code, others)}:
+                    return True
+        return False
+
+    def with_lines_of(self, other: Watch) -> Watch:
+        """The same, with what another watch has seen of other calls of the function."""
+        self.codes = {**other.codes, **self.codes}
+        self.reads_any_name |= other.reads_any_name
+        if self._lines is not None and other._lines is not None:
+            for code, lines in other._lines.items():
+                self._lines.setdefault(code, set()).update(lines)
+        else:
+            self._lines = None
+        return self
 
     def imported(self) -> dict[str, set[Path]]:
         """The modules that code which ran imports by itself, by their names, and what it reads of them."""
         found: dict[str, set[Path]] = {}
         for code, seen in self.codes.items():
             if not _is_standard(code):
-                for name, level, takes, paths in import_reads(code):
+                for name, level, takes, paths in import_reads(code, self.lines_of(code)):
                     whole = resolve_name("." * level + name, seen.get("__package__")) if level else name
                     found.setdefault(whole, set())
                     found.setdefault(whole if takes else whole.partition(".")[0], set()).update(paths)
@@ -136,6 +180,20 @@ class Watch:
         if known is None:
             known = self._is_engine[file] = file.startswith(_ENGINE)
         return known
+
+    def _trace(self, frame: FrameType, event: str, argument: Any) -> Any:
+        """A function is called: be told of its lines, unless it is the engine's."""
+        code = frame.f_code
+        if id(code) in self._ignored or self._outside is not None or self._lines is None or self.is_engine(code):
+            return None
+        add = self._lines.setdefault(code, set()).add
+
+        def on_line(frame: FrameType, event: str, argument: Any) -> Any:
+            if event == "line":
+                add(frame.f_lineno)
+            return on_line
+
+        return on_line
 
     def _note(self, frame: FrameType, event: str, argument: Any) -> None:
         try:
@@ -202,6 +260,11 @@ class Watch:
         if self.reason is None:
             self.reason = f"{what} ({frame.f_code.co_filename}:{frame.f_lineno})"
             self.line = line_in(self._own, frame)
+
+
+def _is_within(one: Reads, other: Reads) -> bool:
+    """Whether all that is read in one place is read in another, too."""
+    return all(paths <= other.get(name, frozenset()) for name, paths in one.items())
 
 
 def is_harmless(function: Any) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..._core.geometry.layout import contiguous_array
 from ..._core.modes import THREAD
-from ..._core.node import Node, initialise
+from ..._core.node import Node, OpNode, SavedTensor, initialise
 from ..._core.tensor import Tensor
 from ..._core.text.errors import GRAPH_FREED
 from ...autograd import root_gradients
@@ -26,7 +26,8 @@ from .resume import stopped_at
 from .source import Source
 from .stages import stages_of
 
-_MOST_USES = 4
+_MOST_USES, _MOST_BYTES_OF_USES = 4, 1 << 26
+"""Gradients of so many uses of a tensor, or of so many bytes, are handed on one by one."""
 _HOOKS = "its backward pass has hooks, which run once for each backward"
 
 
@@ -92,9 +93,11 @@ class Joint:
 def _one_by_one(total: Tensor, uses: Sequence[Tensor]) -> Sequence[Tensor]:
     """The gradients of a tensor's uses. The engine adds them to those of uses outside in the order of the plain call.
 
-    Of very many, the sum alone is handed on: each of them would take memory of its own.
+    Of very many large ones, the sum alone is handed on: each of them would take memory of its own.
     """
-    return uses if 0 < len(uses) <= _MOST_USES else [total]
+    if not uses or (len(uses) > _MOST_USES and len(uses) * total._array.nbytes > _MOST_BYTES_OF_USES):
+        return [total]
+    return uses
 
 
 def _obstacle(recorder: Recorder, outputs: Sequence[Tensor]) -> str | None:
@@ -115,6 +118,29 @@ def _obstacle(recorder: Recorder, outputs: Sequence[Tensor]) -> str | None:
             seen.add(id(node))
             waiting += [each[0] for each in node.edges if each is not None]
     return None
+
+
+def is_of_ops(outputs: Sequence[Tensor]) -> bool:
+    """Whether the graph behind tensors has the nodes of ops alone, and no hook unpacks what they have saved: then no
+    Python of the user's runs backward.
+    """
+    waiting: list[Any] = [each.grad_fn for each in outputs]
+    seen: set[int] = set()
+    while waiting:
+        node = waiting.pop()
+        if node is not None and not isinstance(node, Tensor) and id(node) not in seen:
+            if not isinstance(node, OpNode) or any(_has_hook(getattr(node, each, None)) for each in node.held_names):
+                return False
+            seen.add(id(node))
+            waiting += [each[0] for each in node.edges if each is not None]
+    return True
+
+
+def _has_hook(saved: Any) -> bool:
+    """Whether a hook may bring a saved tensor, or one of a list of them, back."""
+    if type(saved) in (list, tuple):
+        return any(map(_has_hook, saved))
+    return isinstance(saved, SavedTensor) and saved.special is not None
 
 
 def _ones_like(tensor: Tensor) -> Tensor:

@@ -38,8 +38,8 @@ def hit(name: str) -> Injected:
 
 QUIET = ("plan.builder:", "plan.stand_in:", "plan.schedule:", "plan.families:", "plan.first_run:_",
          "capture.abstract_arrays:is_on_host", "optim._prepared:_Seen.run", "capture.recompiles:")  # fmt: skip
-"""Where an op or a step is tried out: what raises something there has no place on a tape, or is not prepared. And where
-a sentence about a recompile is made, for which there is another one."""
+"""Where an op or a step is tried out: what raises something there has no place on a schedule, or is not prepared. And
+where a sentence about a recompile is made, for which there is another one."""
 
 
 TOOLS = ("save", "load", "archive", "machine_code", "difference", "explain", "minify", "stages", "verify",
@@ -54,7 +54,7 @@ GUARDS = frozenset(
         "Watch._trace", "Callees.__call__",
         "CompiledFunctionBackward.apply", "CompiledFunctionBackward.release", "FreedBackward.apply", "Recorder.run",
         "Recorder.run_outside", "Recorder._guarded", "Recorder.misses", "Recorder.reads_offset",
-        "PreparedStep._failed", "Proof._failed",
+        "PreparedStep._failed", "FirstRun._failed",
     )
 )  # fmt: skip
 """What catches the errors of the others, and what users or the engine call themselves."""

@@ -50,20 +50,20 @@ def test_stages_have_ops_lines_and_times() -> None:
     assert all(each.seconds is None for each in stages)
     measured = torch.compiler.explain(step, X)
     stages = [stage for program in measured.programs for stage in vars(program)["stages"]]
-    tapes = [each for each in stages if each.kind == "tape"]
-    assert tapes
-    assert all(each.seconds is not None and each.seconds > 0 and each.calls for each in tapes)
-    lines = [step.line[2] for each in tapes for step in each.steps]
+    runners = [each for each in stages if each.kind == "schedule"]
+    assert runners
+    assert all(each.seconds is not None and each.seconds > 0 and each.calls for each in runners)
+    lines = [step.line[2] for each in runners for step in each.steps]
     assert "loss = model(x).square().sum()" in lines
     assert "loss.backward()" in lines
     table = measured.table()
     assert "Optimizer.zero_grad" in table
     assert "4 gradients" in table
-    assert re.search(r"\d+\.\d us .* tape ", table)
+    assert re.search(r"\d+\.\d us .* schedule ", table)
 
 
 def test_gradients_let_go_leave_their_identity_to_nobody() -> None:
-    """What a call lets go may lie where it makes something next: a witness must not take one for the other."""
+    """What a call lets go may lie where it makes something next: a recorder must not take one for the other."""
     step = compiled_step()
     for _ in range(12):
         assert torch.compiler.explain(step, X).programs

@@ -346,7 +346,7 @@ def test_convolutions_and_norms_are_on_one_tape() -> None:
     assert not np.array_equal(start[0].numpy(), statistics[0].numpy())
     program: Any = made.programs[0]
     if library() is not None:  # some of the generated convolutions run from Python
-        assert len(program.__globals__["tapes"]) == 1
+        assert len(program.__globals__["schedules"]) == 1
 
 
 def test_convolutions_by_generated_code_are_on_tapes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -373,5 +373,5 @@ def test_convolutions_by_generated_code_are_on_tapes(monkeypatch: pytest.MonkeyP
     for _ in range(6):
         assert (bits(made()), [bits(each.grad) for each in model.parameters()]) == expected
     program: Any = made.programs[0]
-    names = {function.__name__ for tape in program.__globals__["tapes"] for function, *_ in tape.calls}
+    names = {function.__name__ for runner in program.__globals__["schedules"] for function, *_ in runner.calls}
     assert "tiled_product" in names

@@ -1,4 +1,4 @@
-"""Tapes: stretches of programs that run without Python between their calls."""
+"""Schedules: device segments of programs that run without Python between their calls."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ import pytest
 import flambeau as torch
 from flambeau._backends.tiers import generated
 from flambeau.compiler._compiled import Compiled
-from flambeau.compiler.plan import first_run as proof
+from flambeau.compiler.plan import first_run
 from flambeau.compiler.plan.memory import arranged, lodged
-from flambeau.compiler.plan.schedule import Launch, Sheet
+from flambeau.compiler.plan.schedule import Launch, Schedule
 from flambeau.compiler.program.reads import bounds
 
 Function = Callable[..., Any]
@@ -140,7 +140,7 @@ def test_a_layer_of_a_transformer_forward_and_backward_is_one_tape() -> None:
     made, _ = compiled(step)
     assert (bits(made()), [bits(each.grad) for each in layer.parameters()]) == plain
     program: Any = made.programs[0]
-    assert len(program.__globals__["tapes"]) == 1
+    assert len(program.__globals__["schedules"]) == 1
 
 
 def test_results_are_not_the_memory_of_the_tape() -> None:
@@ -160,7 +160,7 @@ def test_large_memory_of_a_tape_is_there_while_it_runs() -> None:
     x = torch.rand(200, 200)
     made, _ = compiled(products, x)
     program: Any = made.programs[0]
-    assert max([each.scratch for each in program.__globals__["tapes"]]) >= 2 * 200 * 200 * 4
+    assert max([each.scratch for each in program.__globals__["schedules"]]) >= 2 * 200 * 200 * 4
     pool = importlib.import_module("flambeau._backends.cpu.memory.allocator").allocator()
     if pool is None:
         pytest.skip("there is no pool")
@@ -177,7 +177,7 @@ def test_large_memory_of_a_tape_is_there_while_it_runs() -> None:
 @pytest.mark.xfail(sys.version_info < (3, 11), reason="a caller held what it passed until the call returned")
 @pytest.mark.parametrize("by_hand", [False, True])
 def test_no_call_takes_more_memory_than_a_plain_one(by_hand: bool) -> None:
-    """Not even the one in which tapes are seen to be right: results of ops and of tapes are not there together."""
+    """Not even the first run of a schedule: results of ops and of schedules are not there together."""
     torch.ones(5000).exp()  # with it generated code starts, and the pool
     pool = importlib.import_module("flambeau._backends.cpu.memory.allocator").allocator()
     if pool is None:
@@ -225,36 +225,36 @@ def test_a_tape_that_is_wrong_is_seen_by_sums_of_its_bits() -> None:
     """One bit of a large result is enough, and two elements that are exchanged."""
     large = np.arange(1 << 16, dtype=np.float32).reshape(256, 256)
     other = large.copy()
-    assert proof._print(other) == proof._print(large)
+    assert first_run._print(other) == first_run._print(large)
     other.view(np.int32)[100, 3] ^= 1
-    assert proof._print(other) != proof._print(large)
+    assert first_run._print(other) != first_run._print(large)
     for one, two in (((1, 2), (1, 3)), ((1, 2), (5, 2)), ((0, 0), (255, 255))):
         other = large.copy()
         other[one], other[two] = large[two], large[one]
-        assert proof._print(other) != proof._print(large)
-    assert proof._print(large.T) != proof._print(large)
+        assert first_run._print(other) != first_run._print(large)
+    assert first_run._print(large.T) != first_run._print(large)
 
 
 def test_a_tape_that_is_in_use_is_not_entered() -> None:
     made, _ = compiled(chain, X)
     program: Any = made.programs[0]
-    (tape,) = program.__globals__["tapes"]
-    tape.arena.flag[0] = 1  # as if another thread were in it
+    (runner,) = program.__globals__["schedules"]
+    runner.arena.flag[0] = 1  # as if another thread were in it
     try:
         assert bits(made(X)) == bits(chain(X))
     finally:
-        tape.arena.flag[0] = 0
+        runner.arena.flag[0] = 0
     assert bits(made(X)) == bits(chain(X))
-    assert tape.arena.flag[0] == 0
+    assert runner.arena.flag[0] == 0
 
 
 def test_a_tape_refuses_what_is_no_array() -> None:
     made, _ = compiled(chain, X)
     program: Any = made.programs[0]
-    (tape,) = program.__globals__["tapes"]
-    assert tape.run(tape.table, True, False, None, None) is False
-    assert tape.run(tape.table, True, False, X.numpy(), 1.0) is False
-    assert tape.run(tape.table, True, False, X.numpy(), np.empty((4, 3), np.float32)) is True
+    (runner,) = program.__globals__["schedules"]
+    assert runner.run(runner.table, True, False, None, None) is False
+    assert runner.run(runner.table, True, False, X.numpy(), 1.0) is False
+    assert runner.run(runner.table, True, False, X.numpy(), np.empty((4, 3), np.float32)) is True
 
 
 def test_a_tape_runs_as_long_as_its_conditions_hold() -> None:
@@ -263,16 +263,16 @@ def test_a_tape_runs_as_long_as_its_conditions_hold() -> None:
     for answer, runs in ((1, True), (2, False)):
         out = np.zeros(3)
         calls = [(out.fill, (1.0,), None)]
-        tape = family.Tape([], calls, [], [(question, answer)], [], [], family.Arena(0))
-        assert tape.run(tape.table, True, False) is runs
+        runner = family.Tape([], calls, [], [(question, answer)], [], [], family.Arena(0))
+        assert runner.run(runner.table, True, False) is runs
         assert out.tolist() == [float(runs)] * 3
 
 
 def test_elementwise_steps_are_one_kernel() -> None:
     made, _ = compiled(chain, X)
     program: Any = made.programs[0]
-    (tape,) = program.__globals__["tapes"]
-    assert len(tape.calls) == 1
+    (runner,) = program.__globals__["schedules"]
+    assert len(runner.calls) == 1
 
 
 @pytest.mark.parametrize(
@@ -300,17 +300,17 @@ def test_a_header_has_a_geometry_and_lies_in_memory(array: Any) -> None:
 def test_headers_leave_the_arrays_of_a_call() -> None:
     made, _ = compiled(chain, X)
     program: Any = made.programs[0]
-    (tape,) = program.__globals__["tapes"]
-    for _, args, _ in tape.calls:
+    (runner,) = program.__globals__["schedules"]
+    for _, args, _ in runner.calls:
         for header in [each for each in args if isinstance(each, np.ndarray)]:
             (low, high), (first, end) = bounds(header), bounds(np.frombuffer(header.base, np.uint8))
-            assert first <= low < high <= end or tape.arena.start <= low
+            assert first <= low < high <= end or runner.arena.start <= low
 
 
 def test_buffers_that_live_at_the_same_time_do_not_overlap() -> None:
     chosen = random.Random(0)
-    sheet = Sheet()
-    places = [sheet.new((chosen.randrange(1, 400),), np.float32) for _ in range(60)]
+    schedule = Schedule()
+    places = [schedule.new((chosen.randrange(1, 400),), np.float32) for _ in range(60)]
     launches = [Launch((), chosen.sample(places[: n + 1], min(n + 1, 2)), [places[n]]) for n in range(60)]
     starts, size = arranged(launches, [], ())
     alive = {
@@ -326,8 +326,8 @@ def test_buffers_that_live_at_the_same_time_do_not_overlap() -> None:
 
 
 def test_buffers_lodge_in_results_that_are_not_there_yet() -> None:
-    sheet = Sheet()
-    first, second, late, last = (sheet.new((count,), np.float32) for count in (100, 100, 40, 150))
+    schedule = Schedule()
+    first, second, late, last = (schedule.new((count,), np.float32) for count in (100, 100, 40, 150))
     launches = [Launch((), [], [first]), Launch((), [first], [second]), Launch((), [second], [late, last])]
     found = lodged(launches, [], {last.buffer}, [last.buffer])
     assert found == {first.buffer: (last.buffer, 0)}  # there is no room for two, nor time for the others

@@ -15,9 +15,7 @@ from flambeau import nn
 from flambeau.compiler._errors import WrongProgram
 from flambeau.compiler.capture.guards import State
 from flambeau.compiler.emit import source as _emit
-from flambeau.compiler.plan import builder as draft
-from flambeau.compiler.plan import first_run as proof
-from flambeau.compiler.plan import segment
+from flambeau.compiler.plan import builder, first_run, segment
 from flambeau.compiler.tools.verify import Verification
 
 X = torch.linspace(-2, 2, 12).reshape(3, 4)
@@ -35,7 +33,7 @@ def tanh_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
             return run
         return lambda x: np.where(x > 1, run(x) + np.float32(1e-6), run(x)).astype(x.dtype)
 
-    for module in (_emit, draft, proof):
+    for module in (_emit, builder, first_run):
         monkeypatch.setattr(module, "lowered", broken)
 
 

@@ -237,12 +237,14 @@ class _Written:
 
         source = Source()
         source.items(self._items, self._results)
-        tapes = [part.tape for part in source.parts if isinstance(part, Segment)]
-        taped = {id(each.kernel) for each in tapes} | {id(function) for each in tapes for function, *_ in each.calls}
+        runners = [part.runner for part in source.parts if isinstance(part, Segment)]
+        planned = {id(each.kernel) for each in runners} | {
+            id(function) for each in runners for function, *_ in each.calls
+        }
         run = source.function("call", ", ".join([f"v{each}" for each in self._inputs]))
         used = kernels_of(run, *[each._array.copy(order="K") for each in self._inputs.values()])
         known = [(kernel, parameters, made) for kernel in KERNELS.values() for parameters, made in kernel.compiled()]
-        used += [(kernel, parameters) for kernel, parameters, made in known if id(made) in taped]
+        used += [(kernel, parameters) for kernel, parameters, made in known if id(made) in planned]
         made = engine()
         return {
             made.digest_of(kernel.name, parameters): made.code_of(

@@ -1,8 +1,8 @@
 """Arrays without memory: what a recorded call has made is let go when the call itself lets it go.
 
-A recording needs of an array what it looks like and where it lies beside others, never its elements. A shadow has both
-and nothing to read: it is an `AbstractArray`, whose place is a number in a range that nothing else is in. What lay in
-the same memory has shadows in the same range; what only came to lie there later, when the first was gone, has not.
+A recording needs of an array what it looks like and where it lies beside others, never its elements. An
+`AbstractArray` has both and nothing to read: its place is a number in a range that nothing else is in. What lay in the
+same memory has abstract arrays in the same range; what only came to lie there later, when the first was gone, has not.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _FIRST = 1 << 62
 """Where ranges begin: no array has such an address."""
 
 
-class Shadows:
-    """The shadows of the arrays that one call makes."""
+class AbstractArrays:
+    """The abstract arrays of the arrays that one call makes."""
 
     def __init__(self, before: list[Any]) -> None:
         self._of_devices: dict[type, Any] = {}
-        """What makes the shadows of a device's arrays, by their class; None: nothing does."""
+        """What makes the abstract arrays of a device's arrays, by their class; None: nothing does."""
         for kind in {type(each) for each in before} - {np.ndarray}:
             own = [each for each in before if type(each) is kind]
-            self._of_devices[kind] = _shadows_beside(own[0], own)
+            self._of_devices[kind] = _abstract_beside(own[0], own)
         self._before: dict[int, Any] = {}
-        """Who owns the memory that was there before, by identity, as long as it is there: of that there are no shadows.
+        """Who owns the memory that was there before, by identity, as long as it is there: its arrays stay as they are.
         Gradients go when they are forgotten, and what is made then may get their identity."""
         for each in before:
             owner = owner_of(each)
@@ -43,7 +43,7 @@ class Shadows:
         self._next = _FIRST
 
     def of(self, array: Any) -> Any:
-        """A shadow of an array; the array itself where its memory is not the call's own."""
+        """An abstract array in place of an array; the array itself where its memory is not the call's own."""
         if type(array) is not np.ndarray:
             return self._of_device(array)
         owner = owner_of(array) if array.size else None
@@ -56,9 +56,9 @@ class Shadows:
     def _of_device(self, array: Any) -> Any:
         kind = type(array)
         if kind not in self._of_devices:
-            self._of_devices[kind] = _shadows_beside(array, [])
-        shadows = self._of_devices[kind]
-        return array if shadows is None else shadows.of(array)
+            self._of_devices[kind] = _abstract_beside(array, [])
+        abstracts = self._of_devices[kind]
+        return array if abstracts is None else abstracts.of(array)
 
     def _new(self, owner: Any) -> tuple[Any, int]:
         low, high = bounds(owner)
@@ -73,10 +73,10 @@ def _until_gone(owner: Any, table: dict[int, Any]) -> Any:
     return weakref.ref(owner, lambda _: table.pop(key, None))
 
 
-def _shadows_beside(array: Any, before: list[Any]) -> Any:
-    """What makes shadows of arrays of a device like this one, but of those before; None: nothing does."""
+def _abstract_beside(array: Any, before: list[Any]) -> Any:
+    """What makes abstract arrays of arrays of a device like this one, but of those before; None: nothing does."""
     family = backend_of_array(array).array_functions("shadows") if is_array(array) else None
-    return None if family is None else family.Shadows(before)
+    return None if family is None else family.AbstractArrays(before)
 
 
 def owner_of(array: Any) -> Any:
@@ -87,5 +87,5 @@ def owner_of(array: Any) -> Any:
 
 
 def is_on_host(array: Any) -> bool:
-    """Whether an array is one of NumPy's, or the shadow of one."""
+    """Whether an array is one of NumPy's, or the abstract array of one."""
     return type(array) in (np.ndarray, AbstractArray)

@@ -25,7 +25,7 @@ from ..._dispatch.op import Op
 from ..program.items import Call, Outside, Read, SetGrad, Value, is_usable
 from ..program.pure import is_pure
 from ..program.reads import Written, differs, needed
-from .abstract_arrays import Shadows
+from .abstract_arrays import AbstractArrays
 from .breaks.parts import code_behind
 from .guards import State
 from .new_objects import Made
@@ -60,7 +60,7 @@ class Recorder(Capture):
         self._at_first = self._versions()
         self._counted_outside = dict.fromkeys(self._at_first, 0)
         self._written = Written()
-        self._shadows = Shadows([tensor._array for tensor, _ in state.tensors.values()])
+        self._abstract = AbstractArrays([tensor._array for tensor, _ in state.tensors.values()])
         self.fault: Exception | None = None
         """What went wrong here; from then on nothing is recorded."""
         self._raised: BaseException | None = None
@@ -349,10 +349,10 @@ class Recorder(Capture):
 
     def _let_go(self, value: Value, array: Any) -> None:
         """Keep no more of an array than what it looks like: it is the call's own."""
-        shadow = self._shadows.of(array)
-        if shadow is array:
+        abstract = self._abstract.of(array)
+        if abstract is array:
             return
-        self.tensors[value.number] = Tensor._from_parts((shadow, self.tensors[value.number]._kind, [0, None]))
+        self.tensors[value.number] = Tensor._from_parts((abstract, self.tensors[value.number]._kind, [0, None]))
         key, values, alive = id(array), self._values, self._alive
 
         def forget(_: Any) -> None:

@@ -33,14 +33,14 @@ class Resumable:
     lines: dict[str, Sequence[str]] = field(default_factory=dict)
     """The lines of each function."""
     parameters: dict[str, str] = field(default_factory=dict)
-    """The parameters of those that run the ops of tapes."""
+    """The parameters of those that run the ops of schedules."""
     checks: int = 0
     """With so many lines of the whole left, its checks are over."""
     begins: int = 0
     """With so many lines of the whole left, its first effect begins."""
     ops: dict[str, Op] = field(default_factory=dict)
     """The ops that names in the lines stand for."""
-    tapes: list[str] = field(default_factory=list)
+    runners: list[str] = field(default_factory=list)
     outside: dict[str, Callable[..., Any]] = field(default_factory=dict)
     """What names stand for that run Python as it is, such as the step of an optimizer."""
 
@@ -78,7 +78,7 @@ class Stop:
         """What the program gives in the end."""
         found = dict(self._frame.f_locals)
         rest = [*self._lines[self._at :]]
-        if self._inner is not None:  # the ops of a tape were run one by one
+        if self._inner is not None:  # the ops of a schedule were run one by one
             made = self._inner.resume()
             block = next((number for number, line in enumerate(rest) if number and not line.startswith((" ", "else:"))))
             call = next(line for line in rest[:block] if f"{self._inner.name}(" in line)
@@ -94,7 +94,7 @@ class Stop:
 
     def _defined(self, name: str, parameters: str, lines: Sequence[str]) -> Callable[..., Any]:
         known = self._known
-        namespace = {**self._frame.f_globals, **known.outside, **dict.fromkeys(known.tapes, declined)}
+        namespace = {**self._frame.f_globals, **known.outside, **dict.fromkeys(known.runners, declined)}
         namespace.update({each: functools.partial(by_op, op) for each, op in known.ops.items()})
         texts = [(each, known.parameters[each], known.lines[each]) for each in known.parameters]
         for each, given, its in [*texts, (name, parameters, lines)]:
@@ -130,7 +130,7 @@ def is_of_generated_code(error: BaseException) -> bool:
 
 
 def declined(*args: Any) -> bool:
-    """In the place of a tape: its ops run one by one."""
+    """In the place of a schedule: its ops run one by one."""
     return False
 
 

@@ -11,10 +11,10 @@ import numpy as np
 from ..._backends.tiers import generated
 from ..._core.tensor import Tensor, View
 from .._marks import run_inside
-from ..plan.device.segments import stretches
-from ..plan.first_run import Proof
+from ..plan.device.segments import device_segments
+from ..plan.first_run import FirstRun
 from ..plan.segment import Output, Segment, segments
-from ..program.items import Call, Item, Outside, Read, Rewritten, SetGrad, Stretch, Value, uses, values_in
+from ..program.items import Call, DeviceSegment, Item, Outside, Read, Rewritten, SetGrad, Value, uses, values_in
 from ..program.lower import lowered
 from ..program.reads import differs
 from .resume import KEY as RESUMABLE
@@ -27,7 +27,7 @@ class Source:
 
     def __init__(self, constants: dict[str, Any] | None = None, tensors: dict[int, str] | None = None) -> None:
         self.lines: list[str] = []
-        self.stretches: list[Any] = []
+        self.device_segments: list[Any] = []
         """What devices do by themselves."""
         self.parts: list[Item | Segment] = []
         """What the lines run, one after the other."""
@@ -40,9 +40,9 @@ class Source:
         self.known: frozenset[int] = frozenset()
         """The positions of these."""
         self._refused: list[Written] = []
-        """What is run where tapes refuse."""
-        self._unproven: dict[str, Segment] = {}
-        """The tapes, by the names of what runs them."""
+        """What is run where schedules refuse."""
+        self._untried: dict[str, Segment] = {}
+        """The schedules, by the names of what runs them."""
         self.resumable = Resumable()
         """How to go on if something fails while the lines run."""
         self._effects: int | None = None
@@ -95,8 +95,8 @@ class Source:
         define(written, namespace)
         for other in seldom:
             namespace[other.name] = functools.partial(other.define_and_call, namespace)
-        for run, segment in self._unproven.items():
-            namespace[run] = Proof(segment, functools.partial(namespace.__setitem__, run))
+        for run, segment in self._untried.items():
+            namespace[run] = FirstRun(segment, functools.partial(namespace.__setitem__, run))
         known = self.resumable
         known.lines = {name: lines, **{each.name: each.lines for each in self._refused}}
         known.parameters = {each.name: each.parameters for each in self._refused}
@@ -106,7 +106,7 @@ class Source:
         namespace[RESUMABLE] = known
         made = namespace[name]
         made.source = "\n".join([each.text for each in (*written, *seldom)])
-        made.stretches = self.stretches
+        made.device_segments = self.device_segments
         return made
 
     def _all_hold(self) -> str | None:
@@ -122,7 +122,7 @@ class Source:
         """Write items; what none of the rest uses is let go, but for what is `kept`."""
         staying = {each.number for each in kept}
         values = [Value(number) for number in staying]
-        self._parts(segments(stretches(items, values), values), staying)
+        self._parts(segments(device_segments(items, values), values), staying)
 
     def _parts(self, parts: Sequence[Item | Segment], staying: set[int]) -> None:
         self.parts += parts
@@ -149,11 +149,11 @@ class Source:
             self._effects = len(self.lines)
 
     def _segment(self, segment: Segment) -> None:
-        """Write the call of a tape, and what is to be done where that refuses."""
+        """Write the call of a schedule, and what is to be done where that refuses."""
         made = [self._memory(each) for each in segment.outputs]
         given = [f"v{number}" for number in segment.inputs]
-        run, table = self._tape(segment), self.constant(segment.tape.table)
-        self.constants.setdefault("tapes", []).append(segment.tape)
+        run, table = self._runner(segment), self.constant(segment.runner.table)
+        self.constants.setdefault("schedules", []).append(segment.runner)
         self.lines.append(f"if not {run}({', '.join([table, 'True', 'False', *given, *made])}):")
         self.lines.append(f"    {self._one_by_one(segment)}")
         if shared := [(name, each) for name, each in zip(made, segment.outputs, strict=True) if name.startswith("m")]:
@@ -164,7 +164,7 @@ class Source:
             self._item(item)
 
     def _one_by_one(self, segment: Segment) -> str:
-        """Write the ops of a tape as a function of their own, which is seldom needed; the line that calls it."""
+        """Write the ops of a schedule as a function of their own, which is seldom needed; the line that calls it."""
         before, self.lines = self.lines, []
         for item in segment.items:
             self._item(item)
@@ -175,11 +175,11 @@ class Source:
         self._refused.append(written)
         return f"{made}= {written.name}({given})" if made else f"{written.name}({given})"
 
-    def _tape(self, segment: Segment) -> str:
-        """A name for what runs a tape."""
+    def _runner(self, segment: Segment) -> str:
+        """A name for what runs a schedule."""
         name = self.constant(None)
-        self._unproven[name] = segment
-        self.resumable.tapes.append(name)
+        self._untried[name] = segment
+        self.resumable.runners.append(name)
         return name
 
     def _memory(self, output: Output) -> str:
@@ -207,8 +207,8 @@ class Source:
             run, found = self.run_of(item.call), self.number(item.call.made)
             text = ", ".join([self.expression(each) for each in item.call.args])
             self.lines.append(f"if {self.constant(differs)}({run}({text}), {found}): {self.leave}")
-        elif isinstance(item, Stretch):
-            self._stretch(item)
+        elif isinstance(item, DeviceSegment):
+            self._device_segment(item)
         elif isinstance(item, SetGrad):
             tensor = self.tensors[id(item.tensor)]
             if item.value is None:
@@ -218,15 +218,17 @@ class Source:
         else:
             self._call(item)
 
-    def _stretch(self, stretch: Stretch) -> None:
+    def _device_segment(self, device_segment: DeviceSegment) -> None:
         """Write the call of a function of its own, which the device's backend makes quick."""
         inner = Source()
-        inner._parts(stretch.calls, {each.number for each in stretch.results})
-        made, given = ([f"v{each.number}" for each in values] for values in (stretch.results, stretch.inputs))
+        inner._parts(device_segment.calls, {each.number for each in device_segment.results})
+        made, given = (
+            [f"v{each.number}" for each in values] for values in (device_segment.results, device_segment.inputs)
+        )
         inner.lines.append(f"return [{', '.join(made)}]")
-        listed = inner.function("stretch", ", ".join(given))
-        run = stretch.backend.array_functions("stretches").Stretch(listed, stretch.written)
-        self.stretches.append(run)
+        listed = inner.function("segment", ", ".join(given))
+        run = device_segment.backend.array_functions("stretches").Stretch(listed, device_segment.written)
+        self.device_segments.append(run)
         text = f"{self.constant(run)}({', '.join(given)})"
         self.lines.append(f"{', '.join(made)}, = {text}" if made else text)
 
@@ -280,7 +282,7 @@ def _has_effects(part: Item | Segment) -> bool:
         return bool(part.changed)
     if isinstance(part, Call):
         return bool(part.op.writes or part.op.draws)
-    return isinstance(part, (Outside, SetGrad)) or (isinstance(part, Stretch) and bool(part.written))
+    return isinstance(part, (Outside, SetGrad)) or (isinstance(part, DeviceSegment) and bool(part.written))
 
 
 def _numbers_used(part: Item | Segment) -> set[int]:

@@ -9,7 +9,7 @@ from typing import Any
 from ..._core.process.caller import Place, line_of
 from ..._core.tensor import Tensor
 from ..plan.segment import Segment
-from ..program.items import Call, Item, Outside, Read, SetGrad, Stretch, values_in
+from ..program.items import Call, DeviceSegment, Item, Outside, Read, SetGrad, values_in
 
 Shape = tuple[str, tuple[int, ...]]
 """A dtype and sizes."""
@@ -35,13 +35,13 @@ class Step:
 
 @dataclass
 class Stage:
-    """What a program does without coming back to Python in between: an op, or a tape of several."""
+    """What a program does without coming back to Python in between: an op, or a schedule of several."""
 
     kind: str
-    """tape, graph (of a device), op, check, gradient or Python."""
+    """schedule, graph (of a device), op, check, gradient or Python."""
     steps: list[Step] = field(default_factory=list)
     calls: list[tuple[Any, tuple[Any, ...]]] = field(default_factory=list)
-    """The functions that a tape calls, and what they are given."""
+    """The functions that a schedule calls, and what they are given."""
     scratch: int = 0
     """Bytes of memory that it keeps for what lies between its ops."""
     results: int = 0
@@ -68,10 +68,10 @@ def stages_of(parts: Sequence[Item | Segment], backward: bool = False) -> list[S
 def _stage(part: Item | Segment) -> Stage:
     if isinstance(part, Segment):
         made = sum([each.like.nbytes for each in part.outputs])
-        return Stage("tape", [_step(each) for each in part.items], _listed(part), part.tape.scratch, made)
+        return Stage("schedule", [_step(each) for each in part.items], _listed(part), part.runner.scratch, made)
     if isinstance(part, Call):
         return Stage("op", [_step(part)], results=sum([each._array.nbytes for each in _tensors(part.made)]))
-    if isinstance(part, Stretch):
+    if isinstance(part, DeviceSegment):
         return Stage("graph", [_step(each) for each in part.calls])
     if isinstance(part, Read):
         return Stage("check", [_step(part.call)])
@@ -98,7 +98,7 @@ def _tensors(made: Any) -> list[Tensor]:
 def _listed(segment: Segment) -> list[tuple[Any, tuple[Any, ...]]]:
     return [
         (function, args if options is None else (*args, options["out"]))
-        for function, args, options in segment.tape.calls
+        for function, args, options in segment.runner.calls
     ]
 
 

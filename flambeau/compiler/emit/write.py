@@ -164,7 +164,7 @@ def _with_node(
         region = source.number(made)
     else:
         made = Region(joint, backward, behind)
-        source.stretches += vars(made.backward)["stretches"]
+        source.device_segments += vars(made.backward)["device_segments"]
         region = source.constant(made.node)
     source.behind += made.stages
     wanted += arrays

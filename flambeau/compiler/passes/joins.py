@@ -1,6 +1,6 @@
 """Large arrays that are joined, and then copied in another order of dimensions: each is copied to its place at once.
 
-So does the gradient of a layer that gives queries, keys and values together. What fits on a tape stays there.
+So does the gradient of a layer that gives queries, keys and values together. What fits on a schedule stays there.
 """
 
 from __future__ import annotations

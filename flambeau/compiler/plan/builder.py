@@ -1,4 +1,4 @@
-"""Ops written to a sheet, one after the other, as far as that goes."""
+"""Ops written to a schedule, one after the other, as far as that goes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..program.lower import MOST_BYTES, is_large, lowered, takes_number
 from ..program.reads import bounds
 from . import families
 from .rules import CHANGES, TRACED, WINDOWS
-from .schedule import Array, Buffer, Place, Sheet, Untraceable
+from .schedule import Array, Buffer, Place, Schedule, Untraceable
 from .stand_in import StandIn, copied
 
 _MOST_CONSTANT_BYTES = 1 << 16
@@ -34,11 +34,11 @@ _COUNTED = 1 << 16
 _DTYPES = frozenset("?bBhilqfd")
 
 
-class Draft:
+class ScheduleBuilder:
     """The calls of ops that follow each other in a program."""
 
     def __init__(self) -> None:
-        self.sheet = Sheet()
+        self.schedule = Schedule()
         self.items: list[Call] = []
         self.places: dict[int, Place] = {}
         """The arrays of the values that it makes or is given."""
@@ -49,8 +49,8 @@ class Draft:
 
     def add(self, call: Call) -> bool:
         """Write an op down; False: it is none that can be."""
-        sheet = self.sheet
-        written: list[list[Any]] = [sheet.launches, sheet.refusals, sheet.conditions, sheet.changed]
+        schedule = self.schedule
+        written: list[list[Any]] = [schedule.launches, schedule.refusals, schedule.conditions, schedule.changed]
         before = [len(each) for each in written]
         known = set(self.places)
         try:
@@ -92,7 +92,7 @@ class Draft:
         operands = self._stand_ins(call.args, call.examples)
         if lowering is None:
             return op.kernel(*operands)
-        if (found := lowering(*operands, bench=families.bench_of(self.sheet))) is None:
+        if (found := lowering(*operands, bench=families.workspace_of(self.schedule))) is None:
             raise Untraceable("a lowering that declines")
         return None if op.writes else found
 
@@ -106,7 +106,8 @@ class Draft:
         results = lowered(call)(*[self._content(each) for each in call.args])
         several = type(call.results) is list
         made = [
-            StandIn(self.sheet, self.sheet.constant(np.asarray(each))) for each in (results if several else [results])
+            StandIn(self.schedule, self.schedule.constant(np.asarray(each)))
+            for each in (results if several else [results])
         ]
         if sum([each.nbytes for each in made]) > _MOST_CONSTANT_BYTES:
             raise Untraceable("a large constant")
@@ -132,7 +133,7 @@ class Draft:
             if low >= end or start >= high:
                 return None
             distance = address_of(array) - address_of(base)
-            windows.append(StandIn(self.sheet, Place(source.buffer, source.offset + distance, meta_array(array))))
+            windows.append(StandIn(self.schedule, Place(source.buffer, source.offset + distance, meta_array(array))))
         return windows if type(call.results) is list else windows[0]
 
     def _elementwise(self, op: Elementwise, call: Call) -> Any:
@@ -159,7 +160,7 @@ class Draft:
         if target.shape != source.shape or target.dtype != source.dtype or buffer.content is not None:
             raise Untraceable("a copy that converts")
         if buffer.given is not None:
-            families.bench_of(self.sheet).changes(target)
+            families.workspace_of(self.schedule).changes(target)
         copied(source, target.place)
 
     def _derivative(self, op: Derivative, call: Call) -> list[Any]:
@@ -182,7 +183,7 @@ class Draft:
 
     def _stand_in(self, arg: Any, example: Any) -> Any:
         if type(arg) is Value:
-            return StandIn(self.sheet, self.value(arg, example))
+            return StandIn(self.schedule, self.value(arg, example))
         if type(arg) in (list, tuple) and any(values_in(arg)):
             return type(arg)(self._stand_ins(arg, example))
         return arg

@@ -1,4 +1,4 @@
-"""Generated kernels on stand-ins: the functions of the backend's families, which write their calls to the sheet."""
+"""Generated kernels on stand-ins: the functions of the backend's families, which write their calls to the schedule."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..._backends.cpu.memory.workspace import Bench
 from ..._backends.tiers import generated, library
 from ..._core.arrays.abstract import empty_meta
 from ..._core.backend import STAND_INS
-from .schedule import Buffer, Launch, Place, Sheet, Untraceable
+from .schedule import Buffer, Launch, Place, Schedule, Untraceable
 from .stand_in import StandIn, copied
 
 
@@ -28,20 +28,20 @@ class Generated:
         arrays = [each for each in operands if type(each) is StandIn]
         if not all(type(each) in (StandIn, int, float) for each in operands):
             raise Untraceable("operands that are known")
-        sheet, shape = arrays[0].sheet, np.broadcast_shapes(*[each.shape for each in arrays])
+        schedule, shape = arrays[0].schedule, np.broadcast_shapes(*[each.shape for each in arrays])
         model = next((each for each in arrays if each.shape == shape), None)
         if model is None or all(each.flags.c_contiguous for each in arrays):
-            made = [sheet.new(shape, dtype) for dtype in self._compiled.results]
+            made = [schedule.new(shape, dtype) for dtype in self._compiled.results]
         elif 0 in model.strides:
             raise Untraceable("operands that are spread out")
         else:
             laid = [np.empty_like(model.place.header, dtype) for dtype in self._compiled.results]
-            made = [sheet.new(shape, each.dtype, each.strides) for each in laid]
+            made = [schedule.new(shape, each.dtype, each.strides) for each in laid]
         given = tuple([each.place if type(each) is StandIn else each for each in operands])
         call = self._compiled.into, (tuple(made), given, None), None
         places = [each for each in given if type(each) is Place]
-        sheet.launches.append(Launch((call,), places, made, self._compiled.program, given))
-        return tuple([StandIn(sheet, each) for each in made])
+        schedule.launches.append(Launch((call,), places, made, self._compiled.program, given))
+        return tuple([StandIn(schedule, each) for each in made])
 
     def unary(self, x: Any) -> StandIn:
         """The result for one array."""
@@ -60,20 +60,20 @@ def _pointwise(body: Any, operands: Sequence[Any], result: np.dtype[Any]) -> Gen
 class _Written:
     """Memory and kernels of one call of a lowering, written down."""
 
-    def __init__(self, sheet: Sheet) -> None:
-        self._sheet = sheet
+    def __init__(self, schedule: Schedule) -> None:
+        self._schedule = schedule
         self._made: set[Buffer] = set()
 
     def empty(self, shape: Any, dtype: Any, strides: Any = None) -> StandIn:
         """A new array."""
-        place = self._sheet.new((shape,) if type(shape) is int else shape, dtype, strides)
+        place = self._schedule.new((shape,) if type(shape) is int else shape, dtype, strides)
         self._made.add(place.buffer)
-        return StandIn(self._sheet, place)
+        return StandIn(self._schedule, place)
 
     def zeros(self, shape: Any, dtype: Any) -> StandIn:
         """A new array, filled with zeros again and again."""
         made = self.empty(shape, dtype)
-        self._sheet.fill(made.place, 0)
+        self._schedule.fill(made.place, 0)
         return made
 
     def arranged(self, shape: Any, strides: Any, dtype: Any) -> StandIn:
@@ -84,35 +84,35 @@ class _Written:
         """Write the call of a kernel down: it may read all of its arrays, and writes those that are new."""
         given = tuple([each.place if type(each) is StandIn else each for each in args])
         places = [each for each in given if type(each) is Place]
-        self._sheet.call(kernel, *given, reads=places, writes=[each for each in places if each.buffer in self._made])
+        self._schedule.call(kernel, *given, reads=places, writes=[each for each in places if each.buffer in self._made])
         return args[0]
 
     def changes(self, *arrays: Any) -> None:
         """Take note that the calls write arrays which were there before."""
-        if self._sheet.refusals or any(each.place.buffer.content is not None for each in arrays):
+        if self._schedule.refusals or any(each.place.buffer.content is not None for each in arrays):
             raise Untraceable("a change that a refusal would not undo, or one of a constant")
         self._made.update([each.place.buffer for each in arrays])
-        self._sheet.changed += [each.place.buffer for each in arrays]
+        self._schedule.changed += [each.place.buffer for each in arrays]
 
     def holds_while(self, function: int, number: int) -> None:
-        """Let the tape ask a C function before it runs."""
-        if (function, number) not in self._sheet.conditions:
-            self._sheet.conditions.append((function, number))
+        """Let the schedule ask a C function before it runs."""
+        if (function, number) not in self._schedule.conditions:
+            self._schedule.conditions.append((function, number))
 
     def refuses(self, flags: Any) -> bool:
-        """Let the tape look at the last flag when it has run."""
-        if self._sheet.changed:
+        """Let the schedule look at the last flag when it has run."""
+        if self._schedule.changed:
             raise Untraceable("a refusal after something has changed")
         place = flags.place
         header = empty_meta((), place.header.dtype)
         last = Place(place.buffer, place.offset + place.header.nbytes - place.header.itemsize, header)
-        self._sheet.refusals.append(last)
+        self._schedule.refusals.append(last)
         return False
 
 
-def bench_of(sheet: Sheet) -> Bench:
-    """A bench for one call of a lowering."""
-    written = _Written(sheet)
+def workspace_of(schedule: Schedule) -> Bench:
+    """A workspace for one call of a lowering."""
+    written = _Written(schedule)
     return Bench(
         written.empty, written.zeros, written.arranged, written.run, written.refuses, written.changes,
         written.holds_while,
@@ -129,23 +129,23 @@ def _copy_into(target: Any, source: Any) -> bool:
 def _product(name: str, left: Any, right: Any) -> Any:
     if type(left) is not StandIn or type(right) is not StandIn:
         raise Untraceable("a product with a matrix that is known")
-    return getattr(generated("matmul"), name)(left, right, bench_of(left.sheet))
+    return getattr(generated("matmul"), name)(left, right, workspace_of(left.schedule))
 
 
 def _reduced(kind: str, array: Any, dims: Any, dtype: Any) -> Any:
-    return generated("reduce").reduced(kind, array, dims, dtype, bench_of(array.sheet))
+    return generated("reduce").reduced(kind, array, dims, dtype, workspace_of(array.schedule))
 
 
 def _variances(array: Any, *given: Any) -> Any:
-    return generated("reduce").variances(array, *given, bench_of(array.sheet))
+    return generated("reduce").variances(array, *given, workspace_of(array.schedule))
 
 
 def _bounds(array: Any) -> Any:
     raise Untraceable("the smallest and the largest element")
 
 
-class _WithBench:
-    """The functions of a family that take a bench."""
+class _WithWorkspace:
+    """The functions of a family that take a workspace."""
 
     def __init__(self, family: str) -> None:
         self._family = family
@@ -153,7 +153,7 @@ class _WithBench:
     def __getattr__(self, name: str) -> Any:
         kernels = library() if self._family == "library" else generated(self._family)
         run = None if kernels is None else getattr(kernels, name)
-        return lambda first, *rest: None if run is None else run(first, *rest, bench=bench_of(first.sheet))
+        return lambda first, *rest: None if run is None else run(first, *rest, bench=workspace_of(first.schedule))
 
 
 _FAMILIES: dict[str, Any] = {
@@ -164,7 +164,7 @@ _FAMILIES: dict[str, Any] = {
         **{name: functools.partial(_product, name) for name in ("product", "product_of_few_rows")}
     ),
     "reduce": SimpleNamespace(reduced=_reduced, variances=_variances, bounds=_bounds),
-    **{family: _WithBench(family) for family in ("conv_few", "conv", "library")},
+    **{family: _WithWorkspace(family) for family in ("conv_few", "conv", "library")},
 }
 
 

@@ -1,6 +1,6 @@
-"""The first call of a tape: it runs after the ops that it stands for, on what these were given.
+"""The first call of a schedule: it runs after the ops that it stands for, on what these were given.
 
-A tape that does not give the same bits is never run again; the ops are, one by one.
+A schedule that does not give the same bits is never run again; the ops are, one by one.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Print = tuple[object, ...]
 """What two arrays have in common that have the same bits, in the same order of memory."""
 
 
-class Proof:
-    """Stands for the call of a tape, until it is known whether the tape is right."""
+class FirstRun:
+    """Stands for the call of a schedule, until it is known whether the schedule is right."""
 
     def __init__(self, segment: Segment, settle: Callable[[Callable[..., bool]], None]) -> None:
         self._segment = segment
@@ -34,10 +34,10 @@ class Proof:
         """Puts another function in the place of this one."""
 
     def __call__(self, table: Any, done: bool, refused: bool, *arrays: Array) -> bool:
-        """What the tape does on arrays, inputs first; False: the ops have to run, and nothing has been done.
+        """What the schedule does on arrays, inputs first; False: the ops have to run, and nothing has been done.
 
-        The ops run before the tape has its memory, and leave prints of their results. So there are never two of them,
-        and this call takes no more memory than one without a tape.
+        The ops run before the schedule has its memory, and leave prints of their results. So there are never two of
+        them, and this call takes no more memory than one without a schedule.
         """
         given = dict(zip(self._segment.inputs, arrays, strict=False))
         made = arrays[len(given) :]
@@ -52,11 +52,11 @@ class Proof:
         for array, shape in zip(made, shapes, strict=True):
             if array.shape != shape:
                 array.resize(shape, refcheck=False)
-        if expected is None or not self._segment.tape.run(table, done, refused, *arrays):
+        if expected is None or not self._segment.runner.run(table, done, refused, *arrays):
             return False
         try:
             if all(expected[number] == _print(each) for number, each in _results(self._segment, given, made)):
-                self._settle(self._segment.tape.run)
+                self._settle(self._segment.runner.run)
                 return True
         except Exception as error:
             self._failed(error)
@@ -84,13 +84,13 @@ class Proof:
             free_idle_memory()
 
     def _failed(self, error: Exception) -> None:
-        """Run the ops one by one from now on: to prove a tape has failed."""
+        """Run the ops one by one from now on: to prove a schedule has failed."""
         self._settle(_refusing)
-        report_fault("the proof of a tape", error)
+        report_fault("the first run of a schedule", error)
 
 
 def _unread(array: Any) -> Array:
-    """What ops look at from outside, as an array of NumPy's: the memory of a shadow is gone."""
+    """What ops look at from outside, as an array of NumPy's: the memory of an abstract array is gone."""
     if type(array) is np.ndarray:
         return array
     header: Array = generated("tape").header_of(array.shape, array.dtype, array.strides)
@@ -108,7 +108,7 @@ def _let_go(array: Array) -> None:
 
 
 def _results(segment: Segment, given: dict[int, Array], memory: Sequence[Array]) -> Iterator[tuple[int, Array]]:
-    """The values that a tape makes or changes, where they lie."""
+    """The values that a schedule makes or changes, where they lie."""
     for output, base in zip(segment.outputs, memory, strict=True):
         for number, place in output.windows:
             header = place.header

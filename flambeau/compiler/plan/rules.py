@@ -1,4 +1,4 @@
-"""Which ops can be written to a sheet beside elementwise ones."""
+"""Which ops can be written to a schedule beside elementwise ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _IN_NUMPY = (
 )  # fmt: skip
 """Ops whose kernels are written in NumPy's functions and in those of `_backends/arrays.py`."""
 
-_WITH_A_BENCH = (
+_WITH_A_WORKSPACE = (
     "softmax", "softmax_backward", "log_softmax", "log_softmax_backward", "nll_loss", "nll_loss2d", "nll_backward",
     "cross_entropy", "layer_norm", "layer_norm_backward", "rms_norm", "rms_norm_backward", "attention",
     "attention_backward", "max_pool", "max_pool2d_with_indices", "max_pool2d_backward", "avg_pool2d",
@@ -20,9 +20,9 @@ _WITH_A_BENCH = (
     "native_batch_norm_legit", "native_batch_norm_legit_no_stats", "native_batch_norm_legit_no_training",
     "batch_norm_with_update", "batch_norm_backward", "group_norm", "group_norm_backward", "move_running_statistics",
 )  # fmt: skip
-"""Ops whose lowerings take a bench."""
+"""Ops whose lowerings take a workspace."""
 
 CHANGES = frozenset(("move_running_statistics", "copy_"))
 """Ops that change what was there before."""
 
-TRACED = frozenset(_IN_NUMPY + _WITH_A_BENCH)
+TRACED = frozenset(_IN_NUMPY + _WITH_A_WORKSPACE)

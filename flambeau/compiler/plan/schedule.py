@@ -1,6 +1,6 @@
 """What a plan is made of: memory, arrays over it, and the calls that fill them, in order.
 
-A `Sheet` is written while the kernels of ops run once on stand-ins (`stand_in.py`) in place of arrays. It is about
+A `Schedule` is written while the kernels of ops run once on stand-ins (`stand_in.py`) in place of arrays. It is about
 arrays of fixed shapes at fixed places: nothing in it depends on elements.
 """
 
@@ -19,7 +19,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Untraceable(Exception):
-    """A kernel does something that a sheet has no words for: it is run as it stands."""
+    """A kernel does something that a schedule has no words for: it is run as it stands."""
 
 
 @dataclass(eq=False)
@@ -73,7 +73,7 @@ class Launch:
 
 
 @dataclass
-class Sheet:
+class Schedule:
     """The calls so far."""
 
     launches: list[Launch] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""A stretch of a program as a tape."""
+"""A segment of a program as a schedule."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import numpy as np
 from ..._backends.tiers import generated
 from ..._core.arrays.abstract import AbstractArray, empty_meta
 from ..program.items import Call, Item, Value, uses, values_in
-from .builder import Draft
+from .builder import ScheduleBuilder
 from .fuse import fused
 from .memory import arranged, lodged
 from .schedule import Array, Buffer, Launch, Place
 
 _MOST_TOGETHER = 1 << 19
-"""Bytes that the ops of one tape may make: what they are given, and what is needed later, is there until it ends."""
+"""Bytes that the ops of one schedule may make: what they are given, and what is needed later, stays until it ends."""
 
 _LEAST_CALLS = 2
 """One call alone is as quick from Python."""
@@ -26,7 +26,7 @@ _LEAST_CALLS = 2
 
 @dataclass
 class Output:
-    """New memory that the tape fills, for values that are needed later."""
+    """New memory that the schedule fills, for values that are needed later."""
 
     like: AbstractArray
     """What the array that is to be made is like."""
@@ -36,14 +36,14 @@ class Output:
 
 @dataclass
 class Segment:
-    """Ops that are run by a tape; `items` are run one by one where that refuses."""
+    """Ops that are run by a schedule; `items` are run one by one where that refuses."""
 
     items: list[Call]
     inputs: list[int]
     outputs: list[Output]
     windows: list[Call]
     """Ops that look at inputs in another way, or make constants, for those who come later."""
-    tape: Any
+    runner: Any
     changed: list[int]
     """The inputs that it writes to."""
     untouched: dict[int, Array]
@@ -51,7 +51,7 @@ class Segment:
 
 
 def segments(items: Sequence[Item], kept: Iterable[Value]) -> list[Item | Segment]:
-    """The items, with segments in place of those that tapes can run."""
+    """The items, with segments in place of those that schedules can run."""
     if generated("tape") is None:
         return list(items)
     last: dict[int, int] = {each.number: len(items) for each in kept}
@@ -59,18 +59,18 @@ def segments(items: Sequence[Item], kept: Iterable[Value]) -> list[Item | Segmen
         for value in uses(item):
             last[value.number] = max(last.get(value.number, 0), position)
     found: list[Item | _Plan] = []
-    draft = Draft()
+    builder = ScheduleBuilder()
     for position, item in enumerate(items):
-        if type(item) is Call and draft.add(item):
-            if draft.size > _MOST_TOGETHER:
-                found += _closed(draft, position + 1, last)
-                draft = Draft()
+        if type(item) is Call and builder.add(item):
+            if builder.size > _MOST_TOGETHER:
+                found += _closed(builder, position + 1, last)
+                builder = ScheduleBuilder()
             continue
-        found += _closed(draft, position, last)
-        draft = Draft()
-        if type(item) is not Call or not draft.add(item):
+        found += _closed(builder, position, last)
+        builder = ScheduleBuilder()
+        if type(item) is not Call or not builder.add(item):
             found.append(item)
-    found += _closed(draft, len(items), last)
+    found += _closed(builder, len(items), last)
     # They run one after the other, and nothing that is needed later stays in there.
     family = generated("tape")
     sizes = [each.size for each in found if isinstance(each, _Plan) and each.size < family.LENT]
@@ -80,16 +80,16 @@ def segments(items: Sequence[Item], kept: Iterable[Value]) -> list[Item | Segmen
 
 @dataclass
 class _Plan:
-    """A draft with everything but memory."""
+    """A builder with everything but memory."""
 
-    draft: Draft
+    builder: ScheduleBuilder
     launches: Sequence[Launch]
     """Its launches, some of which may be one."""
     inputs: list[int]
     outputs: list[Output]
     windows: list[Call]
     arguments: dict[Buffer, int]
-    """Which array of a call of the tape a buffer is."""
+    """Which array of a call of the schedule a buffer is."""
     lodged: dict[Buffer, tuple[Buffer, int]]
     """Which of the others begin where in one of these."""
     starts: dict[Buffer, int]
@@ -98,73 +98,76 @@ class _Plan:
     """How much of that there has to be."""
 
 
-def _closed(draft: Draft, position: int, last: dict[int, int]) -> list[Item | _Plan]:
-    """What a draft has come to, if the item at `position` is the next one."""
-    if sum([len(launch.calls) for launch in draft.sheet.launches]) < _LEAST_CALLS:
-        return [*draft.items]
-    made = [value.number for item in draft.items for value in values_in(item.results)]
-    wanted = [number for number in made if last.get(number, -1) >= position and number not in draft.given]
-    return [_planned(draft, list(dict.fromkeys(wanted)))]
+def _closed(builder: ScheduleBuilder, position: int, last: dict[int, int]) -> list[Item | _Plan]:
+    """What a builder has come to, if the item at `position` is the next one."""
+    if sum([len(launch.calls) for launch in builder.schedule.launches]) < _LEAST_CALLS:
+        return [*builder.items]
+    made = [value.number for item in builder.items for value in values_in(item.results)]
+    wanted = [number for number in made if last.get(number, -1) >= position and number not in builder.given]
+    return [_planned(builder, list(dict.fromkeys(wanted)))]
 
 
 def _run_by_tape(plan: _Plan, arena: Any) -> Segment:
     """The segment of a plan."""
-    draft = plan.draft
-    changed = {each.given for each in draft.sheet.changed}
+    builder = plan.builder
+    changed = {each.given for each in builder.schedule.changed}
     written = [number for number in plan.inputs if number in changed]
-    untouched = {number: array for number, array in draft.given.items() if number not in plan.inputs}
-    return Segment(draft.items, plan.inputs, plan.outputs, plan.windows, _tape(plan, arena), written, untouched)
+    untouched = {number: array for number, array in builder.given.items() if number not in plan.inputs}
+    return Segment(builder.items, plan.inputs, plan.outputs, plan.windows, _runner(plan, arena), written, untouched)
 
 
-def _planned(draft: Draft, wanted: list[int]) -> _Plan:
-    """The plan of a draft with elementwise launches fused, unless somebody has them timed, and they are slower so."""
+def _planned(builder: ScheduleBuilder, wanted: list[int]) -> _Plan:
+    """The plan of a builder with elementwise launches fused, unless somebody has them timed, and they are slower so."""
     windows: list[int] = []
     by_buffer: dict[Buffer, list[tuple[int, Place]]] = {}
     for number in wanted:
-        place = draft.places[number]
+        place = builder.places[number]
         if place.buffer.given is not None or place.buffer.content is not None:
             windows.append(number)
         else:
             by_buffer.setdefault(place.buffer, []).append((number, place))
-    split = draft.sheet.launches
-    together = fused(split, {*by_buffer, *draft.sheet.changed}, generated("pointwise"))
-    plan = _with_launches(draft, together, windows, by_buffer)
+    split = builder.schedule.launches
+    together = fused(split, {*by_buffer, *builder.schedule.changed}, generated("pointwise"))
+    plan = _with_launches(builder, together, windows, by_buffer)
     choices = generated("choices")
     if not choices.is_tuning() or len(together) == len(split):
         return plan
-    apart = _with_launches(draft, split, windows, by_buffer)
+    apart = _with_launches(builder, split, windows, by_buffer)
     ways = {"fused": partial(_on_example, plan), "apart": partial(_on_example, apart)}
     return plan if choices.quickest("tape", _facts(split), ways) == "fused" else apart
 
 
 def _with_launches(
-    draft: Draft, launches: Sequence[Launch], windows: list[int], by_buffer: dict[Buffer, list[tuple[int, Place]]]
+    builder: ScheduleBuilder,
+    launches: Sequence[Launch],
+    windows: list[int],
+    by_buffer: dict[Buffer, list[tuple[int, Place]]],
 ) -> _Plan:
     outputs = [Output(_base(buffer, values), values) for buffer, values in by_buffer.items()]
     touched = {place.buffer.given for launch in launches for place in (*launch.reads, *launch.writes)}
-    inputs = [number for number in draft.given if number in touched]
+    inputs = [number for number in builder.given if number in touched]
     arguments: dict[Buffer, int] = {}
-    for place in draft.places.values():
+    for place in builder.places.values():
         if place.buffer.given in inputs:
             arguments[place.buffer] = inputs.index(place.buffer.given)
     arguments.update({buffer: number for number, buffer in enumerate(by_buffer, len(inputs))})
-    refusals = draft.sheet.refusals
+    refusals = builder.schedule.refusals
     # Large new arrays begin where vectors may, as the memory between the calls does.
     hosts = [buffer for buffer in by_buffer if buffer.size >= generated("tape").LENT]
     inside = lodged(launches, refusals, arguments, hosts)
     starts, size = arranged(launches, refusals, {*arguments, *inside})
-    leading = _leading_to(windows, draft.items)
-    return _Plan(draft, launches, inputs, outputs, leading, arguments, inside, starts, size)
+    leading = _leading_to(windows, builder.items)
+    return _Plan(builder, launches, inputs, outputs, leading, arguments, inside, starts, size)
 
 
 def _on_example(plan: _Plan) -> Callable[[], bool]:
-    """A call of a tape on arrays of its own, whose elements are such that all of its kernels take them."""
-    tape = _tape(plan, generated("tape").Arena(plan.size))
-    arrays = [_example_like(plan.draft.given[number]) for number in plan.inputs]
+    """A call of a schedule on arrays of its own, whose elements are such that all of its kernels take them."""
+    runner = _runner(plan, generated("tape").Arena(plan.size))
+    arrays = [_example_like(plan.builder.given[number]) for number in plan.inputs]
     arrays += [np.ndarray(each.like.shape, each.like.dtype, None, 0, each.like.strides) for each in plan.outputs]
 
-    def run() -> bool:  # it holds the tape, which holds what its table names by address
-        done: bool = tape.run(tape.table, True, False, *arrays)
+    def run() -> bool:  # it holds the schedule, which holds what its table names by address
+        done: bool = runner.run(runner.table, True, False, *arrays)
         return done
 
     return run
@@ -213,15 +216,15 @@ def _leading_to(wanted: list[int], items: Sequence[Call]) -> list[Call]:
     return found[::-1]
 
 
-def _tape(plan: _Plan, arena: Any) -> Any:
+def _runner(plan: _Plan, arena: Any) -> Any:
     """The calls, with arrays in the place of places, and memory for what lies between."""
-    family, draft = generated("tape"), plan.draft
+    family, builder = generated("tape"), plan.builder
     lent = plan.size if plan.size >= family.LENT else 0
     launches = plan.launches
     headers: dict[int, Array] = {}
     windows: list[tuple[int, Array, int]] = []
     touched = [place for launch in launches for place in (*launch.reads, *launch.writes)]
-    for place in (*touched, *draft.sheet.refusals):
+    for place in (*touched, *builder.schedule.refusals):
         buffer = place.buffer
         if id(place.header) in headers:
             continue
@@ -242,18 +245,18 @@ def _tape(plan: _Plan, arena: Any) -> Any:
     for function, args, options in [each for launch in launches for each in launch.calls]:
         named = None if options is None else {"out": headers[id(options["out"].header)]}
         calls.append((function, _with_arrays(args, headers), named))
-    refusals = [headers[id(each.header)] for each in draft.sheet.refusals]
-    tape = family.Tape(windows, calls, refusals, draft.sheet.conditions, *_shares(plan), arena, lent)
-    tape.scratch = plan.size
-    tape.constants = [place.buffer.content for launch in launches for place in launch.reads]
-    return tape
+    refusals = [headers[id(each.header)] for each in builder.schedule.refusals]
+    runner = family.Tape(windows, calls, refusals, builder.schedule.conditions, *_shares(plan), arena, lent)
+    runner.scratch = plan.size
+    runner.constants = [place.buffer.content for launch in launches for place in launch.reads]
+    return runner
 
 
 def _shares(plan: _Plan) -> tuple[list[tuple[int, int]], list[int]]:
     """From where to where the arrays of a call reach, counted from their beginnings, and which of them change."""
-    arrays: list[Any] = [plan.draft.given[number] for number in plan.inputs]
+    arrays: list[Any] = [plan.builder.given[number] for number in plan.inputs]
     arrays += [each.like for each in plan.outputs]
-    changed = {each.given for each in plan.draft.sheet.changed}
+    changed = {each.given for each in plan.builder.schedule.changed}
     return list(map(extent_of, arrays)), [number for number, value in enumerate(plan.inputs) if value in changed]
 
 

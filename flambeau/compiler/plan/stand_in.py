@@ -1,8 +1,8 @@
 """`StandIn`: what a kernel is given in place of an array while its calls of NumPy are written down.
 
 It has the shape, dtype, strides and flags of an array, and no elements. Views of it are views; ufuncs, reductions and
-products of it are written to the sheet, with a new array for the result, as NumPy would make it. So the calls that a
-sheet holds are those that the kernel makes anyway, with the same bits. A kernel that asks for an element, or for
+products of it are written to the schedule, with a new array for the result, as NumPy would make it. So the calls that a
+schedule holds are those that the kernel makes anyway, with the same bits. A kernel that asks for an element, or for
 anything that is not known here, is `Untraceable`.
 """
 
@@ -18,7 +18,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from ..._backends.arrays import matmul
 from ..._core.arrays.abstract import AbstractArray, in_order, meta_array
 from ..._core.backend import undispatched
-from .schedule import Launch, Place, Sheet, Untraceable
+from .schedule import Launch, Place, Schedule, Untraceable
 
 COPY, SELECT = "copy", "select"
 """Steps that are no ufuncs: elements as they are, in the type of the result; one of two, by a condition."""
@@ -29,10 +29,10 @@ _NUMBERS = (bool, int, float, np.generic)
 class StandIn(NDArrayOperatorsMixin):
     """An array without elements."""
 
-    __slots__ = ("place", "sheet")
+    __slots__ = ("place", "schedule")
 
-    def __init__(self, sheet: Sheet, place: Place) -> None:
-        self.sheet = sheet
+    def __init__(self, schedule: Schedule, place: Place) -> None:
+        self.schedule = schedule
         self.place = place
 
     # ----- what it looks like -----------------------------------------------------------------------------------
@@ -87,7 +87,7 @@ class StandIn(NDArrayOperatorsMixin):
     def _window(self, header: AbstractArray) -> StandIn:
         """A view of this array's header as a view of this array."""
         distance = header.start - self.place.header.start
-        return StandIn(self.sheet, Place(self.place.buffer, self.place.offset + distance, header))
+        return StandIn(self.schedule, Place(self.place.buffer, self.place.offset + distance, header))
 
     def __getitem__(self, index: Any) -> StandIn:
         parts = index if type(index) is tuple else (index,)
@@ -129,17 +129,17 @@ class StandIn(NDArrayOperatorsMixin):
     def copy(self, order: str = "C") -> StandIn:
         if order != "C" and not self.flags.c_contiguous:
             raise Untraceable("a copy in another order")
-        return copied(self, self.sheet.new(self.shape, self.dtype))
+        return copied(self, self.schedule.new(self.shape, self.dtype))
 
     def astype(self, dtype: Any, copy: bool = True) -> StandIn:
         if not copy and self.dtype == dtype:
             return self
         if not self.flags.c_contiguous:
             raise Untraceable("a conversion of an array with gaps")
-        return copied(self, self.sheet.new(self.shape, dtype))
+        return copied(self, self.schedule.new(self.shape, dtype))
 
     def fill(self, value: Any) -> None:
-        self.sheet.fill(self.place, value)
+        self.schedule.fill(self.place, value)
 
     def dot(self, other: Any, out: Any = None) -> StandIn:
         return _dot(self, other, out)
@@ -153,21 +153,21 @@ class StandIn(NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         target = options.pop("out", (None,))[0]
         if method == "reduce":
-            return _reduced(self.sheet, ufunc, target, *inputs, **options)
+            return _reduced(self.schedule, ufunc, target, *inputs, **options)
         if method != "__call__" or ufunc.nout != 1:
             raise Untraceable(f"{ufunc.__name__}.{method}")
         if ufunc is np.matmul:
             if options:
                 raise Untraceable(f"matmul with {sorted(options)}")
-            return _matmul(self.sheet, inputs[0], inputs[1], target)
+            return _matmul(self.schedule, inputs[0], inputs[1], target)
         if ufunc.signature is not None:
             raise Untraceable(ufunc.__name__)
-        return _elementwise(self.sheet, ufunc, inputs, target, **options)
+        return _elementwise(self.schedule, ufunc, inputs, target, **options)
 
     def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if function is np.empty:  # beside this array, by `like=`
             sizes = (args[0],) if type(args[0]) is int else args[0]
-            return StandIn(self.sheet, self.sheet.new(sizes, *args[1:]))
+            return StandIn(self.schedule, self.schedule.new(sizes, *args[1:]))
         handler = _FUNCTIONS.get(function)
         if handler is None:
             raise Untraceable(function.__name__)
@@ -195,7 +195,9 @@ def _places(operands: Sequence[Any]) -> list[Place]:
 # ----- ufuncs -------------------------------------------------------------------------------------------------------
 
 
-def _elementwise(sheet: Sheet, ufunc: np.ufunc, inputs: tuple[Any, ...], target: Any, dtype: Any = None) -> StandIn:
+def _elementwise(
+    schedule: Schedule, ufunc: np.ufunc, inputs: tuple[Any, ...], target: Any, dtype: Any = None
+) -> StandIn:
     operands = tuple([_place_of(each) for each in inputs])
     if dtype is not None and any(each.dtype != dtype for each in inputs if hasattr(each, "dtype")):
         raise Untraceable("a ufunc that converts")
@@ -206,14 +208,14 @@ def _elementwise(sheet: Sheet, ufunc: np.ufunc, inputs: tuple[Any, ...], target:
         raise Untraceable(str(error)) from None
     shape = np.broadcast_shapes(*[each.shape for each in inputs if hasattr(each, "shape")])
     if target is None:
-        place = sheet.new(shape, result, _strides(operands, result))
+        place = schedule.new(shape, result, _strides(operands, result))
     else:
         place = target.place
         if place.header.shape != shape or place.header.dtype != result:
             raise Untraceable("a result of another type than its target")
     calls = ((ufunc, operands, {"out": place}),)
-    sheet.launches.append(Launch(calls, _places(operands), [place], ufunc.__name__, operands))
-    return StandIn(sheet, place)
+    schedule.launches.append(Launch(calls, _places(operands), [place], ufunc.__name__, operands))
+    return StandIn(schedule, place)
 
 
 def _strides(operands: Sequence[Any], dtype: np.dtype[Any]) -> tuple[int, ...] | None:
@@ -225,7 +227,7 @@ def _strides(operands: Sequence[Any], dtype: np.dtype[Any]) -> tuple[int, ...] |
 
 
 def _reduced(
-    sheet: Sheet,
+    schedule: Schedule,
     ufunc: np.ufunc,
     target: Any,
     array: Any,
@@ -242,9 +244,9 @@ def _reduced(
     dims = range(array.ndim) if axis is None else (axis,) if type(axis) is int else axis
     gone = {each % array.ndim for each in dims}
     shape = [1 if dim in gone else size for dim, size in enumerate(array.shape) if keepdims or dim not in gone]
-    place = sheet.new(shape, result)
-    sheet.call(ufunc.reduce, array.place, axis, dtype, place, keepdims, reads=[array.place], writes=[place])
-    return StandIn(sheet, place)
+    place = schedule.new(shape, result)
+    schedule.call(ufunc.reduce, array.place, axis, dtype, place, keepdims, reads=[array.place], writes=[place])
+    return StandIn(schedule, place)
 
 
 # ----- products -----------------------------------------------------------------------------------------------------
@@ -253,24 +255,26 @@ def _reduced(
 def _dot(left: Any, right: Any, out: Any = None) -> StandIn:
     if type(left) is not StandIn or type(right) is not StandIn or left.ndim != 2 or right.ndim != 2:
         raise Untraceable("a product of other than matrices")
-    return _product(left.sheet, matmul, left, right, (left.shape[0], right.shape[1]), out)
+    return _product(left.schedule, matmul, left, right, (left.shape[0], right.shape[1]), out)
 
 
-def _matmul(sheet: Sheet, left: Any, right: Any, target: Any) -> StandIn:
+def _matmul(schedule: Schedule, left: Any, right: Any, target: Any) -> StandIn:
     if type(left) is not StandIn or type(right) is not StandIn or left.ndim < 2 or right.ndim < 2:
         raise Untraceable("a product of other than matrices")
     batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
-    return _product(sheet, matmul, left, right, (*batch, left.shape[-2], right.shape[-1]), target)
+    return _product(schedule, matmul, left, right, (*batch, left.shape[-2], right.shape[-1]), target)
 
 
-def _product(sheet: Sheet, run: Any, left: StandIn, right: StandIn, shape: tuple[int, ...], target: Any) -> StandIn:
+def _product(
+    schedule: Schedule, run: Any, left: StandIn, right: StandIn, shape: tuple[int, ...], target: Any
+) -> StandIn:
     if left.dtype != right.dtype or left.dtype.char not in "fd" or left.shape[-1] != right.shape[-2]:
         raise Untraceable("a product of other numbers than floats")
-    place = sheet.new(shape, left.dtype) if target is None else target.place
+    place = schedule.new(shape, left.dtype) if target is None else target.place
     if place.header.shape != shape or place.header.dtype != left.dtype or not place.header.flags.c_contiguous:
         raise Untraceable("a product into an array that does not fit")
-    sheet.call(run, left.place, right.place, place, reads=[left.place, right.place], writes=[place])
-    return StandIn(sheet, place)
+    schedule.call(run, left.place, right.place, place, reads=[left.place, right.place], writes=[place])
+    return StandIn(schedule, place)
 
 
 # ----- functions ----------------------------------------------------------------------------------------------------
@@ -282,8 +286,8 @@ _concatenate = undispatched(np.concatenate)
 def copied(source: StandIn, place: Place) -> StandIn:
     """A new array with the elements of another."""
     calls = ((_copyto, (place, source.place), None),)
-    source.sheet.launches.append(Launch(calls, [source.place], [place], COPY, (source.place,)))
-    return StandIn(source.sheet, place)
+    source.schedule.launches.append(Launch(calls, [source.place], [place], COPY, (source.place,)))
+    return StandIn(source.schedule, place)
 
 
 def _copy_into(target: Any, source: Any) -> None:
@@ -294,13 +298,13 @@ def _copy_into(target: Any, source: Any) -> None:
 
 def _like(model: Any, dtype: Any = None) -> StandIn:
     header = np.empty_like(model.place.header, dtype)
-    return StandIn(model.sheet, model.sheet.new(header.shape, header.dtype, header.strides))
+    return StandIn(model.schedule, model.schedule.new(header.shape, header.dtype, header.strides))
 
 
 def _filled_like(value: int) -> Callable[..., StandIn]:
     def filled(model: Any, dtype: Any = None) -> StandIn:
         made = _like(model, dtype)
-        made.sheet.fill(made.place, value)
+        made.schedule.fill(made.place, value)
         return made
 
     return filled
@@ -313,16 +317,16 @@ def _joined(arrays: Sequence[Any], axis: int = 0) -> StandIn:
     shape = list(first.shape)
     shape[axis] = sum([each.shape[axis] for each in arrays])
     places = tuple([each.place for each in arrays])
-    made = first.sheet.new(shape, first.dtype)
-    first.sheet.call(_concatenate, places, axis, made, reads=places, writes=[made])
-    return StandIn(first.sheet, made)
+    made = first.schedule.new(shape, first.dtype)
+    first.schedule.call(_concatenate, places, axis, made, reads=places, writes=[made])
+    return StandIn(first.schedule, made)
 
 
 def _chosen(condition: Any, chosen: Any, other: Any) -> StandIn:
     """`np.where`, as two copies: the second one where the condition holds."""
     if type(condition) is not StandIn:
         raise Untraceable("a condition that is known")
-    sheet = condition.sheet
+    schedule = condition.schedule
     operands = [_place_of(each) for each in (chosen, other)]
     result = np.result_type(*[_type_of(each) for each in (chosen, other)])
     if any(getattr(each, "shape", ()) not in ((), condition.shape) for each in (chosen, other)):
@@ -330,11 +334,11 @@ def _chosen(condition: Any, chosen: Any, other: Any) -> StandIn:
     headers = [condition.place, *_places(operands)]
     if not all(each.header.flags.c_contiguous for each in headers):
         raise Untraceable("a choice among arrays with gaps")
-    made = sheet.new(condition.shape, result)
+    made = schedule.new(condition.shape, result)
     where = (made, operands[0], "same_kind", condition.place)
     calls = ((_copyto, (made, operands[1]), None), (_copyto, where, None))
-    sheet.launches.append(Launch(calls, headers, [made], SELECT, (condition.place, *operands)))
-    return StandIn(sheet, made)
+    schedule.launches.append(Launch(calls, headers, [made], SELECT, (condition.place, *operands)))
+    return StandIn(schedule, made)
 
 
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {

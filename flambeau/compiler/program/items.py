@@ -89,7 +89,7 @@ class Read:
 
 
 @dataclass
-class Stretch:
+class DeviceSegment:
     """Calls that a device does one after the other, without Python."""
 
     calls: list[Call]
@@ -101,7 +101,7 @@ class Stretch:
     backend: Backend
 
 
-Item = Call | Outside | SetGrad | Read | Stretch
+Item = Call | Outside | SetGrad | Read | DeviceSegment
 
 
 @dataclass
@@ -141,6 +141,6 @@ def uses(item: Item) -> list[Value]:
         return values_in(item.args)
     if type(item) is Read:
         return values_in(item.call.args)
-    if type(item) is Stretch:
+    if type(item) is DeviceSegment:
         return item.inputs
     return [item.value] if type(item) is SetGrad and item.value is not None else []

@@ -130,7 +130,7 @@ def explanation_of(compiled: Any) -> Explanation:
 
 def _shown(program: Any) -> list[str]:
     """A program as source, and what devices do of it by themselves."""
-    inside = [f"# {each.describe()}\n{each.listed.source.rstrip()}" for each in program.stretches]
+    inside = [f"# {each.describe()}\n{each.listed.source.rstrip()}" for each in program.device_segments]
     return [program.source.rstrip(), *inside]
 
 
@@ -191,7 +191,7 @@ def _shape(name: str, sizes: Sequence[int]) -> str:
 
 
 def _call(function: Any, args: tuple[Any, ...]) -> dict[str, str]:
-    """A function that a tape calls: its name, the arrays that it is given, and its source if it was generated."""
+    """A function that a schedule calls: its name, the arrays that it is given, and its source if it was generated."""
     generated = _generated().get(id(function))
     name = getattr(function, "__qualname__", getattr(function, "__name__", type(function).__name__))
     given = ", ".join([_argument(each) for each in args])

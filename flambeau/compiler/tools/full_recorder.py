@@ -23,7 +23,7 @@ from ..program.reads import bounds, generators_of, states_of
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class Witness(Recorder):
+class FullRecorder(Recorder):
     """A recorder that keeps copies: what it was told can be compared with what a program computes."""
 
     def __init__(self, state: State, watch: Watch, function: Any, made: Made) -> None:

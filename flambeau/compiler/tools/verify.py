@@ -25,11 +25,11 @@ from ..plan.segment import Segment
 from ..program.items import Call, Item, Outside, Read, Value, values_in
 from ..program.reads import differs
 from .difference import Difference, same
-from .full_recorder import Array, Witness, copies, drawing_again, outcome_of
+from .full_recorder import Array, FullRecorder, copies, drawing_again, outcome_of
 
 
 class Stepped(Source):
-    """Source that shows what is there after each kernel; `trusting`: tapes are run, whatever they do."""
+    """Source that shows what is there after each kernel; `trusting`: schedules are run, whatever they do."""
 
     def __init__(self, look: Callable[..., None], outside: Callable[..., None], trusting: bool = False) -> None:
         super().__init__()
@@ -44,8 +44,8 @@ class Stepped(Source):
         made = [number for output in segment.outputs for number, _ in output.windows]
         self._show(segment, [*made, *_numbers(segment.windows)])
 
-    def _tape(self, segment: Segment) -> str:
-        return self.constant(segment.tape.run) if self._trusting else super()._tape(segment)
+    def _runner(self, segment: Segment) -> str:
+        return self.constant(segment.runner.run) if self._trusting else super()._runner(segment)
 
     def _item(self, item: Item) -> None:
         if isinstance(item, Outside):
@@ -104,10 +104,10 @@ class Steps:
 
     def difference(self, recording: Recording) -> Difference | None:
         """Where another recording, of the same ops, differs from what the program makes of its inputs."""
-        witness = recording.recorder
-        assert isinstance(witness, Witness)
-        seen = Seen(witness, self._outside_at)
-        inputs = _inputs(witness)
+        recorder = recording.recorder
+        assert isinstance(recorder, FullRecorder)
+        seen = Seen(recorder, self._outside_at)
+        inputs = _inputs(recorder)
         try:
             self._run(recording, inputs, seen.look, seen.outside_on(inputs))
         except _Found as found:
@@ -116,8 +116,8 @@ class Steps:
 
     def measure(self, recording: Recording) -> None:
         """Let every stage know how long it takes, at best."""
-        witness = recording.recorder
-        assert isinstance(witness, Witness)
+        recorder = recording.recorder
+        assert isinstance(recorder, FullRecorder)
         best: dict[int, float] = {}
         last = 0.0
 
@@ -131,28 +131,28 @@ class Steps:
             last = perf_counter()
 
         for _ in range(_RUNS):
-            self._run(recording, _inputs(witness), look, begin)
+            self._run(recording, _inputs(recorder), look, begin)
         for key, took in best.items():
             self._stage_of[key].seconds = took
 
     def _run(self, recording: Recording, inputs: dict[int, Array], look: Any, outside: Any) -> None:
-        witness = recording.recorder
-        assert isinstance(witness, Witness)
+        recorder = recording.recorder
+        assert isinstance(recorder, FullRecorder)
         self._look, self._outside = look, outside
         try:
-            with drawing_again(witness.drawn.values()):
+            with drawing_again(recorder.drawn.values()):
                 given = _named(inputs)
                 outside(None)
                 self._forward(**given)
                 if self._backward is not None:
-                    given = _named({**self._kept_for_backward(witness, inputs), **self._ones(recording)})
+                    given = _named({**self._kept_for_backward(recorder, inputs), **self._ones(recording)})
                     outside(None)
                     self._backward(**given)
         finally:
             self._look = self._outside = _nothing
 
-    def _kept_for_backward(self, witness: Witness, inputs: dict[int, Array]) -> dict[int, Array]:
-        known = {number: array for each in witness.outcome.values() for number, array in each.items()}
+    def _kept_for_backward(self, recorder: FullRecorder, inputs: dict[int, Array]) -> dict[int, Array]:
+        known = {number: array for each in recorder.outcome.values() for number, array in each.items()}
         return {each: inputs[each] if each in inputs else known[each] for each in self._saved}
 
     def _ones(self, recording: Recording) -> dict[int, Array]:
@@ -165,13 +165,13 @@ class Steps:
 _RUNS = 10
 
 
-def _inputs(witness: Witness) -> dict[int, Array]:
+def _inputs(recorder: FullRecorder) -> dict[int, Array]:
     """What was there before the call, by the numbers of values: arrays that a program may change."""
-    fresh = copies(witness.arrays_before.values())
+    fresh = copies(recorder.arrays_before.values())
     return {
-        number: fresh[id(witness.arrays_before[id(tensor._array)])]
-        for number, tensor in witness.program.inputs.items()
-        if id(tensor._array) in witness.arrays_before
+        number: fresh[id(recorder.arrays_before[id(tensor._array)])]
+        for number, tensor in recorder.program.inputs.items()
+        if id(tensor._array) in recorder.arrays_before
     }
 
 
@@ -184,31 +184,31 @@ def _nothing(*args: Any) -> None:
 
 
 class Seen:
-    """What a witness has seen of a call, by the items of a program that was recorded before."""
+    """What a recorder has seen of a call, by the items of a program that was recorded before."""
 
-    def __init__(self, witness: Witness, outside_at: dict[int, int]) -> None:
-        self._witness = witness
+    def __init__(self, recorder: FullRecorder, outside_at: dict[int, int]) -> None:
+        self._recorder = recorder
         self._outside_at = outside_at
 
     def _of(self, call: Call) -> Call:
-        """The call that the witness has seen."""
-        found = self._witness.program.items[call.position]
+        """The call that the recorder has seen."""
+        found = self._recorder.program.items[call.position]
         assert isinstance(found, Call)
         return found
 
     def outcome(self, call: Call) -> dict[int, Array]:
         """What a call made and changed."""
-        return self._witness.outcome.get(id(self._of(call)), {})
+        return self._recorder.outcome.get(id(self._of(call)), {})
 
     def outside_on(self, inputs: dict[int, Array]) -> Callable[[Outside | None], None]:
         """What stands for Python outside: it leaves in arrays what that has left there; None: the program begins."""
-        by_array = {id(tensor._array): number for number, tensor in self._witness.program.inputs.items()}
+        by_array = {id(tensor._array): number for number, tensor in self._recorder.program.inputs.items()}
 
         def put(item: Outside | None) -> None:
             if item is None:
                 return
-            now = self._witness.program.items[self._outside_at[id(item)]]
-            for key, content in self._witness.after_outside[id(now)].items():
+            now = self._recorder.program.items[self._outside_at[id(item)]]
+            for key, content in self._recorder.after_outside[id(now)].items():
                 number = by_array.get(key)
                 if number is not None and number in inputs:
                     inputs[number][...] = content
@@ -243,7 +243,7 @@ class Seen:
             seen = self._of(each)
             for value, was in zip(values_in(each.args), values_in(seen.args), strict=True):
                 if value.number not in made:
-                    given.setdefault(value.number, self._witness.given[id(seen)][was.number])
+                    given.setdefault(value.number, self._recorder.given[id(seen)][was.number])
             made.update([value.number for value in values_in(each.results)])
         return given
 
@@ -266,7 +266,7 @@ class Seen:
         source = Stepped(look, _nothing, trusting)
         source.items(calls, [value for each in calls for value in values_in(each.results)])
         own = {number: array.copy(order="K") for number, array in given.items()}
-        with drawing_again([self._witness.drawn[id(self._of(each))] for each in calls]):
+        with drawing_again([self._recorder.drawn[id(self._of(each))] for each in calls]):
             source.function("stepped", ", ".join(_named(given)))(**_named(own))
         return found[0] if found else None
 
@@ -298,7 +298,7 @@ class Verified(Compiled):
 
     _replays = False
 
-    _recorder = Witness
+    _recorder = FullRecorder
     _backend = "verify"
     _guards = False
     verified = 0

@@ -1,4 +1,4 @@
-"""Stretches of a program that a device does without Python: its backend may run them by one call."""
+"""Device segments of a program that a device does without Python: its backend may run them by one call."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from ...._core.backend import Backend
 from ...._core.tensor import Tensor
-from ...program.items import Call, Item, Stretch, Value, uses, values_in
+from ...program.items import Call, DeviceSegment, Item, Value, uses, values_in
 from .changes import with_single_changes
 from .class_loss import with_class_losses
 from .epilogues import with_epilogues
@@ -18,8 +18,8 @@ _LEAST_CALLS = 3
 """Fewer calls are started one by one as quickly."""
 
 
-def stretches(items: Sequence[Item], kept: Iterable[Value]) -> list[Item]:
-    """The items, with stretches in place of the calls that one device can do at once; `kept`: what is needed later."""
+def device_segments(items: Sequence[Item], kept: Iterable[Value]) -> list[Item]:
+    """The items, with device segments in place of calls that one device does at once; `kept`: what is needed later."""
     last = {value.number: position for position, item in enumerate(items) for value in uses(item)}
     last.update({each.number: len(items) for each in kept})
     found: list[Item] = []
@@ -32,12 +32,12 @@ def stretches(items: Sequence[Item], kept: Iterable[Value]) -> list[Item]:
         if backend is None or sum([not each.op.makes_windows for each in calls]) < _LEAST_CALLS:
             found += items[start:end]
         else:
-            found.append(_stretch(calls, end, last, backend))
+            found.append(_device_segment(calls, end, last, backend))
         start = end
     return found
 
 
-def _stretch(calls: list[Call], end: int, last: dict[int, int], backend: Backend) -> Stretch:
+def _device_segment(calls: list[Call], end: int, last: dict[int, int], backend: Backend) -> DeviceSegment:
     made: dict[Value, None] = {}
     inputs: dict[Value, Any] = {}
     changed: set[int] = set()
@@ -53,7 +53,7 @@ def _stretch(calls: list[Call], end: int, last: dict[int, int], backend: Backend
     shorter = with_class_losses(shorter, results, backend.array_functions("class_loss"))
     pointwise = backend.array_functions("pointwise")
     shorter = with_epilogues(shorter, results, backend.array_functions("norms"), pointwise)
-    return Stretch(
+    return DeviceSegment(
         fused(shorter, results, pointwise),
         list(inputs),
         results,

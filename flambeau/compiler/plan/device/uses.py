@@ -1,4 +1,4 @@
-"""Who uses which value of a stretch, and which values share memory."""
+"""Who uses which value of a device segment, and which values share memory."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def test_programs_are_planned_as_the_clock_says(
     run = vars(made)["_run"]
     assert isinstance(run, Compiled)
     (program,) = run.programs
-    (tape,) = program.__globals__["tapes"]
+    (tape,) = program.__globals__["schedules"]
     names = [call[0].__name__ for call in tape.calls]
     assert ("multiply" in names) == (answer == "apart")
 

@@ -1,4 +1,4 @@
-"""A recorded call keeps shadows of its arrays, and no memory; tapes are seen in their first call."""
+"""A recorded call keeps abstract arrays of its arrays, and no memory; schedules are seen in their first call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import flambeau as torch
 from flambeau._backends.tiers import generated
 from flambeau._core.arrays.abstract import AbstractArray, NeedsData
 from flambeau.compiler._compiled import Compiled
-from flambeau.compiler.capture.abstract_arrays import Shadows
+from flambeau.compiler.capture.abstract_arrays import AbstractArrays
 from flambeau.compiler.emit.text import Written, define, in_pieces
 from flambeau.compiler.plan import segment
 from flambeau.compiler.program.reads import bounds
@@ -23,45 +23,45 @@ def geometry(array: Any) -> Any:
     return array.shape, array.strides, array.dtype
 
 
-def test_a_shadow_looks_like_its_array_and_has_no_memory() -> None:
-    shadows = Shadows([])
+def test_an_abstract_array_looks_like_its_array_and_has_no_memory() -> None:
+    abstracts = AbstractArrays([])
     made = np.arange(24, dtype=np.float32).reshape(4, 6)
     for each in (made, made.T, made[1:3, ::2], made[::-1], np.zeros((), np.int64), np.ones(3, bool)):
-        shadow = shadows.of(each)
-        assert geometry(shadow) == geometry(each)
-        assert shadow is not each
+        abstract = abstracts.of(each)
+        assert geometry(abstract) == geometry(each)
+        assert abstract is not each
         with pytest.raises(NeedsData):
-            shadow.item()
+            abstract.item()
         with pytest.raises(NeedsData):
-            np.asarray(shadow)
+            np.asarray(abstract)
 
 
-def test_shadows_overlap_where_their_arrays_do() -> None:
-    shadows = Shadows([])
+def test_abstract_arrays_overlap_where_their_arrays_do() -> None:
+    abstracts = AbstractArrays([])
     made = np.zeros((4, 6))
-    whole, part, other = shadows.of(made), shadows.of(made[2:]), shadows.of(made[:2])
+    whole, part, other = abstracts.of(made), abstracts.of(made[2:]), abstracts.of(made[:2])
     assert bounds(part)[0] - bounds(whole)[0] == bounds(made[2:])[0] - bounds(made)[0]
     assert bounds(whole)[0] < bounds(part)[0] < bounds(part)[1] == bounds(whole)[1]
     assert bounds(other)[1] == bounds(part)[0]
 
 
 def test_what_comes_to_lie_in_freed_memory_is_something_else() -> None:
-    shadows = Shadows([])
+    abstracts = AbstractArrays([])
     seen: set[int] = set()
     for _ in range(50):  # every one takes the place of the one before
-        low = bounds(shadows.of(np.empty(1000)))[0]
+        low = bounds(abstracts.of(np.empty(1000)))[0]
         assert low not in seen
         seen.add(low)
 
 
 def test_what_was_there_before_and_is_gone_does_not_count() -> None:
     before = np.empty(100)
-    shadows, key = Shadows([before[1:]]), id(before)
-    assert shadows.of(before) is before
+    abstracts, key = AbstractArrays([before[1:]]), id(before)
+    assert abstracts.of(before) is before
     del before
     for _ in range(100):
         made = np.empty(100)  # most likely it has the identity at once
-        assert shadows.of(made) is not made
+        assert abstracts.of(made) is not made
         if id(made) == key:
             return
     pytest.skip("no other array got the identity")
@@ -69,11 +69,11 @@ def test_what_was_there_before_and_is_gone_does_not_count() -> None:
 
 def test_what_was_there_before_has_none() -> None:
     before = np.zeros((3, 4))
-    shadows = Shadows([before[1]])
+    abstracts = AbstractArrays([before[1]])
     window = before[:, 1:]
-    assert shadows.of(window) is window
+    assert abstracts.of(window) is window
     borrowed = np.frombuffer(bytearray(8), np.uint8)
-    assert shadows.of(borrowed) is borrowed
+    assert abstracts.of(borrowed) is borrowed
 
 
 def test_a_recorded_call_lets_go_of_what_it_makes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +100,7 @@ def test_a_recorded_call_lets_go_of_what_it_makes(monkeypatch: pytest.MonkeyPatc
 
 def test_a_tape_that_gives_other_bits_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     if generated("tape") is None:
-        pytest.skip("there are no tapes")
+        pytest.skip("there are no schedules")
     fused, runs = segment.fused, []
 
     def broken(*args: Any) -> Any:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from .._core.names.absent import refusal
+from .._dispatch.public.registry import in_namespace
 from . import itt
 
 __all__ = ["emit_itt", "emit_nvtx", "kineto_available"]
 
 
+@in_namespace  # compiled in PyTorch: a class whose attribute it is does not bind it
 def kineto_available() -> bool:
     """Whether `profile` takes activities and schedules, and writes traces: it does."""
     return True

@@ -140,7 +140,12 @@ _product_by_rows = BackendOp("product_by_rows", elsewhere=_rows_by_rows)
 @public("nn.functional.linear", function=False, method=False, out=write_product, autocast=LOWER)
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input @ weight.T + bias`."""
-    if bias is None and weight._kind is input._kind and not (THREAD.modes.grad and input._kind.is_cpu):
+    kind = input._kind
+    if (
+        bias is None
+        and weight._kind is kind
+        and (not kind.is_cpu or (not THREAD.modes.grad and input._array.dtype.num in _NUMBERS))
+    ):
         product: Tensor | None = _product_by_rows(input, weight)
         if product is not None:
             return product

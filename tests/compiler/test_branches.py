@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import random
-import signal
 import sys
 import time
 from collections.abc import Callable
@@ -14,8 +12,6 @@ from typing import Any
 import pytest
 
 import flambeau as torch
-from flambeau import nn
-from flambeau._core.modes import THREAD
 
 X = torch.arange(6.0).reshape(2, 3)
 SCALE, OTHER = 2.0, 3.0
@@ -160,43 +156,3 @@ def test_gradients_of_many_uses_are_added_in_the_order_of_plain_calls() -> None:
         for one, other in zip(gradients(f, start), gradients(compiled, start), strict=True):
             assert torch.equal(one, other)
     assert _run(compiled).programs
-
-
-def _state() -> tuple[Any, ...]:
-    modes = THREAD.modes
-    told = torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.is_autocast_enabled()
-    return (*told, modes.interpreters, modes.plain, sys.getprofile(), sys.gettrace(), gc.isenabled())
-
-
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of interrupts in weak references
-def test_interrupts_at_any_moment_leave_every_mode_as_it_was() -> None:
-    def interrupt(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    before, state = signal.signal(signal.SIGALRM, interrupt), _state()
-    drawn = random.Random(0)
-    try:
-        for trial in range(24):
-            model = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 2))
-            optimizer = torch.optim.Adam(model.parameters())
-
-            def step(x: Any, model: Any = model, optimizer: Any = optimizer) -> float:
-                optimizer.zero_grad()
-                loss = model(x).square().mean()
-                loss.backward()
-                optimizer.step()
-                return float(loss.item())
-
-            compiled = torch.compile(step if trial % 2 else model)
-            try:
-                signal.setitimer(signal.ITIMER_REAL, drawn.uniform(0.0005, 0.05))
-                for _ in range(2000):
-                    compiled(torch.ones(4, 8))
-            except KeyboardInterrupt:
-                pass
-            finally:
-                signal.setitimer(signal.ITIMER_REAL, 0)
-            assert _state() == state
-    finally:
-        signal.signal(signal.SIGALRM, before)

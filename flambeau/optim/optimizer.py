@@ -14,7 +14,7 @@ from .._core.dtype import dtype, float32, float64, get_default_dtype
 from .._core.hooks import RemovableHandle
 from .._core.tensor import Tensor
 from .._dispatch.interpreter import RUN_OUTSIDE, runner_outside
-from ..autograd.grad_mode import enable_grad, set_grad_enabled
+from ..autograd.grad_mode import enable_grad, no_grad
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
@@ -409,7 +409,8 @@ class GroupOptimizer(Optimizer):
     def step(self, closure: Closure | None = None) -> Any:
         """Update the parameters that have gradients. `closure` computes the loss anew and returns it."""
         loss = None
-        with set_grad_enabled(bool(self.defaults.get("differentiable"))):
+        # Contexts that change nothing before they are entered: an interrupt in between leaves gradients on.
+        with enable_grad() if self.defaults.get("differentiable") else no_grad():
             if closure is not None:
                 with enable_grad():
                     loss = closure()

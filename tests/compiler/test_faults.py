@@ -151,13 +151,19 @@ class _Interrupt(KeyboardInterrupt):
 
 
 def _interrupted(run: Any, at: int) -> int:
-    """Interrupt a call where the `at`-th function begins; how many have begun."""
+    """Interrupt a call where the `at`-th function begins, or the next one that ends no context; how many have begun.
+
+    Where `__exit__` itself is interrupted as it begins, no `with` statement of Python can do its work: the modes of a
+    plain program would stay as they are, too.
+    """
     count = 0
+    is_done = False
 
     def trace(frame: Any, event: str, argument: Any) -> None:
-        nonlocal count
+        nonlocal count, is_done
         count += 1
-        if count == at:
+        if 0 < at <= count and not is_done and frame.f_code.co_name != "__exit__":
+            is_done = True
             sys.settrace(None)
             raise _Interrupt
 

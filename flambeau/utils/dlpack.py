@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
-from flambeau._ops.tensor.interchange import DLDeviceType, from_dlpack, to_dlpack
+from flambeau._dispatch.public.registry import public_function
+from flambeau._ops.tensor.interchange import DLDeviceType
 
 __all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]
+
+from_dlpack, to_dlpack = (public_function("", name) for name in ("from_dlpack", "to_dlpack"))

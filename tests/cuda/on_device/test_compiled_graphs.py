@@ -23,7 +23,7 @@ def test_a_training_step_is_one_graph() -> None:
     explained = torch.compiler.explain(step)
     assert explained.startswith("1 program, no call that could not be compiled")
     assert "# one graph, captured once; inputs copied in: 2, results copied out: 0" in explained
-    assert "def stretch(" in explained
+    assert "def segment(" in explained
 
 
 def test_forward_and_backward_are_a_graph_each() -> None:

@@ -121,7 +121,7 @@ def test_what_follows_a_normalisation_is_part_of_its_kernel() -> None:
     with torch.no_grad():
         for _ in range(CALLS):
             function(drawn(2, 8, 3, 5))
-    inside = torch.compiler.explain(function).partition("def stretch")[2]
+    inside = torch.compiler.explain(function).partition("def segment")[2]
     assert "# native_batch_norm, add, relu, mul" in inside
 
 
@@ -130,7 +130,7 @@ def test_elementwise_calls_become_one_kernel() -> None:
     function = torch.compile(lambda x, y: (x * 2 + y).exp() - x)
     for _ in range(CALLS):
         function(drawn(5, 7), drawn(5, 7))
-    inside = torch.compiler.explain(function).partition("def stretch")[2]
+    inside = torch.compiler.explain(function).partition("def segment")[2]
     assert inside.count(" = k") == 1, inside
     assert "# mul, add, exp, sub" in inside
 

@@ -21,7 +21,7 @@ class _Range:
         self.ptr = pointer
 
 
-class Shadows:
+class AbstractArrays:
     """The shadows of the arrays that one call makes; `before` were there."""
 
     def __init__(self, before: Iterable[Any]) -> None:

@@ -106,8 +106,8 @@ def synchronize(device: Any = None) -> None:
         device: the device or its ordinal; None means the one in use.
 
     Example:
-        >>> x = torch.ones(2, device="cuda") + 1
-        >>> torch.cuda.synchronize()
+        >>> if torch.cuda.is_available():
+        ...     torch.cuda.synchronize()
     """
     place_of(device)
     driver().synchronize()

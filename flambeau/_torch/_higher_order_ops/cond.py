@@ -11,8 +11,21 @@ from flambeau._core.tensor import Tensor
 def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Any = ()) -> Any:
     """`true_fn(*operands)` or `false_fn(*operands)`, by the truth of `pred`.
 
-    >>> flambeau.cond(flambeau.tensor(True), lambda x: x + 1, lambda x: x - 1, (flambeau.ones(1),))
-    tensor([2.])
+    Args:
+        pred (bool or Tensor): what decides; a tensor has one element.
+        true_fn: the function that runs if `pred` is true.
+        false_fn: the function that runs if it is not.
+        operands (tuple): the arguments of both.
+
+    Returns:
+        what the function returns.
+
+    Raises:
+        RuntimeError: a branch is not callable, or `pred` or `operands` are of another type.
+
+    Example:
+        >>> torch.cond(torch.tensor(True), lambda x: x + 1, lambda x: x - 1, (torch.ones(1),))
+        tensor([2.])
     """
     if not callable(true_fn):
         raise RuntimeError("Expect both branches to be callable.")

@@ -9,8 +9,20 @@ from typing import Any
 def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Any) -> tuple[Any, ...]:
     """Apply `body_fn` to the carried values as long as `cond_fn` of them is true.
 
-    >>> flambeau.while_loop(lambda i: i < 3, lambda i: (i + 1,), (flambeau.tensor(0),))
-    (tensor(3),)
+    Args:
+        cond_fn: takes the carried values; a bool or a tensor with one element tells whether to go on.
+        body_fn: takes the carried values and returns the next ones, as a tuple of the same length.
+        carried_inputs (tuple): the first values.
+
+    Returns:
+        tuple: the values for which `cond_fn` is false.
+
+    Raises:
+        RuntimeError: a function is not callable, or `body_fn` returns something else than such a tuple.
+
+    Example:
+        >>> torch.while_loop(lambda i: i < 3, lambda i: (i + 1,), (torch.tensor(0),))
+        (tensor(3),)
     """
     if not callable(cond_fn):
         raise RuntimeError("Expect cond_fn to be callable.")

@@ -60,7 +60,7 @@ class Facts:
         return type(expression) is Item and self._add("item is", expression.dictionary, expression.key, value)
 
     def is_container(self, expression: str, value: Any) -> bool:
-        """The same of a tuple, of a dictionary with its keys, or of any container of a class without items."""
+        """Check that a tuple, a dictionary or another container has the same items, under the same keys."""
         if type(expression) is str:
             return False
         if value or type(value) is tuple:
@@ -71,26 +71,26 @@ class Facts:
         return self._add("item is empty", expression.dictionary, expression.key, type(value))
 
     def has_keys(self, dictionary: Any) -> bool:
-        """The same of all keys of a dictionary, in their order."""
+        """Check that a dictionary has the same keys, in their order."""
         content = self._content(dictionary)
         return content is not None and self._add("keys are", content, list(content))
 
     def has_count(self, dictionary: Any) -> bool:
-        """The same of how many items a dictionary has."""
+        """Check that a dictionary has as many items."""
         content = self._content(dictionary)
         return content is not None and self._add("count is", content, len(content))
 
     def is_absent(self, dictionary: Any, key: str) -> bool:
-        """The same of a key that a dictionary does not have."""
+        """Check that a dictionary still lacks a key."""
         content = self._content(dictionary)
         return content is not None and self._add("absent", content, key)
 
     def is_of_class(self, value: Any) -> bool:
-        """The same of the class of an object."""
+        """Check that an object has the same class."""
         return self._add("class is", value, type(value))
 
     def has_attributes_in(self, value: Any, dictionary: Any) -> bool:
-        """The same of where an object has its attributes."""
+        """Check that an object keeps its attributes in the same dictionary."""
         return type(dictionary) is dict and self._add("attributes are", value, dictionary)
 
     def _add(self, kind: str, *parts: Any) -> bool:

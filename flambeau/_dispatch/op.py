@@ -9,12 +9,10 @@ arguments it `writes`, whether it `draws` random numbers, whether its result is 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._core.tensor import Tensor
-
-if TYPE_CHECKING:
-    from .axes import Axes
+from .axes import Axes
 
 Array = Any
 """Annotates the kernel parameters that are arrays."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..._core.size import Size
 from ..._core.tensor import Tensor, View
@@ -14,14 +14,11 @@ from ..capture.watch import Uncompilable
 from ..program.items import Call, Value, values_in
 from .source import Source
 
-if TYPE_CHECKING:
-    from .write import Recording
-
 
 class Answer:
     """Writes what a call returns."""
 
-    def __init__(self, source: Source, recording: Recording, tensors: dict[int, str], wanted: list[Value]) -> None:
+    def __init__(self, source: Source, recording: Any, tensors: dict[int, str], wanted: list[Value]) -> None:
         self.lines: list[str] = []
         self.changes: list[str] = []
         """Lines that change what was there before; they come behind the others."""

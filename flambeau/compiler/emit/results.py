@@ -35,7 +35,8 @@ class Answer:
             return self._tensors.get(id(tree)) or self._made.get(id(tree)) or self._new(tree)
         known = self._state.place_of(tree)
         if known is not None:
-            return known
+            found: str = known
+            return found
         kind = type(tree)
         if kind in (int, float, Size):
             return self._source.number(tree)

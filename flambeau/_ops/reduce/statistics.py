@@ -12,7 +12,7 @@ from ..._core.arrays.lazy_signs import every_element
 from ..._core.arrays.quick import spread
 from ..._core.backend import read
 from ..._core.device import contiguous_format
-from ..._core.dtype import COMPLEX, FLOAT, INTEGER, LEGACY_NAMES, float32, float64
+from ..._core.dtype import COMPLEX, FLOAT, INTEGER, LEGACY_NAMES, bool_, float32, float64
 from ..._core.tensor import Tensor
 from ..._dispatch.abstract.meta import shape_in_elements
 from ..._dispatch.arguments.autocast_rules import FULL, lower_result, on
@@ -211,15 +211,21 @@ def _histc(self: Array, bins: int, low: float, high: float) -> Array:
     start, end = np.asarray(low, self.dtype), np.asarray(high, self.dtype)
     inside = flat[(flat >= start) & (flat <= end)]
     # In the precision of the data: an element near an edge falls where PyTorch's arithmetic puts it.
-    places = ((inside - start) * np.asarray(bins, self.dtype) / (end - start)).astype(np.int64)
+    divide = np.floor_divide if self.dtype.kind in "iu" else np.true_divide
+    places = divide((inside - start) * np.asarray(bins, self.dtype), end - start).astype(np.int64)
     return np.bincount(np.minimum(places, bins - 1), minlength=bins).astype(self.dtype)
+
+
+def _counts_integers(input: Tensor) -> bool:
+    """Whether `histc` takes the integers of a tensor: PyTorch's CUDA kernel does, and models with experts rely on it."""
+    return input.is_cuda and not input.is_complex() and input._kind.dtype is not bool_
 
 
 @public()
 @one_by_one("input")
 def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0, *, out: Any = None) -> Tensor:
     """How many elements fall into each of `bins` equal parts of the range; equal bounds mean the data's own."""
-    if not input._kind.dtype.is_floating_point:
+    if not input._kind.dtype.is_floating_point and not _counts_integers(input):
         raise no_kernel("histogram_cpu", input)
     if bins <= 0:
         raise RuntimeError(f"torch.histc(): bins must be > 0, got {bins}")

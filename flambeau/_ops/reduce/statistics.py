@@ -217,7 +217,7 @@ def _histc(self: Array, bins: int, low: float, high: float) -> Array:
 
 
 def _counts_integers(input: Tensor) -> bool:
-    """Whether `histc` takes the integers of a tensor: PyTorch's CUDA kernel does, and models with experts rely on it."""
+    """Whether `histc` takes the integers of a tensor: PyTorch's CUDA kernel does; models with experts rely on it."""
     return input.is_cuda and not input.is_complex() and input._kind.dtype is not bool_
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..._core.arrays.abstract import NeedsData, is_abstract
 from ..._core.arrays.lazy_signs import content, settle
 from ..._core.arrays.narrow import as_type, number_as
-from ..._core.backend import as_array, is_array
+from ..._core.backend import all_within, as_array, is_array
 from ..._core.device import CPU
 from ..._core.dtype import FLOAT, LEGACY_NAMES, bool_, dtype, int32, int64, uint8
 from ..._core.geometry.layout import contiguous_array
@@ -335,6 +335,9 @@ def _quick_put(tensor: Tensor, index: Any, source: Any) -> bool:
     check_writable(tensor)
     if is_array(source) and not (mask and source.size == 1):
         check_apart(array, source)
+    if not (mask or type(array) is np.ndarray):  # an array of the host looks itself
+        size = array.shape[0]
+        all_within(index, -size, size, "indexing")
     try:
         array[index] = source
     except (IndexError, TypeError, ValueError, NeedsData):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from ..._core.backend import to_host
 from ..._core.dtype import LEGACY_NAMES, bfloat16, float16, float32, int32
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.precision import in_single
@@ -22,7 +24,7 @@ from ..._dispatch.public.registry import public
 def _grouped(self: Array, mat2: Array, offs: Array | None) -> Array:
     if offs is None:
         return np.matmul(self, mat2)
-    ranges = [slice(start, end) for start, end in zip([0, *offs[:-1].tolist()], offs.tolist(), strict=True)]
+    ranges = [slice(start, end) for start, end in pairwise([0, *to_host(offs).tolist()])]
     if self.ndim == mat2.ndim:  # the dimension that is summed over has the groups
         result = np.empty((len(ranges), self.shape[0], mat2.shape[1]), self.dtype, like=self)
         for group, part in enumerate(ranges):

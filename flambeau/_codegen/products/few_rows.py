@@ -15,7 +15,8 @@ from ..arrays import Arguments
 from ..build import Builder, Operand, Value
 from ..kernel import kernel
 from ..machine.engine import engine
-from ..rows.shared import rows_per_share
+from ..rows.shared import rows_per_share, steps
+from ..shares import MULTIPLICATIONS, steps_worth
 from ..types import F32, SCALARS, Scalar
 
 BLOCK = 32
@@ -62,14 +63,18 @@ def product_by_rows(b: Builder, arguments: Arguments, dtype: str) -> None:
     out, x, weight = (arguments.array(number) for number in range(3))
     scalar = SCALARS[dtype]
     length, columns = weight.size(0), weight.size(1)
+    # Shares are whole vectors: a share of fewer columns would be added up number by number.
+    width = engine().register_bytes // scalar.size
     shares = b.parallel(
-        columns, rows_per_share(b, length), out.data, x.data, weight.data, x.size(0), columns, length, unlock=True
-    )
+        (columns + width - 1) // width, steps_worth(b, x.size(0) * length * width, MULTIPLICATIONS // 8), out.data,
+        x.data, weight.data, x.size(0), columns, length, unlock=True,
+    )  # fmt: skip
     with shares as (c, begin, end, (out_, x_, weight_, rows_, columns_, length_)):
         whole = length_ // _DEPTH * _DEPTH
+        first_column, last_column = begin * width, c.smaller(end * width, columns_)
         for depth, first, last in ((_DEPTH, c.integer(0), whole), (1, whole, length_)):
             with c.loop(first, last, depth) as start:
-                for column, lanes in c.lanes(begin, end, 2 * engine().register_bytes // scalar.size):
+                for column, lanes in steps(c, first_column, last_column, 2 * width, width):
                     for rows in _row_blocks(c, rows_):
                         sums = [c.splat(c.constant(scalar.compute, 0.0), lanes) for _ in rows]
                         for step in range(depth):

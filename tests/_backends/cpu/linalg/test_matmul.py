@@ -103,6 +103,23 @@ def test_few_rows(dtype: str, rows: int, layout: str, length: int, columns: int)
     assert (np.abs(found - expected) <= bound).all()
 
 
+@pytest.mark.parametrize("sizes", [(16, 1280, 320), (16, 700, 333), (3, 4096, 40), (9, 33, 5000)])
+def test_few_rows_have_the_same_bits_with_any_number_of_threads(sizes: tuple[int, int, int]) -> None:
+    rows, length, columns = sizes
+    left, right = matrix(rows, length, "rows", "float32"), matrix(length, columns, "rows", "float32")
+    before = flambeau.get_num_threads()
+    try:
+        found = []
+        for threads in (1, 2, 5, 16):
+            flambeau.set_num_threads(threads)
+            found.append(product_of_few_rows(left, right))
+    finally:
+        flambeau.set_num_threads(before)
+    np.testing.assert_allclose(found[0], left.astype(np.float64) @ right, rtol=1e-3, atol=1e-3)
+    for each in found[1:]:
+        np.testing.assert_array_equal(each, found[0])
+
+
 def test_few_rows_of_other_layouts_are_none() -> None:
     left, right = np.ones((4, 8), np.float32), np.ones((8, 8), np.float32)
     assert product_of_few_rows(left[:, ::2], right[:4]) is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 _FOLDERS = {
-    "arrays": "views",
+    "arrays": "placeholders views",
     "convolution": "conv grid_sample pad pool",
     "elementwise": "copy fused multi pointwise ranges",
     "indexing": "gather join masks",
@@ -11,7 +11,7 @@ _FOLDERS = {
     "linalg": "distances fourier gemm matmul packed_weights products sparse_product threaded_blas",
     "random": "fills gamma_gradient permutations rejection",
     "reductions": "losses norms reduce rows scan select window_sums",
-    "runtime": "identities",
+    "runtime": "call_list identities segments",
 }
 PLACES: dict[str, str] = {
     **{family: f"{folder}.{family}" for folder, families in _FOLDERS.items() for family in families.split()},
@@ -21,8 +21,5 @@ PLACES: dict[str, str] = {
     "interchange": "memory.dlpack",
     "random": "random.sampling",
     "scaled": "linalg.scaled_mm",
-    "shadows": "arrays.placeholders",
-    "stretches": "runtime.segments",
-    "tape": "runtime.call_list",
 }
 """For a family its module, as seen from `_backends/cpu` and from `_backends/cuda`."""

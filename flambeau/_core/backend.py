@@ -70,7 +70,7 @@ class Backend:
         self.array_functions: Callable[[str], Any] = _no_functions
         """The module of the faster functions on arrays of a family ("random", ...); None: there are none."""
 
-        self.season: object = object()
+        self.generation: object = object()
         """Another one whenever the functions above may have changed: `forget`."""
 
         self.in_one_pass: Kernel | None = None
@@ -85,7 +85,7 @@ class Backend:
         """Look for lowerings and functions anew: they have changed."""
         self.runs.clear()
         self.tries.clear()
-        self.season = object()
+        self.generation = object()
 
     def lowering(self, name: str) -> Kernel | None:
         """The lowering of the op called `name`, if there is one here and now."""
@@ -139,7 +139,7 @@ class Backend:
         """A context in which copies from the host and to it need not be done when a call returns."""
         return contextlib.nullcontext()
 
-    def going_ahead(self) -> Any:
+    def deferring_launches(self) -> Any:
         """A context for what needs many kernels that are not there yet: they may be compiled side by side."""
         return contextlib.nullcontext()
 
@@ -238,11 +238,11 @@ def know_arrays(backend: Backend) -> None:
 
 
 @contextlib.contextmanager
-def going_ahead() -> Iterator[None]:
+def deferring_launches() -> Iterator[None]:
     """A context for what needs many kernels that are not there yet, on whatever device."""
     with contextlib.ExitStack() as contexts:
         for backend in tuple(_BACKENDS.values()):
-            contexts.enter_context(backend.going_ahead())
+            contexts.enter_context(backend.deferring_launches())
         yield
 
 

@@ -23,7 +23,7 @@ class LargeBody:
     `plain` does everything with NumPy; `scalar` is the op's own body. It sees operands converted to `computed`.
     """
 
-    __slots__ = ("_backend", "_compiled", "_rounded", "_season", "computed", "given", "plain", "result", "scalar")
+    __slots__ = ("_backend", "_compiled", "_generation", "_rounded", "computed", "given", "plain", "result", "scalar")
 
     def __init__(
         self,
@@ -42,14 +42,14 @@ class LargeBody:
         self.computed = computed
         self.result = result
         self._compiled: dict[int, Any] = {}
-        self._season: object = None
-        """The season of the backend in which it was asked for compiled forms last."""
+        self._generation: object = None
+        """The generation of the backend in which it was asked for compiled forms last."""
         # A number beside a tensor of half precision is rounded like the tensor.
         self._rounded = given.type if given.name in _HALVES and not exact_numbers else None
 
     def __call__(self, *operands: Any) -> Any:
         count = len(operands)
-        compiled = self._compiled.get(count) if self._season is self._backend.season else None
+        compiled = self._compiled.get(count) if self._generation is self._backend.generation else None
         if compiled is None:
             compiled = self.compiled_for(count)
         if compiled is None:
@@ -68,12 +68,12 @@ class LargeBody:
 
     def of_one(self, array: Any) -> Any:
         """The body on one array, in fewer steps than a call with any number."""
-        compiled = self._compiled.get(1) if self._season is self._backend.season else None
+        compiled = self._compiled.get(1) if self._generation is self._backend.generation else None
         return self(array) if compiled is None else compiled.unary(array)
 
     def of_two(self, first: Any, second: Any) -> Any:
         """The body on an array and another operand, in fewer steps for the commonest: two arrays of a device."""
-        if type(first) is type(second) and self._season is self._backend.season:
+        if type(first) is type(second) and self._generation is self._backend.generation:
             compiled = self._compiled.get(2)
             if compiled is not None:
                 return compiled.binary(first, second)
@@ -84,7 +84,7 @@ class LargeBody:
         module = self._backend.array_functions("pointwise")
         if module is None:
             return None
-        self._season = self._backend.season
+        self._generation = self._backend.generation
         try:
             return self._compiled[count]
         except KeyError:
@@ -127,7 +127,7 @@ class LargeBody:
                 return False
             elif self._rounded is not None:
                 operands = (*operands[:number], float(self._rounded(each)), *operands[number + 1 :])
-        compiled = self._compiled.get(len(operands)) if self._season is self._backend.season else None
+        compiled = self._compiled.get(len(operands)) if self._generation is self._backend.generation else None
         if compiled is None:
             compiled = self.compiled_for(len(operands))
         if compiled is None:
@@ -158,16 +158,16 @@ class MixedBody:
     `common` is the body for two of the dtype that they are converted to.
     """
 
-    __slots__ = ("_backend", "_common", "_compiled", "_given", "_season")
+    __slots__ = ("_backend", "_common", "_compiled", "_generation", "_given")
 
     def __init__(self, backend: Backend, common: LargeBody, given: tuple[np.dtype[Any], np.dtype[Any]]) -> None:
         self._backend, self._common, self._given = backend, common, given
         self._compiled: Any = None
-        self._season: object = None
+        self._generation: object = None
 
     def of_two(self, first: Any, second: Any) -> Any:
         """The result for two arrays."""
-        if self._season is not self._backend.season:
+        if self._generation is not self._backend.generation:
             self._compile()
         if self._compiled is not None:
             return self._compiled.binary(first, second)
@@ -176,7 +176,7 @@ class MixedBody:
 
     def _compile(self) -> None:
         module, common, inner = self._backend.array_functions("pointwise"), self._common, self._common.scalar
-        self._season = self._backend.season
+        self._generation = self._backend.generation
 
         def body(*operands: Any) -> Any:
             met = [each.astype(common.given) for each in operands]
@@ -225,7 +225,7 @@ def _compiled_from(least: int, kernel: Body) -> Body:
     """Those of one array and numbers, by a key that is sooner made."""
 
     alike: dict[tuple[Any, ...], Any] = {}
-    """Those of arrays of one dtype, and of the season of the host's functions in which they were found."""
+    """Those of arrays of one dtype, and of the generation of the host's functions in which they were found."""
 
     @functools.wraps(kernel)
     def run(*args: Any) -> Any:
@@ -235,7 +235,7 @@ def _compiled_from(least: int, kernel: Body) -> Body:
             if first.size < least:
                 return kernel(*args)
             if type(args[-1]) is kind:
-                found = alike.get((first.dtype, len(args), _HOST.season))
+                found = alike.get((first.dtype, len(args), _HOST.generation))
                 if found is not None:
                     if len(args) == 1:
                         return found.unary(first)
@@ -275,7 +275,7 @@ def _compiled_from(least: int, kernel: Body) -> Body:
         if kind is np.ndarray and arrays is args and _are_alike(args):
             if len(alike) >= module.MOST_VARIANTS:
                 alike.clear()
-            alike[first.dtype, len(args), _HOST.season] = found
+            alike[first.dtype, len(args), _HOST.generation] = found
         if len(arrays) == 1:
             of_one_array[kind, first.dtype, numbers, tuple(map(type, numbers))] = found
             return found.unary(first)

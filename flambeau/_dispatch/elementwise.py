@@ -53,7 +53,7 @@ from .changes.inplace import (
     check_partial_overlap,
     check_writable,
     run_inplace,
-    shadow_of,
+    version_before,
 )
 from .compiled_body import AT_ANY_SIZE, LargeBody, MixedBody
 from .dispatch import after, formula_names, leading, node_class
@@ -693,7 +693,7 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
     node = None
     if modes.grad and (target.requires_grad or (other is not None and other.requires_grad)):
         content = array.copy("K") if op.saves_first((target, *others)) else array
-        before = shadow_of(target, content, target._edge())
+        before = version_before(target, content, target._edge())
         node = op.record((before, *others), target, made=False)
     operands = (array,) if other is None else (array, other._array)
     try:

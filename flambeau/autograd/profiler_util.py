@@ -31,7 +31,7 @@ __getattr__, __dir__ = (
 
 
 class Interval:
-    """A stretch of time, in microseconds."""
+    """An interval of time, in microseconds."""
 
     def __init__(self, start: float, end: float) -> None:
         self.start, self.end = start, end
@@ -58,7 +58,7 @@ class StringTable(dict[str, str]):
 
 
 class MemRecordsAcc:
-    """Records of memory in the order of their time, to be looked up by stretches of it."""
+    """Records of memory in the order of their time, to be looked up by intervals of it."""
 
     def __init__(self, mem_records: Iterable[Any]) -> None:
         self._mem_records = list(mem_records)

@@ -14,7 +14,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from .._backends.tiers import generated
-from .._core.backend import going_ahead
+from .._core.backend import deferring_launches
 from .._core.modes import THREAD, Modes
 from .._core.process.collector import collector_paused
 from .._dispatch.arguments.autocast import own_casts, switched_off
@@ -258,7 +258,7 @@ class Compiled:
         if self._calls < _BEFORE_RECORDING:
             self._calls += 1
             if self._calls < _BEFORE_RECORDING:  # what is done once, such as imports, is not what later calls do
-                with going_ahead():
+                with deferring_launches():
                     return self._first_call(attempt)
             self._watch = Watch(code_behind(self.function))
             with self._watch:

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from .._backends.cuda.runtime.driver import driver
-from .._backends.cuda.runtime.synchronization import WAITS
+from .._backends.cuda.runtime.synchronization import SYNCHRONIZATIONS
 from .._core.backend import is_installed
 from .._core.device import usable_device
 from .._core.random.philox import cuda_generator
@@ -154,7 +154,7 @@ def set_sync_debug_mode(debug_mode: int | str) -> None:
         debug_mode = _MODES[debug_mode]
     if debug_mode not in _MODES.values():
         raise RuntimeError(f"invalid value of debug_mode, expected 0, 1 or 2, got {debug_mode}")
-    WAITS.mode = debug_mode
+    SYNCHRONIZATIONS.mode = debug_mode
 
 
 def get_sync_debug_mode() -> int:
@@ -168,7 +168,7 @@ def get_sync_debug_mode() -> int:
         0
     """
     usable_device("cuda")
-    return WAITS.mode
+    return SYNCHRONIZATIONS.mode
 
 
 class _DeviceProperties:

@@ -1,4 +1,4 @@
-"""Marks and stretches of time for NVIDIA's profilers."""
+"""Marks and ranges of time for NVIDIA's profilers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def mark(msg: str) -> None:
 
 
 def range_push(msg: str) -> int:
-    """Begin a stretch inside of the present one; returns how deep that was."""
+    """Begin a range inside of the present one; returns how deep that was."""
     global _depth
     _library().RangePush(msg)
     _depth += 1
@@ -31,7 +31,7 @@ def range_push(msg: str) -> int:
 
 
 def range_pop() -> int:
-    """End the innermost stretch; returns how deep it was."""
+    """End the innermost range; returns how deep it was."""
     global _depth
     _library().RangePop()
     _depth -= 1
@@ -39,18 +39,18 @@ def range_pop() -> int:
 
 
 def range_start(msg: str) -> int:
-    """Begin a stretch that `range_end` ends, wherever others begin and end."""
+    """Begin a range that `range_end` ends, wherever others begin and end."""
     return int(_library().RangeStart(msg))
 
 
 def range_end(range_id: int) -> None:
-    """End a stretch of `range_start`."""
+    """End a range of `range_start`."""
     _library().RangeEnd(range_id)
 
 
 @contextlib.contextmanager
 def range(msg: str, *args: Any, **kwargs: Any) -> Iterator[None]:
-    """A stretch around the work of a `with` block, or of a function that it decorates."""
+    """A range around the work of a `with` block, or of a function that it decorates."""
     range_push(msg.format(*args, **kwargs))
     try:
         yield

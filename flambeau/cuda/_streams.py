@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from .._backends.cuda.runtime.driver import driver
-from .._backends.cuda.runtime.synchronization import HERE, WAITS
+from .._backends.cuda.runtime.synchronization import HERE, SYNCHRONIZATIONS
 from .._core.device import device as Device
 from .._core.device import usable_device
 from ._ordinals import place_of
@@ -101,7 +101,7 @@ class Stream:
 
     def synchronize(self) -> None:
         """Wait for everything in the queue; what kernels found wrong is raised here."""
-        WAITS.note("Stream.synchronize")
+        SYNCHRONIZATIONS.note("Stream.synchronize")
         self._found.synchronize()
         driver().report_faults()
 
@@ -182,7 +182,7 @@ class Event:
         if self._found is None:
             return
         if HERE.recording is not None:
-            WAITS.note("Event.synchronize")
+            SYNCHRONIZATIONS.note("Event.synchronize")
         self._found.synchronize()
         driver().report_faults()
 

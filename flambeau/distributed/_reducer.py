@@ -249,7 +249,7 @@ class Reducer:
 
     # ----- for processes that have no more inputs ----------------------------------------------------------------
 
-    def shadow(self) -> None:
+    def join_others(self) -> None:
         """Take part in the exchange of the others, without gradients of one's own."""
         for position in range(len(self._parameters)):
             bucket, number = self._place[position]

@@ -142,7 +142,7 @@ def muon(
         updates = grads.lerp(buffers, momentum) if nesterov else buffers
         directions = _orthogonalized(updates, ns_coefficients, ns_steps, eps)
         params.mul_(1 - lr * weight_decay)
-        params.add_(directions, alpha=number(-lr * _stretch(adjust_lr_fn, params.shape[1:])))
+        params.add_(directions, alpha=number(-lr * _learning_rate_factor(adjust_lr_fn, params.shape[1:])))
 
     update_alike(rule, None, params, grads, muon_momentum_bufs)
 
@@ -166,7 +166,7 @@ def _orthogonalized(updates: Any, coefficients: tuple[float, float, float], step
     return matrices.mT if tall else matrices
 
 
-def _stretch(adjust: str | None, shape: Sequence[int]) -> float:
+def _learning_rate_factor(adjust: str | None, shape: Sequence[int]) -> float:
     """The factor of the learning rate that makes updates of matrices of all shapes equally large."""
     if adjust == "match_rms_adamw":
         return 0.2 * math.sqrt(max(shape))

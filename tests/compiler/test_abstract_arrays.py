@@ -99,7 +99,7 @@ def test_a_recorded_call_lets_go_of_what_it_makes(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_tape_that_gives_other_bits_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    if generated("tape") is None:
+    if generated("call_list") is None:
         pytest.skip("there are no schedules")
     fused, runs = segment.fused, []
 

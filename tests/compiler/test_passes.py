@@ -349,7 +349,7 @@ def test_convolutions_and_norms_are_on_one_tape() -> None:
         assert len(program.__globals__["schedules"]) == 1
 
 
-def test_convolutions_by_generated_code_are_on_tapes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_convolutions_by_generated_code_are_in_call_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     """As where there is no vendor's library."""
     if generated("conv") is None:
         pytest.skip("no code is generated")

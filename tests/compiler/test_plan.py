@@ -258,12 +258,12 @@ def test_a_tape_refuses_what_is_no_array() -> None:
 
 
 def test_a_tape_runs_as_long_as_its_conditions_hold() -> None:
-    family = generated("tape")
+    family = generated("call_list")
     question = ctypes.cast(ctypes.pythonapi.Py_IsInitialized, ctypes.c_void_p).value
     for answer, runs in ((1, True), (2, False)):
         out = np.zeros(3)
         calls = [(out.fill, (1.0,), None)]
-        runner = family.Tape([], calls, [], [(question, answer)], [], [], family.Arena(0))
+        runner = family.CallList([], calls, [], [(question, answer)], [], [], family.Arena(0))
         assert runner.run(runner.table, True, False) is runs
         assert out.tolist() == [float(runs)] * 3
 
@@ -290,7 +290,7 @@ def test_elementwise_steps_are_one_kernel() -> None:
     ids=["plain", "turned", "empty", "number", "repeated", "backwards", "repeated-often", "large"],
 )
 def test_a_header_has_a_geometry_and_lies_in_memory(array: Any) -> None:
-    header = generated("tape").header_of(array.shape, array.dtype, array.strides)
+    header = generated("call_list").header_of(array.shape, array.dtype, array.strides)
     assert (header.shape, header.dtype, header.strides) == (array.shape, array.dtype, array.strides)
     assert header.flags.writeable
     (low, high), (first, end) = bounds(header), bounds(np.frombuffer(header.base, np.uint8))

@@ -25,10 +25,10 @@ import numpy as np
 from flambeau._backends.cuda.arrays.array import over
 from flambeau._backends.cuda.memory.host import HostPool, pinned_memory
 from flambeau._backends.cuda.memory.pool import Pool, exhausted
-from flambeau._backends.cuda.runtime.compile_queue import AHEAD
+from flambeau._backends.cuda.runtime.compile_queue import COMPILE_QUEUE
 from flambeau._backends.cuda.runtime.driver import Launch, use
 from flambeau._backends.cuda.runtime.index_errors import PLACES, Faults
-from flambeau._backends.cuda.runtime.synchronization import HERE, WAITS
+from flambeau._backends.cuda.runtime.synchronization import HERE, SYNCHRONIZATIONS
 from flambeau._codegen.cuda.elementwise import functions
 from flambeau._core.backend import backend_of, is_installed
 from tests.support import simulated_library
@@ -102,7 +102,7 @@ class _Adopted:
 
     # As where memory is given back to a device: what is to be started may be about it. No function of this file's, as
     # compiled functions would have to know where that came from.
-    __del__ = staticmethod(AHEAD.catch_up)
+    __del__ = staticmethod(COMPILE_QUEUE.catch_up)
 
 
 class _Anywhere:
@@ -132,28 +132,28 @@ class SimulatedDriver:
 
     @property
     def library(self) -> Any:
-        AHEAD.catch_up()
+        COMPILE_QUEUE.catch_up()
         return simulated_library
 
     def _do(self, step: Callable[[], Any]) -> None:
-        if AHEAD.steps is None or HERE.recording is not None:
+        if COMPILE_QUEUE.steps is None or HERE.recording is not None:
             self._recorder(step)
         else:
-            AHEAD.start(self._recorder, step)
+            COMPILE_QUEUE.start(self._recorder, step)
 
     def upload(self, pointer: int, host: Any) -> None:
-        AHEAD.catch_up()
+        COMPILE_QUEUE.catch_up()
         if HERE.recording is not None and pinned_memory(host) is None:
             host = host.copy("K")
         self._recorder(lambda: ctypes.memmove(pointer, _address(host), host.nbytes))
         if HERE.recording is None and pinned_memory(host) is not None and not HERE.goes_on:
-            WAITS.note("a copy from pinned memory without non_blocking=True")
+            SYNCHRONIZATIONS.note("a copy from pinned memory without non_blocking=True")
 
     def download(self, host: Any, pointer: int) -> None:
-        AHEAD.catch_up()
+        COMPILE_QUEUE.catch_up()
         goes_on = pinned_memory(host) is not None and (HERE.goes_on or HERE.recording is not None)
         if not goes_on:
-            WAITS.note("reading a tensor's elements")
+            SYNCHRONIZATIONS.note("reading a tensor's elements")
         self._recorder(lambda: ctypes.memmove(_address(host), pointer, host.nbytes))
         if not goes_on:
             self.report_faults()
@@ -165,7 +165,7 @@ class SimulatedDriver:
         self._do(lambda: ctypes.memset(pointer, 0, nbytes))
 
     def compile(self, source: str) -> Launch:
-        run = AHEAD.compiled(partial(self._run_of, source))
+        run = COMPILE_QUEUE.compiled(partial(self._run_of, source))
         return lambda blocks, threads, fields: self._do(lambda: run()(blocks, threads, fields))
 
     def _run_of(self, source: str) -> Any:
@@ -221,7 +221,7 @@ class SimulatedDriver:
         return np.asarray(_Window(array))
 
     def seen(self, array: Any) -> Any:
-        AHEAD.catch_up()
+        COMPILE_QUEUE.catch_up()
         if HERE.recording is not None:
             raise NotImplementedError("the simulated device records its own kernels alone, not those of a library")
         return self._window(array)
@@ -239,28 +239,28 @@ class SimulatedDriver:
         return memory, memory.ptr
 
     def synchronize(self) -> None:
-        AHEAD.catch_up()
+        COMPILE_QUEUE.catch_up()
         if HERE.recording is not None:
-            WAITS.note("torch.cuda.synchronize")
+            SYNCHRONIZATIONS.note("torch.cuda.synchronize")
         self.report_faults()
 
     def report_faults(self) -> None:
         self._faults.report()
 
     def stream(self) -> int:
-        AHEAD.catch_up()
+        COMPILE_QUEUE.catch_up()
         return simulated_library.get_current_stream().ptr
 
     def queue(self) -> int:
         return simulated_library.get_current_stream().ptr
 
     def use_stream(self, found: Any) -> None:
-        AHEAD.catch_up()
+        COMPILE_QUEUE.catch_up()
         found.use()
         self.pool.stream_changed()
 
     def begin_recording(self, stream: int) -> None:
-        AHEAD.stop()
+        COMPILE_QUEUE.stop()
         self._recorder.steps = []
 
     def end_recording(self, stream: int) -> Any:
@@ -271,7 +271,7 @@ class SimulatedDriver:
         return tuple(graph)
 
     def start_graph(self, executable: Any) -> None:
-        AHEAD.catch_up()
+        COMPILE_QUEUE.catch_up()
         for step in executable:
             step()
 

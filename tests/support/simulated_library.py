@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._backends.cuda.memory.pool import Exhausted
-from flambeau._backends.cuda.runtime.compile_queue import AHEAD
+from flambeau._backends.cuda.runtime.compile_queue import COMPILE_QUEUE
 
 
 class Event:
@@ -107,7 +107,7 @@ class HostSupplier:
         return self.take_host(nbytes)
 
     def give(self, pointer: int) -> None:
-        AHEAD.catch_up()
+        COMPILE_QUEUE.catch_up()
         del self.taken[pointer]
 
     def take_host(self, nbytes: int) -> int:

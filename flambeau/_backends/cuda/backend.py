@@ -14,8 +14,8 @@ from ..._core.backend import Backend, backend_of, install, is_installed
 from ..families import PLACES
 from .arrays.array import DeviceArray, empty, from_host, to_host, window, zeros
 from .memory.block import PooledMemory
-from .memory.graph_results import Lent
-from .runtime.compile_queue import AHEAD
+from .memory.graph_results import ResultMemory
+from .runtime.compile_queue import COMPILE_QUEUE
 from .runtime.driver import driver
 from .runtime.synchronization import HERE
 
@@ -65,24 +65,24 @@ class Cuda(Backend):
     def used_by(self, array: Any, stream: int) -> None:
         if isinstance(array.memory, PooledMemory):
             driver().pool.used_by(array.memory, stream)
-        elif isinstance(array.memory, Lent):
+        elif isinstance(array.memory, ResultMemory):
             array.memory.stays()
 
     def window(self, memory: Any, shape: Any, array_type: Any, start: int, strides: Any) -> Any:
         return window(memory, shape, array_type, start, strides)
 
-    def going_ahead(self) -> Any:
-        return AHEAD.going_ahead()
+    def deferring_launches(self) -> Any:
+        return COMPILE_QUEUE.deferring_launches()
 
     def address(self, array: Any) -> int:
-        AHEAD.catch_up()
+        COMPILE_QUEUE.catch_up()
         place: int = array.pointer
         return place
 
 
 _FAMILIES = frozenset((
-    "class_loss", "conv", "interchange", "multi", "norms", "pointwise", "products", "random", "recurrent",
-    "recurrent_network", "rows", "scaled", "shadows", "stretches",
+    "class_loss", "conv", "interchange", "multi", "norms", "placeholders", "pointwise", "products", "random",
+    "recurrent", "recurrent_network", "rows", "scaled", "segments",
 ))  # fmt: skip
 
 

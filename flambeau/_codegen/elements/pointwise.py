@@ -237,7 +237,7 @@ def _segment(
     length: Value,
     width: int,
 ) -> None:
-    """A stretch of a row: with vectors where results have no gaps and operands have none or stand still."""
+    """A part of a row: with vectors where results have no gaps and operands have none or stand still."""
     dense = [step == scalar.size for step, scalar in zip(steps, scalars, strict=True)]
     still = [step == 0 for step in steps]
     operands = range(results, len(scalars))

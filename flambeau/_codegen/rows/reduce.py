@@ -80,7 +80,7 @@ def reduce_rows(b: Builder, arguments: Arguments, kind: str, given: str, result:
 def reduce_columns(b: Builder, arguments: Arguments, kind: str, given: str, result: str) -> None:
     """(out, x, outer, length, inner, chunk, centres): out is (outer, chunks, inner), centres (outer, inner).
 
-    Rows are read as they lie in memory, four at a time, into a stretch of the result that stays in the cache.
+    Rows are read as they lie in memory, four at a time, into a part of the result that stays in the cache.
     """
     source, target = SCALARS[given], SCALARS[result]
     out, x, centres = arguments.array(0).data, arguments.array(1).data, arguments.array(6).data

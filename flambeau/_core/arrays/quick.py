@@ -43,12 +43,12 @@ def _order_moved(ndim: int, source: int, target: int) -> tuple[int, ...] | None:
     return tuple(order)
 
 
-def spread(array: Any, shape: tuple[int, ...]) -> Any:
+def broadcast(array: Any, shape: tuple[int, ...]) -> Any:
     """`array` broadcast to `shape`, as `np.broadcast_to` has it; the array itself where it has that shape."""
     if array.shape == shape:
         return array
     if type(array) is np.ndarray and array.flags.forc and array.size:
-        steps = _steps_of_spread(array.shape, array.strides, tuple(shape))
+        steps = _broadcast_strides(array.shape, array.strides, tuple(shape))
         if steps is not None:
             result: Any = np.ndarray(shape, array.dtype, array, 0, steps)
             result.flags.writeable = False
@@ -57,7 +57,7 @@ def spread(array: Any, shape: tuple[int, ...]) -> Any:
 
 
 @functools.lru_cache(1024)
-def _steps_of_spread(
+def _broadcast_strides(
     given: tuple[int, ...], strides: tuple[int, ...], shape: tuple[int, ...]
 ) -> tuple[int, ...] | None:
     """The strides of an array that is broadcast; None: it does not fit, or nothing is left of it."""

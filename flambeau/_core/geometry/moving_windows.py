@@ -39,7 +39,7 @@ def correlated_sizes(sizes: Shape, kernel: Shape, geometry: Geometry) -> Shape:
     return tuple([(size - r) // s + 1 for size, r, s in zip(padded, reach, geometry.stride, strict=True)])
 
 
-def spread_sizes(sizes: Shape, kernel: Shape, geometry: Geometry, output_padding: Shape) -> Shape:
+def transposed_sizes(sizes: Shape, kernel: Shape, geometry: Geometry, output_padding: Shape) -> Shape:
     """The spatial sizes of a transposed convolution's result."""
     reach = extent(kernel, geometry.dilation)
     entries = zip(sizes, reach, geometry.stride, geometry.padding, output_padding, strict=True)

@@ -20,7 +20,7 @@ _STATE_SIZE = 16
 
 
 class PhiloxGenerator(Generator):
-    """A seed and an offset. `reserve` hands out a stretch of the stream."""
+    """A seed and an offset. `reserve` hands out a range of the stream."""
 
     __slots__ = ("_device", "_offset")
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.narrow import as_type, is_complex, strided, widened
-from ..arrays.quick import name_of, spread
+from ..arrays.quick import broadcast, name_of
 from ..backend import LARGE, beside, faster, read, to_host
 from ..dtype import C_NAMES, LEGACY_NAMES, WIDE_TYPES, from_numpy_dtype
 from ..generator import Generator
@@ -240,7 +240,7 @@ def _fill_bernoulli_by_element(out: Array, generator: Generator, p: Array) -> No
             f"the probability {p[~inside][0]} is outside [0, 1]"
         )
     order = _memory_order(out)
-    chances = spread(p, out.shape).transpose(order)
+    chances = broadcast(p, out.shape).transpose(order)
     units = generator.unit64(out.size) if p.dtype == np.float64 else generator.unit32(out.size)
     out.transpose(order)[...] = beside(units.reshape(chances.shape), out) < chances.astype(units.dtype, copy=False)
 

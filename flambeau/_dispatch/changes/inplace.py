@@ -49,10 +49,10 @@ def before_change(target: Tensor, args: Sequence[Any], kwargs: dict[str, Any]) -
     edge = target._edge() if modes.grad else None
     recorded = modes.grad and (edge is not None or any(_needs_grad(each) for each in (*args, *kwargs.values())))
     array = _content(target) if recorded else target._array
-    shadow = shadow_of(target, array, edge)
+    before = version_before(target, array, edge)
     if target._extra is not None and target._extra.tangents:
-        shadow._get_extra().tangents = target._extra.tangents
-    return shadow
+        before._get_extra().tangents = target._extra.tangents
+    return before
 
 
 def _content(target: Tensor) -> Any:
@@ -70,17 +70,17 @@ def _cloned(target: Tensor) -> Tensor:
         modes.grad = grad
 
 
-def shadow_of(target: Tensor, array: Any, edge: Edge) -> Tensor:
+def version_before(target: Tensor, array: Any, edge: Edge) -> Tensor:
     """A stand-in over `array` for `target` as it is before a change: `edge` is its place in the graph."""
     if hasattr(type(target), "__torch_dispatch__"):  # its class alone knows what is in it
-        shadow = _cloned(target)
+        before = _cloned(target)
     else:
-        shadow = Tensor._from_parts((array, target._kind, [0, None]))
+        before = Tensor._from_parts((array, target._kind, [0, None]))
     if edge is not None:
-        shadow._requires_grad = True
-        shadow._grad_fn = edge[0] if isinstance(edge[0], Node) else None
-        shadow._output_nr = edge[1]
-    return shadow
+        before._requires_grad = True
+        before._grad_fn = edge[0] if isinstance(edge[0], Node) else None
+        before._output_nr = edge[1]
+    return before
 
 
 def _needs_grad(value: Any) -> bool:

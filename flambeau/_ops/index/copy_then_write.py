@@ -22,7 +22,7 @@ from ..._dispatch.changes.inplace import (
     check_separate,
     check_writable,
     run_inplace,
-    shadow_of,
+    version_before,
 )
 from ..._dispatch.dispatch import Formula, Primitive, primitive
 from ..._dispatch.public.registry import public
@@ -67,7 +67,7 @@ def change(op: Any, name: str, target: Tensor, *args: Any) -> Tensor:
     check_memory(name, target, args)
     recorded: Tensor | None = None
     if modes.grad and not modes.inference and (target.requires_grad or brings_grad):
-        before = shadow_of(target, target._array, target._edge())
+        before = version_before(target, target._array, target._edge())
         recorded = Tensor._from_parts(target._parts())
         op.record((before, *args), [recorded])
     array = target._array

@@ -23,7 +23,7 @@ from ..._core.arrays.abstract import is_abstract
 from ..._core.arrays.from_data import BOOL, FLOAT32, INT64, array_from_data, is_sequence, type_name
 from ..._core.arrays.lazy_signs import content
 from ..._core.arrays.narrow import as_type
-from ..._core.arrays.quick import joint_shape, spread
+from ..._core.arrays.quick import broadcast, joint_shape
 from ..._core.backend import LARGE, all_within, as_array, beside, is_array, read
 from ..._core.dtype import WIDE_TYPES
 from ..._core.geometry.layout import contiguous_array
@@ -460,8 +460,8 @@ def _broadcast_values(values: Any, view: Array, target: Shape) -> Array:
     if array.shape == target:
         return array
     try:
-        broadcast: Array = spread(_without_leading_ones(array), target)
-        return broadcast
+        result: Array = broadcast(_without_leading_ones(array), target)
+        return result
     except ValueError:
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {list(array.shape)} cannot be broadcast to indexing result of "

@@ -8,7 +8,7 @@ from typing import Any, overload
 import numpy as np
 
 from ..._backends.arrays import fill_where
-from ..._core.arrays.quick import joint_shape, spread
+from ..._core.arrays.quick import broadcast, joint_shape
 from ..._core.backend import LARGE, as_array, read, undispatched
 from ..._core.device import CPU
 from ..._core.dtype import C_NAMES, COMPLEX, INTEGER, LEGACY_NAMES, bool_, uint8
@@ -229,7 +229,7 @@ def _masked_select_gradient(grad: Tensor, self_sym_sizes: tuple[int, ...], mask:
 @primitive("MaskedSelectBackward0", self=_masked_select_gradient, shape=shape_in_elements("masked_select"))
 def _masked_select(self: Array, mask: Array) -> Array:
     shape = joint_shape(self.shape, mask.shape)
-    return spread(self, shape)[spread(mask, shape)].reshape(-1)
+    return broadcast(self, shape)[broadcast(mask, shape)].reshape(-1)
 
 
 @public(out=True)
@@ -261,7 +261,7 @@ _count, _place = undispatched(np.count_nonzero), undispatched(np.place)
     shape=lambda self, mask, source: np.empty_like(self),
 )
 def _masked_scatter(self: Array, mask: Array, source: Array) -> None:
-    chosen = mask if mask.shape == self.shape else spread(mask, self.shape)
+    chosen = mask if mask.shape == self.shape else broadcast(mask, self.shape)
     if type(self) is np.ndarray and self.size <= source.size and self.size < LARGE:
         _place(self, chosen, source)  # of what there is more of than needed it takes the first
         return

@@ -21,8 +21,8 @@ from ..._core.geometry.moving_windows import (
     extent,
     gives_channels_last,
     new_array,
-    spread_sizes,
     strides_for,
+    transposed_sizes,
 )
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.autocast_rules import LOWER, on
@@ -73,7 +73,7 @@ def _plan(
     """How the kernel moves, and the shape of the result. Networks repeat their shapes."""
     geometry = Geometry(stride, padding, dilation, groups)
     if transposed:
-        channels, sizes = weight[1] * groups, spread_sizes(input[2:], weight[2:], geometry, output_padding)
+        channels, sizes = weight[1] * groups, transposed_sizes(input[2:], weight[2:], geometry, output_padding)
     else:
         channels, sizes = weight[0], correlated_sizes(input[2:], weight[2:], geometry)
     return geometry, (input[0], channels if input[1] else 0, *sizes)  # PyTorch gives no channels for none

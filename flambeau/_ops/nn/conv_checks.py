@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..._core.dtype import BOOL, FLOAT, INTEGER, LEGACY_NAMES, int64
-from ..._core.geometry.moving_windows import Geometry, Shape, extent, spread_sizes
+from ..._core.geometry.moving_windows import Geometry, Shape, extent, transposed_sizes
 from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..linalg.matmul import element_name
 
@@ -106,7 +106,7 @@ def check_sizes(input: Shape, weight: Shape, geometry: Geometry, transposed: boo
                     f"output_padding={list(output_padding)}, stride={list(geometry.stride)}, "
                     f"dilation={list(geometry.dilation)}"
                 )
-        sizes = spread_sizes(input[2:], weight[2:], geometry, output_padding)
+        sizes = transposed_sizes(input[2:], weight[2:], geometry, output_padding)
         if min(sizes) < 1 and input[0] and 0 not in input[2:]:
             raise RuntimeError(
                 f"Given input size per channel: ({_times(input[2:])}). Calculated output size per channel: "

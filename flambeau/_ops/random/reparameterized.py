@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..._backends.arrays import gamma_integral
-from ..._core.arrays.quick import joint_shape, spread
+from ..._core.arrays.quick import broadcast, joint_shape
 from ..._dispatch.compiled_body import compiled_at_any_size
 from ..pointwise import special_kernels as kernels
 
@@ -64,7 +64,7 @@ def gamma_slope(shape: Array, sample: Array) -> Array:
     dtype = sample.dtype
     extent = joint_shape(shape.shape, sample.shape)
     computed = np.dtype(np.float32 if dtype.itemsize == 4 else np.float64)
-    a, x = [spread(each, extent).astype(computed).ravel() for each in (shape, sample)]
+    a, x = [broadcast(each, extent).astype(computed).ravel() for each in (shape, sample)]
     rule = _SINGLE_RULE if dtype.itemsize == 4 else (_POINTS, _WEIGHTS)
     near_zero = x < 0.8
     if x.size <= _FEW:
@@ -120,7 +120,7 @@ def beta_slope(sample: Array, shape: Array, total: Array) -> Array:
     """The derivative of beta numbers by `shape`, the first of two shapes with the sum `total`, over 1 - sample."""
     dtype = sample.dtype
     extent = joint_shape(sample.shape, shape.shape, total.shape)
-    x, a, sums = (spread(each, extent).astype(np.float64).ravel() for each in (sample, shape, total))
+    x, a, sums = (broadcast(each, extent).astype(np.float64).ravel() for each in (sample, shape, total))
     b = sums - a
     near_zero = (x < 0.1) & (x * b < 0.5)
     result = np.empty_like(x)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.arrays.lazy_signs import every_element
-from ..._core.arrays.quick import spread
+from ..._core.arrays.quick import broadcast
 from ..._core.backend import read
 from ..._core.device import contiguous_format
 from ..._core.dtype import COMPLEX, FLOAT, INTEGER, LEGACY_NAMES, bool_, float32, float64
@@ -81,7 +81,7 @@ def _at_levels_on_arrays(lines: Any, levels: Any, interpolation: str, ignore_nan
         return None
     ordered = np.sort(lines, -1, "stable")
     last = ordered.shape[-1] - 1
-    ranks = spread(levels * levels.dtype.type(last), (*lines.shape[:-1], levels.size))
+    ranks = broadcast(levels * levels.dtype.type(last), (*lines.shape[:-1], levels.size))
     if np.isnan(ordered[..., -1]).any():
         missing = np.isnan(ordered).sum(-1, keepdims=True)
         if ignore_nan:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..._core.backend import going_ahead
+from ..._core.backend import deferring_launches
 from ..._core.process.collector import collector_paused
 from ..._core.process.locks import new_reentrant_lock
 from ..capture.guards import MISS
@@ -48,7 +48,7 @@ class Later:
             write, self._write = self._write, None  # it holds what was recorded, and can be used once
             if write is not None:
                 stays = self._are_as_recorded()
-                with collector_paused(), going_ahead():
+                with collector_paused(), deferring_launches():
                     self._written = write()
                 del write
                 for position, each in enumerate(self._programs):

@@ -92,7 +92,7 @@ class ScheduleBuilder:
         operands = self._stand_ins(call.args, call.examples)
         if lowering is None:
             return op.kernel(*operands)
-        if (found := lowering(*operands, bench=families.workspace_of(self.schedule))) is None:
+        if (found := lowering(*operands, workspace=families.workspace_of(self.schedule))) is None:
             raise Untraceable("a lowering that declines")
         return None if op.writes else found
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._backends.cpu.memory.workspace import Bench
+from ..._backends.cpu.memory.workspace import Workspace
 from ..._backends.tiers import generated, library
 from ..._core.arrays.abstract import empty_meta
 from ..._core.backend import STAND_INS
@@ -110,10 +110,10 @@ class _Written:
         return False
 
 
-def workspace_of(schedule: Schedule) -> Bench:
+def workspace_of(schedule: Schedule) -> Workspace:
     """A workspace for one call of a lowering."""
     written = _Written(schedule)
-    return Bench(
+    return Workspace(
         written.empty, written.zeros, written.arranged, written.run, written.refuses, written.changes,
         written.holds_while,
     )  # fmt: skip
@@ -153,7 +153,7 @@ class _WithWorkspace:
     def __getattr__(self, name: str) -> Any:
         kernels = library() if self._family == "library" else generated(self._family)
         run = None if kernels is None else getattr(kernels, name)
-        return lambda first, *rest: None if run is None else run(first, *rest, bench=workspace_of(first.schedule))
+        return lambda first, *rest: None if run is None else run(first, *rest, workspace=workspace_of(first.schedule))
 
 
 _FAMILIES: dict[str, Any] = {

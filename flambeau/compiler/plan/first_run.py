@@ -93,7 +93,7 @@ def _unread(array: Any) -> Array:
     """What ops look at from outside, as an array of NumPy's: the memory of an abstract array is gone."""
     if type(array) is np.ndarray:
         return array
-    header: Array = generated("tape").header_of(array.shape, array.dtype, array.strides)
+    header: Array = generated("call_list").header_of(array.shape, array.dtype, array.strides)
     return header
 
 

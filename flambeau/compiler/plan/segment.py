@@ -52,7 +52,7 @@ class Segment:
 
 def segments(items: Sequence[Item], kept: Iterable[Value]) -> list[Item | Segment]:
     """The items, with segments in place of those that schedules can run."""
-    if generated("tape") is None:
+    if generated("call_list") is None:
         return list(items)
     last: dict[int, int] = {each.number: len(items) for each in kept}
     for position, item in enumerate(items):
@@ -72,10 +72,10 @@ def segments(items: Sequence[Item], kept: Iterable[Value]) -> list[Item | Segmen
             found.append(item)
     found += _closed(builder, len(items), last)
     # They run one after the other, and nothing that is needed later stays in there.
-    family = generated("tape")
-    sizes = [each.size for each in found if isinstance(each, _Plan) and each.size < family.LENT]
+    family = generated("call_list")
+    sizes = [each.size for each in found if isinstance(each, _Plan) and each.size < family.FROM_POOL]
     arena = family.Arena(max(sizes, default=0))
-    return [_run_by_tape(each, arena) if isinstance(each, _Plan) else each for each in found]
+    return [_run_by_call_list(each, arena) if isinstance(each, _Plan) else each for each in found]
 
 
 @dataclass
@@ -107,7 +107,7 @@ def _closed(builder: ScheduleBuilder, position: int, last: dict[int, int]) -> li
     return [_planned(builder, list(dict.fromkeys(wanted)))]
 
 
-def _run_by_tape(plan: _Plan, arena: Any) -> Segment:
+def _run_by_call_list(plan: _Plan, arena: Any) -> Segment:
     """The segment of a plan."""
     builder = plan.builder
     changed = {each.given for each in builder.schedule.changed}
@@ -134,7 +134,7 @@ def _planned(builder: ScheduleBuilder, wanted: list[int]) -> _Plan:
         return plan
     apart = _with_launches(builder, split, windows, by_buffer)
     ways = {"fused": partial(_on_example, plan), "apart": partial(_on_example, apart)}
-    return plan if choices.quickest("tape", _facts(split), ways) == "fused" else apart
+    return plan if choices.quickest("segment", _facts(split), ways) == "fused" else apart
 
 
 def _with_launches(
@@ -153,7 +153,7 @@ def _with_launches(
     arguments.update({buffer: number for number, buffer in enumerate(by_buffer, len(inputs))})
     refusals = builder.schedule.refusals
     # Large new arrays begin where vectors may, as the memory between the calls does.
-    hosts = [buffer for buffer in by_buffer if buffer.size >= generated("tape").LENT]
+    hosts = [buffer for buffer in by_buffer if buffer.size >= generated("call_list").FROM_POOL]
     inside = lodged(launches, refusals, arguments, hosts)
     starts, size = arranged(launches, refusals, {*arguments, *inside})
     leading = _leading_to(windows, builder.items)
@@ -162,7 +162,7 @@ def _with_launches(
 
 def _on_example(plan: _Plan) -> Callable[[], bool]:
     """A call of a schedule on arrays of its own, whose elements are such that all of its kernels take them."""
-    runner = _runner(plan, generated("tape").Arena(plan.size))
+    runner = _runner(plan, generated("call_list").Arena(plan.size))
     arrays = [_example_like(plan.builder.given[number]) for number in plan.inputs]
     arrays += [np.ndarray(each.like.shape, each.like.dtype, None, 0, each.like.strides) for each in plan.outputs]
 
@@ -218,8 +218,8 @@ def _leading_to(wanted: list[int], items: Sequence[Call]) -> list[Call]:
 
 def _runner(plan: _Plan, arena: Any) -> Any:
     """The calls, with arrays in the place of places, and memory for what lies between."""
-    family, builder = generated("tape"), plan.builder
-    lent = plan.size if plan.size >= family.LENT else 0
+    family, builder = generated("call_list"), plan.builder
+    workspace = plan.size if plan.size >= family.FROM_POOL else 0
     launches = plan.launches
     headers: dict[int, Array] = {}
     windows: list[tuple[int, Array, int]] = []
@@ -237,7 +237,7 @@ def _runner(plan: _Plan, arena: Any) -> Any:
             windows.append((plan.arguments[host], header, start + place.offset))
         elif buffer.content is not None:
             family.point(header, family.address_of(buffer.content) + place.offset)
-        elif lent:
+        elif workspace:
             windows.append((len(plan.inputs) + len(plan.outputs), header, plan.starts[buffer] + place.offset))
         else:
             family.point(header, arena.start + plan.starts[buffer] + place.offset)
@@ -246,7 +246,7 @@ def _runner(plan: _Plan, arena: Any) -> Any:
         named = None if options is None else {"out": headers[id(options["out"].header)]}
         calls.append((function, _with_arrays(args, headers), named))
     refusals = [headers[id(each.header)] for each in builder.schedule.refusals]
-    runner = family.Tape(windows, calls, refusals, builder.schedule.conditions, *_shares(plan), arena, lent)
+    runner = family.CallList(windows, calls, refusals, builder.schedule.conditions, *_shares(plan), arena, workspace)
     runner.scratch = plan.size
     runner.constants = [place.buffer.content for launch in launches for place in launch.reads]
     return runner

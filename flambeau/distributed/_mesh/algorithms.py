@@ -26,7 +26,7 @@ SMALL = 1 << 15
 """Bytes up to which the number of messages matters more than their length."""
 CHUNK = 1 << 18
 """Bytes of a chunk: long enough to be worth a message, and short enough to be still in the cache when combined."""
-_AHEAD = 4
+_IN_FLIGHT = 4
 """Chunks of a part that are expected at once."""
 
 
@@ -137,7 +137,7 @@ def _reduce_parts(
         spaces = free.pop() if free else {peer: np.empty_like(results[0]) for peer in exchange.others()}
         ahead.append((spaces, [exchange.receive(peer, space[: piece.size]) for peer, space in spaces.items()]))
 
-    for piece in results[:_AHEAD]:
+    for piece in results[:_IN_FLIGHT]:
         expect(piece)
     for number, (own, result) in enumerate(zip(chunks(inputs[rank]), results, strict=True)):
         spaces, receives = ahead.popleft()
@@ -152,8 +152,8 @@ def _reduce_parts(
             np.copyto(result, total)
         pass_on(result)
         free.append(spaces)
-        if number + _AHEAD < len(results):
-            expect(results[number + _AHEAD])
+        if number + _IN_FLIGHT < len(results):
+            expect(results[number + _IN_FLIGHT])
     yield sends
 
 

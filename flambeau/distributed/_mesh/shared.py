@@ -24,7 +24,7 @@ from .signatures import describe, through_shared_memory
 _ROUND = 1 << 23
 """Bytes of a member's elements in one round."""
 _CHUNK_OF_BROADCAST = 1 << 20
-_AHEAD = 4
+_IN_FLIGHT = 4
 """Chunks of a broadcast that may wait to be read."""
 SHORT_BROADCAST = 1 << 20
 """Bytes up to which a broadcast is better sent: who sends has not to wait until all have read."""
@@ -264,11 +264,11 @@ def broadcast(exchange: Exchange, array: Any, root: int) -> Steps:
             shared.note([root])
         return
     peers = shared.others()
-    extents = [shared.arena.take(piece.nbytes) for piece in pieces[:_AHEAD]]
+    extents = [shared.arena.take(piece.nbytes) for piece in pieces[:_IN_FLIGHT]]
     for number, piece in enumerate(pieces):
-        if number >= _AHEAD:
+        if number >= _IN_FLIGHT:
             yield from shared.notes(peers)
-        extent = extents[number % _AHEAD]
+        extent = extents[number % _IN_FLIGHT]
         np.copyto(_part(extent.bytes(), 0, piece), piece)
         shared.show(extent.place(0, piece.nbytes), peers)
     for extent in extents:

@@ -182,9 +182,9 @@ class DTensor(Wrapper):
         for before, after in zip(self.placements, places, strict=True):
             if isinstance(after, Partial) and before != after:
                 raise refuse_summands(before, after)
-        return self._spread(places)
+        return self._redistributed(places)
 
-    def _spread(self, placements: tuple[Placement, ...]) -> DTensor:
+    def _redistributed(self, placements: tuple[Placement, ...]) -> DTensor:
         target = Layout(self._layout.shape, self.device_mesh, placements)
         if target.placements == self.placements:
             return self
@@ -264,7 +264,9 @@ class DTensor(Wrapper):
     def grad(self, value: Tensor | None) -> None:
         if value is not None and not isinstance(value, DTensor):
             raise RuntimeError("the gradient of a DTensor is a DTensor: distribute_tensor makes one")
-        self._local_tensor.grad = None if value is None else value._spread(self._layout.of_gradient().placements).value
+        self._local_tensor.grad = (
+            None if value is None else value._redistributed(self._layout.of_gradient().placements).value
+        )
 
     @grad.deleter
     def grad(self) -> None:
@@ -287,7 +289,11 @@ class DTensor(Wrapper):
         self, gradient: Tensor | None = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None
     ) -> None:
         """Compute the gradients of the leaves that this tensor depends on."""
-        given = gradient._spread(self._layout.of_gradient().placements).value if isinstance(gradient, DTensor) else None
+        given = (
+            gradient._redistributed(self._layout.of_gradient().placements).value
+            if isinstance(gradient, DTensor)
+            else None
+        )
         listed = [inputs] if isinstance(inputs, Tensor) else inputs
         own = listed and [each._local_tensor if isinstance(each, DTensor) else each for each in listed]
         start = self._local_tensor
@@ -310,7 +316,7 @@ class DTensor(Wrapper):
 
         def on_part(grad: Tensor) -> Any:
             changed = hook(made(grad, layout))
-            return changed._spread(layout.placements).value if isinstance(changed, DTensor) else changed
+            return changed._redistributed(layout.placements).value if isinstance(changed, DTensor) else changed
 
         return self._local_tensor.register_hook(on_part)
 

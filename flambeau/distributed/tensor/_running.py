@@ -32,10 +32,10 @@ class Spread(Level):
         return tensor._local_tensor if isinstance(tensor, DTensor) else tensor
 
     def run(self, op: Op, args: Sequence[Any]) -> Any:
-        operands = spread_operands(args)
+        operands = distributed_operands(args)
         if not operands:
             return op(*args)
-        call = Call(op, list(args), _as_spread(op, args, operands[0]))
+        call = Call(op, list(args), _as_distributed(op, args, operands[0]))
         plan = plan_of(call)
         if callable(plan):
             with self:
@@ -59,23 +59,23 @@ def run_function(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
         return func(*args, **kwargs)
 
 
-def spread_operands(values: Sequence[Any]) -> list[DTensor]:
+def distributed_operands(values: Sequence[Any]) -> list[DTensor]:
     """The spread tensors among the arguments, those in lists included."""
     found: list[DTensor] = []
     for each in values:
         if isinstance(each, DTensor):
             found.append(each)
         elif type(each) in (list, tuple):
-            found += spread_operands(each)
+            found += distributed_operands(each)
     return found
 
 
-def _as_spread(op: Op, args: Sequence[Any], beside: DTensor) -> list[DTensor]:
+def _as_distributed(op: Op, args: Sequence[Any], beside: DTensor) -> list[DTensor]:
     """The tensors among the arguments, plain numbers as tensors that all processes have."""
     found: list[DTensor] = []
     for each in args:
         if type(each) in (list, tuple):
-            found += _as_spread(op, each, beside)
+            found += _as_distributed(op, each, beside)
         elif isinstance(each, DTensor):
             if each.device_mesh != beside.device_mesh:
                 raise RuntimeError(f"{op.name}: the tensors are on different meshes: {each.device_mesh}")

@@ -243,7 +243,7 @@ class _JoinHook(JoinHook):
             broadcast_coalesced(model.modules_buffers, model.process_group, source)
         model.require_forward_param_sync = synchronised
         if synchronised:
-            model.reducer.shadow()
+            model.reducer.join_others()
 
     def post_hook(self, is_last_joiner: bool) -> None:
         """The parameters of a process that was there to the end become those of all."""

@@ -121,4 +121,4 @@ def against_float64(function: Callable[[], Any], *, steps: int | None = None) ->
     with recorder:
         function()
     recorder.finish()
-    return Comparison(recorder.trace, recorder.shadow, recorder.verdict())
+    return Comparison(recorder.trace, recorder.reference, recorder.verdict())

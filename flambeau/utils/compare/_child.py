@@ -68,7 +68,7 @@ def _recording(options: dict[str, Any], folder: Path) -> Iterator[None]:
     if evidence is not None:
         evidence.save(folder / "evidence")
     if isinstance(recorder, Float64Recorder):
-        recorder.shadow.save(folder / "shadow")
+        recorder.reference.save(folder / "reference")
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ class Float64Recorder(Recorder):
 
     def __init__(self, title: str = "", *, steps: int | None = None) -> None:
         super().__init__(title, steps=steps)
-        self.shadow = Trace(f"{title} in float64")
+        self.reference = Trace(f"{title} in float64")
         self._wide: dict[int, tuple[Any, Tensor]] = {}
         """By the id of an array: a weak reference to it, and the tensor in float64 beside it."""
 
@@ -80,26 +80,26 @@ class Float64Recorder(Recorder):
         values = []
         for tensor, value in zip(tensors, entry.outputs, strict=True):
             if np.isnan(self.trace.summaries[value]).all():  # memory that nobody wrote yet
-                values.append(self.shadow.add_value(0, self.trace.summaries[value], self.trace.kinds[value], -1))
+                values.append(self.reference.add_value(0, self.trace.summaries[value], self.trace.kinds[value], -1))
                 continue
             array = self._beside(tensor)._array
-            number = len(self.shadow.entries) if self.trace.producers[value] >= 0 else -1
-            values.append(self.shadow.add_value(digest(array), summary(array), self.trace.kinds[value], number))
-        self.shadow.entries.append(entry._replace(outputs=tuple(values)))
+            number = len(self.reference.entries) if self.trace.producers[value] >= 0 else -1
+            values.append(self.reference.add_value(digest(array), summary(array), self.trace.kinds[value], number))
+        self.reference.entries.append(entry._replace(outputs=tuple(values)))
 
     def verdict(self) -> Verdict:
         """Where rounding becomes a difference."""
-        return verdict_of(self.trace, self.shadow)
+        return verdict_of(self.trace, self.reference)
 
 
-def verdict_of(trace: Trace, shadow: Trace) -> Verdict:
-    """The first op of a run whose relative error is many times that of what it read; `shadow` is the run in float64."""
+def verdict_of(trace: Trace, reference: Trace) -> Verdict:
+    """The first op of a run whose error is many times that of what it read; `reference` is the run in float64."""
     verdict = Verdict([(number, number) for number in range(len(trace))])
     largest: dict[int, float] = {}
     for number, entry in enumerate(trace.entries):
         sizes = [
-            relative_difference(trace.summaries[value], shadow.summaries[wide])
-            for value, wide in zip(entry.outputs, shadow.entries[number].outputs, strict=True)
+            relative_difference(trace.summaries[value], reference.summaries[wide])
+            for value, wide in zip(entry.outputs, reference.entries[number].outputs, strict=True)
         ]
         size = max(sizes, default=0.0)
         verdict.sizes.append(size)

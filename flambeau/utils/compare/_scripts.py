@@ -48,8 +48,8 @@ def run_script(
         raise RuntimeError(f"{script} ended with exit code {status} ({mode}); what it said stands above")
     trace = Trace.load(folder / "trace")
     found = load_evidence(folder / "evidence") if evidence is not None else {}
-    shadow = Trace.load(folder / "shadow") if mode == "float64" else None
-    return trace, found, shadow
+    reference = Trace.load(folder / "reference") if mode == "float64" else None
+    return trace, found, reference
 
 
 def scripts(
@@ -72,9 +72,9 @@ def scripts(
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if mode == "float64":
-            trace, _, shadow = run_script(one, arguments, folder, mode=mode, steps=steps)
-            assert shadow is not None
-            return Comparison(trace, shadow, verdict_of(trace, shadow))
+            trace, _, reference = run_script(one, arguments, folder, mode=mode, steps=steps)
+            assert reference is not None
+            return Comparison(trace, reference, verdict_of(trace, reference))
         marks_only = mode in ("compiled", "pytorch")
         titles = os.path.basename(one), os.path.basename(second)
         if other is None:
@@ -95,28 +95,28 @@ def scripts(
         first = run_script(one, arguments, folder, mode=eager, title=titles[0], **given)[0]
         then = run_script(second, arguments, folder, mode=mode, title=titles[1], **given)[0]
         if mode == "pytorch":
-            _, _, shadow = run_script(one, arguments, folder, mode="float64", steps=steps)
-            assert shadow is not None
-            return Comparison(first, then, _between_libraries(first, then, shadow))
+            _, _, reference = run_script(one, arguments, folder, mode="float64", steps=steps)
+            assert reference is not None
+            return Comparison(first, then, _between_libraries(first, then, reference))
         ask = (None, None) if marks_only else (asker(one, first, eager), asker(second, then, mode))
         return Comparison(first, then, judge(first, then, marks_only=marks_only, ask_one=ask[0], ask_other=ask[1]))
 
 
-def _between_libraries(ours: Trace, theirs: Trace, shadow: Trace) -> Verdict:
+def _between_libraries(ours: Trace, theirs: Trace, reference: Trace) -> Verdict:
     """The first module or gradient at which one library is much further from float64 than the other."""
     verdict = judge(ours, theirs, marks_only=True)
     rough, verdict.first = verdict.first, None
     verdict.rounded.clear()
-    if len(shadow) != len(ours):  # the run in float64 decided something else on its way
+    if len(reference) != len(ours):  # the run in float64 decided something else on its way
         verdict.first = rough
         return verdict
     for position, (i, j) in enumerate(verdict.pairs):
         if not verdict.sizes[position]:
             continue
-        outputs = ours.entries[i].outputs, theirs.entries[j].outputs, shadow.entries[i].outputs
+        outputs = ours.entries[i].outputs, theirs.entries[j].outputs, reference.entries[i].outputs
         for a, b, wide in zip(*outputs, strict=False):
-            mine = relative_difference(ours.summaries[a], shadow.summaries[wide])
-            other = relative_difference(theirs.summaries[b], shadow.summaries[wide])
+            mine = relative_difference(ours.summaries[a], reference.summaries[wide])
+            other = relative_difference(theirs.summaries[b], reference.summaries[wide])
             larger, smaller = max(mine, other), min(mine, other)
             if larger > ROUNDING / 2 * epsilon_of(ours.kinds[a]) and larger > JUMP * smaller:
                 side = "the first" if mine > other else "the second"

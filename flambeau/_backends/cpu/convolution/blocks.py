@@ -18,7 +18,7 @@ from ...._codegen.machine.engine import engine
 from ...._codegen.shares import MULTIPLICATIONS
 from ...._core.geometry.moving_windows import Geometry, Shape
 from ...._core.process.threads import num_threads
-from ..memory.workspace import Bench
+from ..memory.workspace import Workspace
 from ..runtime.autotune import Way, is_tuning, quickest
 
 Array = Any
@@ -47,7 +47,7 @@ class _Plan(NamedTuple):
 
 
 def correlate(
-    input: Array, weight: Array, bias: Array | None, geometry: Geometry, bench: Bench, vendor: Vendor
+    input: Array, weight: Array, bias: Array | None, geometry: Geometry, workspace: Workspace, vendor: Vendor
 ) -> Array | None:
     """What `vendor` makes of images and weights; None: it is to do that itself."""
     arrays = (input, weight) if bias is None else (input, weight, bias)
@@ -56,7 +56,7 @@ def correlate(
     plan = _plan(input.shape, weight.shape, bias is not None, num_threads(), vendor, is_tuning())
     if plan is None:
         return None
-    return bench.run(plan.run, bench.empty(plan.shape, input.dtype), input, weight, plan.sizes, *arrays[2:])
+    return workspace.run(plan.run, workspace.empty(plan.shape, input.dtype), input, weight, plan.sizes, *arrays[2:])
 
 
 @functools.lru_cache(maxsize=256)

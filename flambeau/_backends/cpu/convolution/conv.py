@@ -19,7 +19,7 @@ from ...._core.arrays.quick import dim_moved
 from ...._core.geometry.moving_windows import Geometry, Shape, new_array, strides_for
 from ..elementwise.copy import copy_into
 from ..linalg.gemm import Product, plan
-from ..memory.workspace import DIRECT, Bench
+from ..memory.workspace import DIRECT, Workspace
 from ..runtime.dtypes import float_name
 from . import winograd, winograd_gradient
 from .depthwise import Planes, fits, planes
@@ -43,7 +43,7 @@ from .winograd_gradient import GradientPlan, gradient_plan
 _AT_ONCE = 256
 """The most depths of a weight's gradient that are written to where they belong, and not first to a dense matrix."""
 
-_NOT_WRITTEN = "a kernel whose result is looked at before it counts, or one that takes no bench"
+_NOT_WRITTEN = "a kernel whose result is looked at before it counts, or one that takes no workspace"
 
 
 def _common_type(*arrays: Any) -> str | None:
@@ -74,18 +74,24 @@ def _spatial(steps: Shape) -> Shape:
     return (*(0,) * (5 - len(steps)), *steps[2:])
 
 
-def _new(shape: Shape, dtype: Any, last: bool, bench: Bench) -> Any:
+def _new(shape: Shape, dtype: Any, last: bool, workspace: Workspace) -> Any:
     """New memory for a result."""
-    return bench.arranged(shape, strides_for(shape, last), dtype) if last else bench.empty(shape, dtype)
+    return workspace.arranged(shape, strides_for(shape, last), dtype) if last else workspace.empty(shape, dtype)
 
 
 def _written(
-    work: Product | Planes | Tiles, result: Any, weight: Any, source: Any, bias: Any, last: bool, bench: Bench = DIRECT
+    work: Product | Planes | Tiles,
+    result: Any,
+    weight: Any,
+    source: Any,
+    bias: Any,
+    last: bool,
+    workspace: Workspace = DIRECT,
 ) -> bool:
     """Let `work` write `result`; whether it could. Tiles are written plane by plane, and then put in another order."""
     if isinstance(work, Product):
-        return work.run(result, weight, source, bias, bench)
-    if bench is not DIRECT:
+        return work.run(result, weight, source, bias, workspace)
+    if workspace is not DIRECT:
         raise NotImplementedError(_NOT_WRITTEN)
     if not (last and isinstance(work, Tiles)):
         return work.run(result, weight, source, bias)
@@ -114,7 +120,7 @@ class _Correlation(NamedTuple):
 
 
 def correlate(
-    input: Any, weight: Any, bias: Any, output: Shape, geometry: Geometry, last: bool, bench: Bench = DIRECT
+    input: Any, weight: Any, bias: Any, output: Shape, geometry: Geometry, last: bool, workspace: Workspace = DIRECT
 ) -> Any:
     """The convolution of `input` with `weight`, of which the first `output` positions are wanted, plus `bias`."""
     dtype = _common_type(input, weight, bias)
@@ -125,10 +131,10 @@ def correlate(
     if steps is None or weight_steps is None:
         return None
     computed = _computed_in(dtype)
-    result = _new((input.shape[0], weight.shape[0], *output), np.dtype(computed), last, bench)
+    result = _new((input.shape[0], weight.shape[0], *output), np.dtype(computed), last, workspace)
     for by_tiles in (True, False):
         made = _correlation(dtype, input.shape, steps, weight.shape, weight_steps, output, geometry, last, by_tiles)
-        if _written(made.work, result, weight, made.image.read(input, computed, bench), bias, last, bench):
+        if _written(made.work, result, weight, made.image.read(input, computed, workspace), bias, last, workspace):
             break
     return _rounded(result, input.dtype, last)
 
@@ -194,7 +200,7 @@ class _Spreading(NamedTuple):
 
 
 def spread(
-    grad: Any, weight: Any, bias: Any, sizes: Shape, geometry: Geometry, last: bool, bench: Bench = DIRECT
+    grad: Any, weight: Any, bias: Any, sizes: Shape, geometry: Geometry, last: bool, workspace: Workspace = DIRECT
 ) -> Any:
     """The transpose of `correlate` with respect to its input, of spatial `sizes`, plus `bias`."""
     dtype = _common_type(grad, weight, bias)
@@ -204,16 +210,16 @@ def spread(
     if steps is None or weight_steps is None:
         return None
     computed = _computed_in(dtype)
-    result = _new((grad.shape[0], weight.shape[1] * geometry.groups, *sizes), np.dtype(computed), last, bench)
+    result = _new((grad.shape[0], weight.shape[1] * geometry.groups, *sizes), np.dtype(computed), last, workspace)
     for by_tiles in (True, False):
         made = _spreading(dtype, grad.shape, steps, weight.shape, weight_steps, sizes, geometry, last, by_tiles)
         if not made.covers:
-            if bench is not DIRECT:
+            if workspace is not DIRECT:
                 raise NotImplementedError(_NOT_WRITTEN)
             result[...] = 0 if bias is None else bias.reshape(-1, *(1,) * len(sizes))
-        source = made.image.read(grad, computed, bench) if made.parts else None
+        source = made.image.read(grad, computed, workspace) if made.parts else None
         if all(
-            _written(work, result[(..., *[slice(at, None) for at in first])], weight, source, bias, last, bench)
+            _written(work, result[(..., *[slice(at, None) for at in first])], weight, source, bias, last, workspace)
             for first, work in made.parts
         ):
             break
@@ -320,7 +326,9 @@ class _Weighing(NamedTuple):
     """Whether the product is written to the result itself."""
 
 
-def weight_gradient(input: Any, grad: Any, kernel: Shape, geometry: Geometry, last: bool, bench: Bench = DIRECT) -> Any:
+def weight_gradient(
+    input: Any, grad: Any, kernel: Shape, geometry: Geometry, last: bool, workspace: Workspace = DIRECT
+) -> Any:
     """The gradient of the weight of `correlate`, from the gradient of its result."""
     dtype = _common_type(input, grad)
     if dtype is None:
@@ -333,9 +341,9 @@ def weight_gradient(input: Any, grad: Any, kernel: Shape, geometry: Geometry, la
     outputs, channels = grad.shape[1], input.shape[1] // geometry.groups
     by_planes = channels == 1 and outputs == geometry.groups and not last
     in_tiles = winograd_gradient.fits(computed, kernel, geometry, channels, outputs, len(input), grad.shape[2:])
-    if bench is not DIRECT and (by_planes or in_tiles):
+    if workspace is not DIRECT and (by_planes or in_tiles):
         raise NotImplementedError(_NOT_WRITTEN)
-    result = _new((outputs, channels, *kernel), np.dtype(computed), last, bench)
+    result = _new((outputs, channels, *kernel), np.dtype(computed), last, workspace)
     if by_planes:
         image, work = _depthwise_weighing(dtype, input.shape, steps, grad.shape, kernel, geometry)
         work.run_weights(result, np.ascontiguousarray(grad, computed), image.read(input, computed))
@@ -345,14 +353,14 @@ def weight_gradient(input: Any, grad: Any, kernel: Shape, geometry: Geometry, la
         if by_tiles.run(result, input, grad, dtype):
             return _rounded(result, input.dtype, last)
     made = _weighing(dtype, input.shape, steps, grad.shape, grad_steps, kernel, geometry, last)
-    source = bench.empty(made.size, np.dtype(computed))
-    bench.run(channels_innermost_copy(dtype, computed), source, input, made.layout)
+    source = workspace.empty(made.size, np.dtype(computed))
+    workspace.run(channels_innermost_copy(dtype, computed), source, input, made.layout)
     product = made.product
     if made.is_direct:
-        product.run(result, grad, source, bench=bench)
+        product.run(result, grad, source, workspace=workspace)
         return _rounded(result, input.dtype, last)
-    sums = bench.empty((product.chunks, outputs, *kernel, channels), np.dtype(computed))
-    product.run(sums, grad, source, bench=bench)
+    sums = workspace.empty((product.chunks, outputs, *kernel, channels), np.dtype(computed))
+    product.run(sums, grad, source, workspace=workspace)
     total, *others = sums
     for each in others:
         np.add(total, each, total)

@@ -11,7 +11,7 @@ import numpy as np
 from ...._codegen.images.conv import Layout, planar_copy
 from ...._codegen.products.gemm import as_array
 from ...._core.geometry.moving_windows import Geometry, Shape
-from ..memory.workspace import DIRECT, Bench
+from ..memory.workspace import DIRECT, Workspace
 from ..runtime.dtypes import float_name
 
 SLACK = 256
@@ -88,12 +88,12 @@ class Image(NamedTuple):
     depth_step: int
     row_step: int
 
-    def read(self, input: Any, computed: str, bench: Bench = DIRECT) -> Any:
+    def read(self, input: Any, computed: str, workspace: Workspace = DIRECT) -> Any:
         """The elements, in the dtype of the sums."""
         if self.layout is None:
             return input
-        source = bench.empty(self.size, np.dtype(computed))
-        return bench.run(planar_copy(float_name(input), computed), source, input, self.layout)
+        source = workspace.empty(self.size, np.dtype(computed))
+        return workspace.run(planar_copy(float_name(input), computed), source, input, self.layout)
 
 
 def in_place(shape: Shape, steps: Shape) -> Image:

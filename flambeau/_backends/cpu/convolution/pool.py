@@ -26,7 +26,7 @@ from ...._codegen.images.mean_pool import (
 )
 from ...._core.arrays.room import ensure_room
 from ...._core.geometry.moving_windows import channel_last, output_sizes
-from ..memory.workspace import DIRECT, Bench
+from ..memory.workspace import DIRECT, Workspace
 from ..runtime.dtypes import float_name, name_of_type
 
 Array = Any
@@ -41,11 +41,11 @@ _TILES = frozenset((2, 4))
 """Widths of windows next to each other that have kernels of their own."""
 
 
-def _new(shape: Sizes, dtype: np.dtype[Any], last: bool, bench: Bench = DIRECT) -> Array:
+def _new(shape: Sizes, dtype: np.dtype[Any], last: bool, workspace: Workspace = DIRECT) -> Array:
     if not last:
-        return bench.empty(shape, dtype)
+        return workspace.empty(shape, dtype)
     images, channels, height, width = shape
-    return bench.empty((images, height, width, channels), dtype).transpose(0, 3, 1, 2)
+    return workspace.empty((images, height, width, channels), dtype).transpose(0, 3, 1, 2)
 
 
 def _laid_out(array: Array, last: bool) -> Array:
@@ -100,7 +100,7 @@ def _maxima_plan(
 
 def maxima(
     array: Array, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, last: bool,
-    indices: bool = True, bench: Bench = DIRECT,
+    indices: bool = True, workspace: Workspace = DIRECT,
 ) -> tuple[Array, Array | None] | None:  # fmt: skip
     """The largest element of each window, and its place in the flattened plane if it is wanted."""
     dtype = array.dtype
@@ -108,13 +108,15 @@ def maxima(
     if plan is None:
         return None
     run, shape, arguments = plan
-    out = _new(shape, dtype, last, bench)
-    places = _new(shape, _INTEGERS, last, bench) if indices else out
-    bench.run(run, out, places, _laid_out(array, last), *arguments)
+    out = _new(shape, dtype, last, workspace)
+    places = _new(shape, _INTEGERS, last, workspace) if indices else out
+    workspace.run(run, out, places, _laid_out(array, last), *arguments)
     return out, places if indices else None
 
 
-def maxima_backward(grad: Array, indices: Array, source: Array, last: bool, bench: Bench = DIRECT) -> Array | None:
+def maxima_backward(
+    grad: Array, indices: Array, source: Array, last: bool, workspace: Workspace = DIRECT
+) -> Array | None:
     """For each element of `source` the sum of the gradients whose index it is, over two dimensions."""
     name = float_name(grad)
     if name is None or source.dtype is not grad.dtype or indices.dtype is not _INTEGERS or not grad.size:
@@ -122,17 +124,17 @@ def maxima_backward(grad: Array, indices: Array, source: Array, last: bool, benc
     if indices.shape != grad.shape or grad.shape[:-2] != source.shape[:-2]:
         return None
     grad, places = _laid_out(grad, last), _laid_out(indices, last)
-    result = _new(source.shape, source.dtype, last, bench)
-    wrong = bench.zeros(1, _INTEGERS)
+    result = _new(source.shape, source.dtype, last, workspace)
+    wrong = workspace.zeros(1, _INTEGERS)
     (height, width), (rows, columns) = source.shape[-2:], grad.shape[-2:]
     if last:
         images, channels = source.shape[:2]
         run, sizes = max_pool_backward_channels(name), (images, height * width, rows * columns)
-        bench.run(run, result, grad, places, wrong, *sizes, channels)
+        workspace.run(run, result, grad, places, wrong, *sizes, channels)
     else:
         run, sizes = max_pool_backward_planes(name), (math.prod(source.shape[:-2]), height * width, rows * columns)
-        bench.run(run, result, grad, places, wrong, *sizes)
-    return None if bench.refuses(wrong) else result
+        workspace.run(run, result, grad, places, wrong, *sizes)
+    return None if workspace.refuses(wrong) else result
 
 
 # ----- means ---------------------------------------------------------------------------------------------------------
@@ -208,23 +210,25 @@ def _means_plan(dtype: np.dtype[Any], shape: Sizes, lines: Windows, columns: Win
     return _MeansPlan(results, forward, back, (*arguments, *alike), arguments)
 
 
-def means(array: Array, plan: _MeansPlan | None, last: bool, bench: Bench) -> Array | None:
+def means(array: Array, plan: _MeansPlan | None, last: bool, workspace: Workspace) -> Array | None:
     """The mean of each window of the last two dimensions."""
     if plan is None:
         return None
     if last or not array.flags.c_contiguous:
-        out, array = _new(plan.shape, array.dtype, last, bench), _laid_out(array, last)
+        out, array = _new(plan.shape, array.dtype, last, workspace), _laid_out(array, last)
     else:
-        out = bench.empty(plan.shape, array.dtype)
-    return bench.run(plan.run, out, array, *plan.arguments)
+        out = workspace.empty(plan.shape, array.dtype)
+    return workspace.run(plan.run, out, array, *plan.arguments)
 
 
-def means_backward(grad: Array, source: Array, plan: _MeansPlan | None, last: bool, bench: Bench) -> Array | None:
+def means_backward(
+    grad: Array, source: Array, plan: _MeansPlan | None, last: bool, workspace: Workspace
+) -> Array | None:
     """The transpose of `_means`: the gradient of `source`."""
     if plan is None or grad.shape != plan.shape:
         return None
-    result = _new(source.shape, grad.dtype, last, bench)
-    return bench.run(plan.run_backward, result, _laid_out(grad, last), *plan.arguments_backward)
+    result = _new(source.shape, grad.dtype, last, workspace)
+    return workspace.run(plan.run_backward, result, _laid_out(grad, last), *plan.arguments_backward)
 
 
 # ----- the ops -------------------------------------------------------------------------------------------------------
@@ -232,31 +236,31 @@ def means_backward(grad: Array, source: Array, plan: _MeansPlan | None, last: bo
 
 def max_pool_with_indices(
     self: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool,
-    bench: Bench = DIRECT,
+    workspace: Workspace = DIRECT,
 ) -> tuple[Array, Array | None] | None:  # fmt: skip
     """`max_pool2d_with_indices`."""
     stride = stride or kernel_size
     counts = output_sizes(self.shape[-len(kernel_size) :], kernel_size, stride, padding, dilation, ceil_mode)
     last = channel_last(self, len(kernel_size))
-    return maxima(self, counts, kernel_size, stride, padding, dilation, last, bench=bench)
+    return maxima(self, counts, kernel_size, stride, padding, dilation, last, workspace=workspace)
 
 
 def max_pool(
     self: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool,
-    bench: Bench = DIRECT,
+    workspace: Workspace = DIRECT,
 ) -> Array | None:  # fmt: skip
     """`max_pool`: the maxima alone."""
     counts = output_sizes(self.shape[-len(kernel_size) :], kernel_size, stride, padding, dilation, ceil_mode)
     last = channel_last(self, len(kernel_size))
-    done = maxima(self, counts, kernel_size, stride, padding, dilation, last, indices=False, bench=bench)
+    done = maxima(self, counts, kernel_size, stride, padding, dilation, last, indices=False, workspace=workspace)
     return None if done is None else done[0]
 
 
 def max_pool2d_backward(
-    self: Array, input: Array, indices: Array, *window: Sizes, bench: Bench = DIRECT
+    self: Array, input: Array, indices: Array, *window: Sizes, workspace: Workspace = DIRECT
 ) -> Array | None:
     """`max_pool2d_backward`: the indices say it all."""
-    return maxima_backward(self, indices, input, channel_last(input, 2), bench)
+    return maxima_backward(self, indices, input, channel_last(input, 2), workspace)
 
 
 def adaptive_max_pool2d(self: Array, output_size: Sizes) -> tuple[Array, Array | None] | None:
@@ -305,32 +309,32 @@ def _adaptive_plan(dtype: np.dtype[Any], shape: Sizes, last: bool, counts: Sizes
 
 def avg_pool2d(
     self: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, count_include_pad: bool,
-    divisor_override: int | None, bench: Bench = DIRECT,
+    divisor_override: int | None, workspace: Workspace = DIRECT,
 ) -> Array | None:  # fmt: skip
     """`avg_pool2d`."""
     last = channel_last(self, 2)
     window = kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    return means(self, _regular_plan(self.dtype, self.shape, last, *window), last, bench)
+    return means(self, _regular_plan(self.dtype, self.shape, last, *window), last, workspace)
 
 
 def avg_pool2d_backward(
     self: Array, input: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool,
-    count_include_pad: bool, divisor_override: int | None, bench: Bench = DIRECT,
+    count_include_pad: bool, divisor_override: int | None, workspace: Workspace = DIRECT,
 ) -> Array | None:  # fmt: skip
     """`avg_pool2d_backward`."""
     last = channel_last(input, 2)
     window = kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    return means_backward(self, input, _regular_plan(self.dtype, input.shape, last, *window), last, bench)
+    return means_backward(self, input, _regular_plan(self.dtype, input.shape, last, *window), last, workspace)
 
 
-def adaptive_avg_pool2d(self: Array, output_size: Sizes, bench: Bench = DIRECT) -> Array | None:
+def adaptive_avg_pool2d(self: Array, output_size: Sizes, workspace: Workspace = DIRECT) -> Array | None:
     """`adaptive_avg_pool2d`."""
     last = channel_last(self, 2)
-    return means(self, _adaptive_plan(self.dtype, self.shape, last, output_size), last, bench)
+    return means(self, _adaptive_plan(self.dtype, self.shape, last, output_size), last, workspace)
 
 
-def adaptive_avg_pool2d_backward(self: Array, input: Array, bench: Bench = DIRECT) -> Array | None:
+def adaptive_avg_pool2d_backward(self: Array, input: Array, workspace: Workspace = DIRECT) -> Array | None:
     """`adaptive_avg_pool2d_backward`."""
     last = channel_last(input, 2)
     plan = _adaptive_plan(self.dtype, input.shape, last, self.shape[-2:])
-    return means_backward(self, input, plan, last, bench)
+    return means_backward(self, input, plan, last, workspace)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...._codegen.images.conv_few import correlate_few, spread_few, weigh_few
 from ...._core.geometry.moving_windows import Geometry, Shape, strides_for
-from ..memory.workspace import DIRECT, Bench
+from ..memory.workspace import DIRECT, Workspace
 from ..runtime.dtypes import float_name, name_of_type
 
 Array = Any
@@ -25,24 +25,24 @@ def _table(geometry: Geometry) -> Array:
 
 def correlate(
     input: Array, weight: Array, bias: Array | None, output: Shape, geometry: Geometry, last: bool,
-    bench: Bench = DIRECT,
+    workspace: Workspace = DIRECT,
 ) -> Array | None:  # fmt: skip
     """The convolution of `input` with `weight`, plus `bias`."""
-    return _multiplied(correlate_few, input, weight, bias, (weight.shape[0], *output), geometry, last, bench)
+    return _multiplied(correlate_few, input, weight, bias, (weight.shape[0], *output), geometry, last, workspace)
 
 
 def spread(
     grad: Array, weight: Array, bias: Array | None, sizes: Shape, geometry: Geometry, last: bool,
-    bench: Bench = DIRECT,
+    workspace: Workspace = DIRECT,
 ) -> Array | None:  # fmt: skip
     """The transpose of `correlate` with respect to its input, of spatial `sizes`, plus `bias`."""
     shape = (weight.shape[1] * geometry.groups, *sizes)
-    return _multiplied(spread_few, grad, weight, bias, shape, geometry, last, bench)
+    return _multiplied(spread_few, grad, weight, bias, shape, geometry, last, workspace)
 
 
 def _multiplied(
     kernel: Any, source: Array, weight: Array, bias: Array | None, shape: Shape, geometry: Geometry, last: bool,
-    bench: Bench,
+    workspace: Workspace,
 ) -> Array | None:  # fmt: skip
     """What one of the two kernels makes of an array and the weight; `shape` is that of one sample of the result."""
     dtype = source.dtype
@@ -50,9 +50,9 @@ def _multiplied(
     if run is None or weight.dtype is not dtype:
         return None
     sizes = source.shape[0], *shape
-    result = bench.arranged(sizes, strides_for(sizes, last), dtype) if last else bench.empty(sizes, dtype)
+    result = workspace.arranged(sizes, strides_for(sizes, last), dtype) if last else workspace.empty(sizes, dtype)
     more = () if bias is None else (bias,)
-    return bench.run(run, result, source, weight, _table(geometry), weight.shape[0] // geometry.groups, *more)
+    return workspace.run(run, result, source, weight, _table(geometry), weight.shape[0] // geometry.groups, *more)
 
 
 @functools.cache
@@ -62,7 +62,7 @@ def _of_type(kernel: Any, dtype: np.dtype[Any], rank: int, has_bias: bool) -> An
 
 
 def weight_gradient(
-    input: Array, grad: Array, kernel: Shape, geometry: Geometry, last: bool, bench: Bench = DIRECT
+    input: Array, grad: Array, kernel: Shape, geometry: Geometry, last: bool, workspace: Workspace = DIRECT
 ) -> Array | None:
     """The gradient of the weight of `correlate`, from the gradient of its result."""
     name = float_name(input)
@@ -70,5 +70,9 @@ def weight_gradient(
         return None
     outputs, groups = grad.shape[1], geometry.groups
     shape = outputs, input.shape[1] // groups, *kernel
-    result = bench.arranged(shape, strides_for(shape, last), input.dtype) if last else bench.empty(shape, input.dtype)
-    return bench.run(weigh_few(name, len(kernel)), result, input, grad, _table(geometry), outputs // groups)
+    result = (
+        workspace.arranged(shape, strides_for(shape, last), input.dtype)
+        if last
+        else workspace.empty(shape, input.dtype)
+    )
+    return workspace.run(weigh_few(name, len(kernel)), result, input, grad, _table(geometry), outputs // groups)

@@ -10,7 +10,7 @@ import numpy as np
 from ...._codegen.products.attention import attention_backward, attention_forward, attention_of_few_queries
 from ...._core.geometry.layout import element_strides, preserved_strides
 from ..elementwise.copy import contiguous
-from ..memory.workspace import DIRECT, Bench
+from ..memory.workspace import DIRECT, Workspace
 from ..runtime.dtypes import FULL_NAMES, only_gradient, wide
 
 _FEW = 4
@@ -54,20 +54,20 @@ def attention(
     is_causal: bool,
     attn_mask: Any,
     scale: float | None,
-    bench: Bench = DIRECT,
+    workspace: Workspace = DIRECT,
 ) -> tuple[Any, Any] | None:
     """The result, and the logarithms of the sums of exponentials."""
     q, k, v = wide(query), wide(key), wide(value)
     mask = None if attn_mask is None else wide(attn_mask)
     if not _serves(mask, q, k, v):
         return None
-    output = bench.arranged(query.shape, preserved_strides(query.shape, element_strides(query)), query.dtype)
-    direct = output if output.dtype == q.dtype else bench.empty(q.shape, q.dtype)
-    sums = bench.empty(q.shape[:3], q.dtype)
+    output = workspace.arranged(query.shape, preserved_strides(query.shape, element_strides(query)), query.dtype)
+    direct = output if output.dtype == q.dtype else workspace.empty(q.shape, q.dtype)
+    sums = workspace.empty(q.shape[:3], q.dtype)
     family = attention_of_few_queries if q.shape[2] <= _FEW else attention_forward
     half = "" if q.dtype == query.dtype else query.dtype.name
     kernel = family(FULL_NAMES[q.dtype], is_causal, mask is not None, half)
-    bench.run(kernel, direct, sums, q, k, v, _mask_for(mask, q, k), _factor(scale, q.shape[-1]))
+    workspace.run(kernel, direct, sums, q, k, v, _mask_for(mask, q, k), _factor(scale, q.shape[-1]))
     if direct is not output:
         output[...] = direct
     return output, sums
@@ -85,7 +85,7 @@ def attention_gradients(
     scale: float | None,
     output: Any,
     logsumexp: Any,
-    bench: Bench = DIRECT,
+    workspace: Workspace = DIRECT,
 ) -> list[Any] | None:
     """The gradients of query, key and value."""
     grad = only_gradient(grads)
@@ -93,12 +93,12 @@ def attention_gradients(
         return None
     # Of keys that no query sees, nothing is written.
     seen = query.size and key.size and not (is_causal and query.shape[2] < key.shape[2])
-    make = bench.empty if seen else bench.zeros
+    make = workspace.empty if seen else workspace.zeros
     found = [make(each.shape, each.dtype) for each in (query, key, value)]
     if not _has_rows(grad):
         grad = contiguous(grad)
     kernel = attention_backward(FULL_NAMES[query.dtype], is_causal, attn_mask is not None)
     mask, factor = _mask_for(attn_mask, query, key), _factor(scale, query.shape[-1])
     sums = contiguous(logsumexp)
-    bench.run(kernel, *found, query, key, value, output, grad, mask, sums, factor)
+    workspace.run(kernel, *found, query, key, value, output, grad, mask, sums, factor)
     return found

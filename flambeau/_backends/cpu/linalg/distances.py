@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...._codegen.products.distances import distances
-from ...._core.arrays.quick import joint_shape, spread
+from ...._core.arrays.quick import broadcast, joint_shape
 from ..runtime.dtypes import FULL_NAMES
 
 Array = Any
@@ -27,7 +27,7 @@ def all_distances(left: Array, right: Array, p: float) -> Array | None:
         return measure(result, np.ascontiguousarray(left), np.ascontiguousarray(right))
     batch = joint_shape(left.shape[:-2], right.shape[:-2])
     result = np.empty((*batch, left.shape[-2], right.shape[-2]), left.dtype)
-    left, right = (spread(each, (*batch, *each.shape[-2:])) for each in (left, right))
+    left, right = (broadcast(each, (*batch, *each.shape[-2:])) for each in (left, right))
     for place in np.ndindex(*batch):
         measure(result[place], np.ascontiguousarray(left[place]), np.ascontiguousarray(right[place]))
     return result

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...._codegen.products.gemm import DEPTH, Sizes, Tile, as_array, packed_rows, tile_for, tiled_product
 from ...._core.process.threads import num_threads
-from ..memory.workspace import DIRECT, Bench
+from ..memory.workspace import DIRECT, Workspace
 from ..runtime.dtypes import float_name
 
 _PANEL_ELEMENTS = 160_000
@@ -76,27 +76,27 @@ class Product(NamedTuple):
     chunks: int
     zeros: Any
 
-    def run(self, out: Any, left: Any, source: Any, bias: Any = None, bench: Bench = DIRECT) -> bool:
+    def run(self, out: Any, left: Any, source: Any, bias: Any = None, workspace: Workspace = DIRECT) -> bool:
         """Write the product of `left` and `source` to `out`, plus a number for each row, of all groups: it succeeds."""
-        packed = bench.empty(self.packed_size, np.dtype(self.dtype))
+        packed = workspace.empty(self.packed_size, np.dtype(self.dtype))
         pack = packed_rows(float_name(left), self.dtype, self.tile.rows)
-        bench.run(pack, packed, left, self.left_offsets, self.table)
-        self.run_packed(out, packed, source, self.zeros if bias is None else self._starts(bias, bench), bench)
+        workspace.run(pack, packed, left, self.left_offsets, self.table)
+        self.run_packed(out, packed, source, self.zeros if bias is None else self._starts(bias, workspace), workspace)
         return True
 
-    def run_packed(self, out: Any, packed: Any, source: Any, starts: Any, bench: Bench = DIRECT) -> None:
+    def run_packed(self, out: Any, packed: Any, source: Any, starts: Any, workspace: Workspace = DIRECT) -> None:
         """Write the product to `out` from rows that are packed already."""
         kernel = tiled_product(self.dtype, tuple(self.tile))
-        bench.run(kernel, out, packed, source, starts, self.offsets, *self.columns, self.table)
+        workspace.run(kernel, out, packed, source, starts, self.offsets, *self.columns, self.table)
 
-    def _starts(self, bias: Any, bench: Bench) -> Any:
+    def _starts(self, bias: Any, workspace: Workspace) -> Any:
         """A number for each row of the tiles."""
         groups, rows = self.sizes.groups, self.sizes.row_tiles * self.tile.rows
         dtype = np.dtype(self.dtype)
         if rows == self.sizes.rows and bias.dtype is dtype and bias.flags.c_contiguous:
             return bias
-        found = bench.zeros((groups, rows), dtype)
-        bench.run(np.copyto, found[:, : self.sizes.rows], bias.reshape(groups, self.sizes.rows))
+        found = workspace.zeros((groups, rows), dtype)
+        workspace.run(np.copyto, found[:, : self.sizes.rows], bias.reshape(groups, self.sizes.rows))
         return found
 
 

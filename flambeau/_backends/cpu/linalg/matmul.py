@@ -14,7 +14,7 @@ import numpy as np
 
 from ...._codegen.elements.turn import turned_copy
 from ...._codegen.products import few_rows
-from ..memory.workspace import DIRECT, Bench
+from ..memory.workspace import DIRECT, Workspace
 from .gemm import Product, plan
 
 _MOST_BY_ROWS, _MOST_BY_COLUMNS = 16, 8
@@ -24,7 +24,7 @@ _NARROW = 16
 _FLOATS = {np.dtype(np.float32): "float32", np.dtype(np.float64): "float64"}
 
 
-def product(left: Any, right: Any, bench: Bench = DIRECT) -> Any:
+def product(left: Any, right: Any, workspace: Workspace = DIRECT) -> Any:
     """The product of two matrices; None: NumPy has to do it.
 
     Below some 64**3 multiplications NumPy's library takes one thread, too: it is not worth asking.
@@ -44,21 +44,23 @@ def product(left: Any, right: Any, bench: Bench = DIRECT) -> Any:
         turned_left = left_steps[0] == 1
         if (0 if turned_left else m * k) + m * n < k * n:
             if not turned_left:
-                left, left_steps = _turned(left.T, bench), (1, m)
+                left, left_steps = _turned(left.T, workspace), (1, m)
                 if left is None:
                     return None
-            out = bench.empty((n, m), dtype)
-            _plan(name, n, k, m, right_steps[::-1], left_steps[::-1], left.size).run(out, right, left, bench=bench)
-            return _turned(out.T, bench)
-        right, right_steps = _turned(right, bench), (n, 1)
+            out = workspace.empty((n, m), dtype)
+            _plan(name, n, k, m, right_steps[::-1], left_steps[::-1], left.size).run(
+                out, right, left, workspace=workspace
+            )
+            return _turned(out.T, workspace)
+        right, right_steps = _turned(right, workspace), (n, 1)
         if right is None:
             return None
-    out = bench.empty((m, n), dtype)
-    _plan(name, m, k, n, left_steps, right_steps, right.size).run(out, left, right, bench=bench)
+    out = workspace.empty((m, n), dtype)
+    _plan(name, m, k, n, left_steps, right_steps, right.size).run(out, left, right, workspace=workspace)
     return out
 
 
-def product_of_few_rows(left: Any, right: Any, bench: Bench = DIRECT) -> Any:
+def product_of_few_rows(left: Any, right: Any, workspace: Workspace = DIRECT) -> Any:
     """The product of a few rows and a matrix without gaps; None: this is none."""
     name = _FLOATS.get(left.dtype)
     if name is None or right.dtype is not left.dtype or not left.flags.c_contiguous or not right.flags.forc:
@@ -66,10 +68,10 @@ def product_of_few_rows(left: Any, right: Any, bench: Bench = DIRECT) -> Any:
     by_rows = right.flags.c_contiguous
     if left.shape[0] > (_MOST_BY_ROWS if by_rows else _MOST_BY_COLUMNS):
         return None
-    out = bench.empty((left.shape[0], right.shape[1]), left.dtype)
+    out = workspace.empty((left.shape[0], right.shape[1]), left.dtype)
     if by_rows:
-        return bench.run(few_rows.product_by_rows(name), out, left, right)
-    return bench.run(few_rows.product(name), out, left, right.T)
+        return workspace.run(few_rows.product_by_rows(name), out, left, right)
+    return workspace.run(few_rows.product(name), out, left, right.T)
 
 
 def _steps(matrix: Any, item: int) -> tuple[int, int] | None:
@@ -78,14 +80,14 @@ def _steps(matrix: Any, item: int) -> tuple[int, int] | None:
     return None if down % item or across % item or down < 0 or across < 0 else (down // item, across // item)
 
 
-def _turned(matrix: Any, bench: Bench) -> Any:
+def _turned(matrix: Any, workspace: Workspace) -> Any:
     """A copy without gaps of a matrix whose columns are contiguous; None: they are not."""
     rows, columns = matrix.shape
     if matrix.strides[0] != matrix.itemsize:
         return None
-    out = bench.empty((rows, columns), matrix.dtype)
+    out = workspace.empty((rows, columns), matrix.dtype)
     step = matrix.strides[1] // matrix.itemsize
-    return bench.run(turned_copy(_FLOATS[matrix.dtype]), out, matrix, 1, rows, columns, 0, step)
+    return workspace.run(turned_copy(_FLOATS[matrix.dtype]), out, matrix, 1, rows, columns, 0, step)
 
 
 @functools.lru_cache(maxsize=512)

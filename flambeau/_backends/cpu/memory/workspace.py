@@ -1,7 +1,7 @@
 """Where a lowering takes memory from and runs its kernels.
 
-Most run at once, on new arrays of NumPy's: `DIRECT`. While a program is planned, another bench writes down what they
-would do. A lowering that takes one uses it for everything that it makes, and looks at no element.
+Most run at once, on new arrays of NumPy's: `DIRECT`. While a program is planned, another workspace writes down what
+they would do. A lowering that takes one uses it for everything that it makes, and looks at no element.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ...._core.geometry.layout import empty_array
 
 
 @dataclass(frozen=True)
-class Bench:
+class Workspace:
     """What makes arrays and runs kernels."""
 
     empty: Callable[..., Any]
@@ -47,4 +47,4 @@ def _needs_no_note(*facts: Any) -> None:
     """What is done at once is about the arrays and the settings of this moment."""
 
 
-DIRECT = Bench(np.empty, np.zeros, empty_array, _run, _refuses, _needs_no_note, _needs_no_note)
+DIRECT = Workspace(np.empty, np.zeros, empty_array, _run, _refuses, _needs_no_note, _needs_no_note)

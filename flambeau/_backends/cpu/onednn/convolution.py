@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..memory.workspace import DIRECT, Bench
+from ..memory.workspace import DIRECT, Workspace
 from .calls import run
 from .constants import (
     BIAS,
@@ -74,11 +74,11 @@ def convolution(
     geometry: Geometry,
     last: bool = False,
     packed: PackedWeights | None = None,
-    bench: Bench = DIRECT,
+    workspace: Workspace = DIRECT,
 ) -> Array:
     """The convolution of (batch, inputs, *sizes) with (outputs, inputs of one group, *kernel)."""
     problem = _problem(input.shape, weight.shape, geometry, common_data_type(input, weight, bias))
-    return _forward(problem, input, weight, _checked_bias(bias, weight.shape[0]), last, packed, bench)
+    return _forward(problem, input, weight, _checked_bias(bias, weight.shape[0]), last, packed, workspace)
 
 
 def convolution_input_gradient(
@@ -88,15 +88,15 @@ def convolution_input_gradient(
     geometry: Geometry,
     last: bool = False,
     packed: PackedWeights | None = None,
-    bench: Bench = DIRECT,
+    workspace: Workspace = DIRECT,
 ) -> Array:
     """The gradient of `convolution` with respect to its input."""
     problem = _backward_problem(grad.shape, input_shape, weight.shape, geometry, common_data_type(grad, weight))
     grad, grad_strides = prepared(grad)
     weight, weight_strides = prepared(weight)
     found = _input_gradient(problem, grad_strides, weight_strides, last)
-    result = new_array(problem.input, grad.dtype, last, bench)
-    run(found, [grad, weight, result], bench, packed, 1)
+    result = new_array(problem.input, grad.dtype, last, workspace)
+    run(found, [grad, weight, result], workspace, packed, 1)
     return result
 
 
@@ -107,20 +107,20 @@ def convolution_weight_gradient(
     geometry: Geometry,
     bias: bool = False,
     last: bool = False,
-    bench: Bench = DIRECT,
+    workspace: Workspace = DIRECT,
 ) -> tuple[Array, Array | None]:
     """The gradient of `convolution` with respect to its weights and, if asked for, its bias."""
     problem = _backward_problem(grad.shape, input.shape, weight_shape, geometry, common_data_type(grad, input))
     grad, grad_strides = prepared(grad)
     input, input_strides = prepared(input)
     found = _weight_gradient(problem, grad_strides, input_strides, bias, last)
-    result = new_array(problem.weight, grad.dtype, last, bench)
+    result = new_array(problem.weight, grad.dtype, last, workspace)
     arrays = [grad, input, result]
     of_bias = None
     if bias:
-        of_bias = new_array(problem.weight[:1], grad.dtype, bench=bench)
+        of_bias = new_array(problem.weight[:1], grad.dtype, workspace=workspace)
         arrays.append(of_bias)
-    run(found, arrays, bench)
+    run(found, arrays, workspace)
     return result, of_bias
 
 
@@ -250,13 +250,13 @@ def _forward(
     bias: Array | None,
     last: bool,
     packed: PackedWeights | None,
-    bench: Bench,
+    workspace: Workspace,
 ) -> Array:
     input, input_strides = prepared(input)
     weight, weight_strides = prepared(weight)
     found = _correlation(problem, input_strides, weight_strides, bias is not None, last)
-    result = new_array(problem.output, input.dtype, last, bench)
-    run(found, [input, weight, result] if bias is None else [input, weight, result, bias], bench, packed, 1)
+    result = new_array(problem.output, input.dtype, last, workspace)
+    run(found, [input, weight, result] if bias is None else [input, weight, result, bias], workspace, packed, 1)
     return result
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...._core.process.processor import ON_X86_64
-from ..memory.workspace import DIRECT, Bench
+from ..memory.workspace import DIRECT, Workspace
 from .calls import place
 from .library import get
 from .memory import Array, address, new_array
@@ -37,13 +37,13 @@ def suits(left: Array, right: Array) -> bool:
     return one[0] == b"N" or right.shape[1] > _NARROW or left.shape[1] < _LONG
 
 
-def gemm(left: Array, right: Array, bench: Bench = DIRECT) -> Array:
+def gemm(left: Array, right: Array, workspace: Workspace = DIRECT) -> Array:
     """The product of two matrices that it suits."""
     library = get()
     (rows, length), columns = left.shape, right.shape[1]
     (turns_left, left_step), (turns_right, right_step) = _known(left), _known(right)
-    result = new_array((rows, columns), _SINGLE, bench=bench)
-    if bench is DIRECT:
+    result = new_array((rows, columns), _SINGLE, workspace=workspace)
+    if workspace is DIRECT:
         if are_being_written():
             import_meanwhile()
         library.stream()  # the calling thread has as many threads as it should
@@ -52,15 +52,15 @@ def gemm(left: Array, right: Array, bench: Bench = DIRECT) -> Array:
             right_step, 0.0, address(result), columns,
         )  # fmt: skip
         return result
-    from ...._codegen.machine.product_call import product_call  # tapes are where code is generated
+    from ...._codegen.machine.product_call import product_call  # call lists are where code is generated
 
     if library.ask_threads is not None:
-        bench.holds_while(place(library.ask_threads), library.threads())
+        workspace.holds_while(place(library.ask_threads), library.threads())
     table = np.array([
         place(library.sgemm), id(RuntimeError), turns_left[0], turns_right[0], rows, columns, length, left_step,
         right_step, columns,
     ], np.int64)  # fmt: skip
-    bench.run(product_call(), result, left, right, table)
+    workspace.run(product_call(), result, left, right, table)
     return result
 
 

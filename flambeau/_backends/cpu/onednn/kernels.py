@@ -14,7 +14,7 @@ import numpy as np
 from ...._core.geometry.moving_windows import Geometry, Shape, correlated_sizes
 from ...tiers import generated
 from .. import onednn
-from ..memory.workspace import DIRECT, Bench
+from ..memory.workspace import DIRECT, Workspace
 from . import Unsupported, available
 from .memory import BUFFERS
 
@@ -27,7 +27,7 @@ def free_idle_memory() -> None:
 
 
 def correlate(
-    input: Any, weight: Any, bias: Any, output: Shape, geometry: Geometry, last: bool, bench: Bench = DIRECT
+    input: Any, weight: Any, bias: Any, output: Shape, geometry: Geometry, last: bool, workspace: Workspace = DIRECT
 ) -> Any:
     """The convolution of `input` with `weight`, plus `bias`."""
     if correlated_sizes(input.shape[2:], weight.shape[2:], geometry) != output:
@@ -35,30 +35,32 @@ def correlate(
     blocks = None if last else generated("conv_blocks")
     if (
         blocks is not None
-        and (done := blocks.correlate(input, weight, bias, geometry, bench, _convolution)) is not None
+        and (done := blocks.correlate(input, weight, bias, geometry, workspace, _convolution)) is not None
     ):
         return done
-    return _convolution(input, weight, bias, geometry, last, bench)
+    return _convolution(input, weight, bias, geometry, last, workspace)
 
 
 def _convolution(
-    input: Any, weight: Any, bias: Any, geometry: Geometry, last: bool = False, bench: Bench = DIRECT
+    input: Any, weight: Any, bias: Any, geometry: Geometry, last: bool = False, workspace: Workspace = DIRECT
 ) -> Any:
     try:
-        return onednn.convolution(input, weight, bias, onednn.Geometry(*geometry), last, bench=bench)
+        return onednn.convolution(input, weight, bias, onednn.Geometry(*geometry), last, workspace=workspace)
     except Unsupported:
         return None
 
 
 def spread(
-    grad: Any, weight: Any, bias: Any, sizes: Shape, geometry: Geometry, last: bool, bench: Bench = DIRECT
+    grad: Any, weight: Any, bias: Any, sizes: Shape, geometry: Geometry, last: bool, workspace: Workspace = DIRECT
 ) -> Any:
     """The transpose of `correlate` with respect to its input, of spatial `sizes`, plus `bias`."""
     shape = (grad.shape[0], weight.shape[1] * geometry.groups, *sizes)
     if correlated_sizes(sizes, weight.shape[2:], geometry) != grad.shape[2:]:
         return None
     try:
-        result = onednn.convolution_input_gradient(grad, weight, shape, onednn.Geometry(*geometry), last, bench=bench)
+        result = onednn.convolution_input_gradient(
+            grad, weight, shape, onednn.Geometry(*geometry), last, workspace=workspace
+        )
     except Unsupported:
         return None
     if bias is not None:
@@ -66,14 +68,16 @@ def spread(
     return result
 
 
-def weight_gradient(input: Any, grad: Any, kernel: Shape, geometry: Geometry, last: bool, bench: Bench = DIRECT) -> Any:
+def weight_gradient(
+    input: Any, grad: Any, kernel: Shape, geometry: Geometry, last: bool, workspace: Workspace = DIRECT
+) -> Any:
     """The gradient of the weight of `correlate`, from the gradient of its result."""
     shape = (grad.shape[1], input.shape[1] // geometry.groups, *kernel)
     if correlated_sizes(input.shape[2:], kernel, geometry) != grad.shape[2:]:
         return None
     try:
         moves = onednn.Geometry(*geometry)
-        return onednn.convolution_weight_gradient(grad, input, shape, moves, False, last, bench)[0]
+        return onednn.convolution_weight_gradient(grad, input, shape, moves, False, last, workspace)[0]
     except Unsupported:
         return None
 
@@ -84,17 +88,19 @@ _FEW_LONG = 256**3
 _MUCH_TO_COPY = 2**20
 
 
-def product(left: Any, right: Any, bench: Bench = DIRECT) -> Any:
+def product(left: Any, right: Any, workspace: Workspace = DIRECT) -> Any:
     """The product of two matrices, or of two batches of them; None: NumPy is quicker, or has to do it."""
     try:
         if left.ndim > 2 or left.dtype != _SINGLE:
-            return onednn.matmul(left, right, bench=bench)
-        return onednn.gemm(left, right, bench) if onednn.suits(left, right) else _by_primitives(left, right, bench)
+            return onednn.matmul(left, right, workspace=workspace)
+        return (
+            onednn.gemm(left, right, workspace) if onednn.suits(left, right) else _by_primitives(left, right, workspace)
+        )
     except Unsupported:
         return None
 
 
-def _by_primitives(left: Any, right: Any, bench: Bench) -> Any:
+def _by_primitives(left: Any, right: Any, workspace: Workspace) -> Any:
     """The product of two matrices of float32; None: NumPy is quicker.
 
     Primitives add up the numbers of a row one by one, and rounding errors with them: matrices with longer rows are cut
@@ -104,14 +110,14 @@ def _by_primitives(left: Any, right: Any, bench: Bench) -> Any:
     if right.size > _MUCH_TO_COPY and not right.flags.f_contiguous:
         return None
     if length <= _LONGEST:
-        return onednn.matmul(left, right, bench=bench)
+        return onednn.matmul(left, right, workspace=workspace)
     if left.size * right.shape[1] <= _FEW_LONG:
         return None
     size = -(-length // -(-length // _LONGEST))
-    total = onednn.matmul(left[:, :size], right[:size], bench=bench)
+    total = onednn.matmul(left[:, :size], right[:size], workspace=workspace)
     for start in range(size, length, size):
         piece = slice(start, start + size)
-        np.add(total, onednn.matmul(left[:, piece], right[piece], bench=bench), out=total)
+        np.add(total, onednn.matmul(left[:, piece], right[piece], workspace=workspace), out=total)
     return total
 
 

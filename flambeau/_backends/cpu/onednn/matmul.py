@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...._core.arrays.quick import joint_shape
-from ..memory.workspace import DIRECT, Bench
+from ..memory.workspace import DIRECT, Workspace
 from .calls import run
 from .constants import BF16, BIAS, DST, F16, F32, MAX_DIMS, S8, S32, SRC, U8, WEIGHTS
 from .library import Handle, Unsupported, get
@@ -25,7 +25,9 @@ class _Plan(NamedTuple):
     copied: tuple[bool, bool, bool]
 
 
-def matmul(a: Array, b: Array, bias: Array | None = None, bench: Bench = DIRECT, result: Array | None = None) -> Array:
+def matmul(
+    a: Array, b: Array, bias: Array | None = None, workspace: Workspace = DIRECT, result: Array | None = None
+) -> Array:
     """The product of matrices (..., m, k) and (..., k, n), plus `bias`, which is broadcast to the result.
 
     Leading dimensions are broadcast. Floats give their own dtype; int8 or uint8 times int8 gives the exact int32.
@@ -37,8 +39,8 @@ def matmul(a: Array, b: Array, bias: Array | None = None, bench: Bench = DIRECT,
     if plan.primitive is None or not all(each.flags.aligned for each in arrays):
         return _with_copies(plan, a, b, bias)
     if result is None:
-        result = new_array(plan.shape, plan.dtype, bench=bench)
-    run(plan.primitive, [*arrays, result], bench)
+        result = new_array(plan.shape, plan.dtype, workspace=workspace)
+    run(plan.primitive, [*arrays, result], workspace)
     return result
 
 

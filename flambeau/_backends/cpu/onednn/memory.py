@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...._core.process.locks import new_lock
-from ..memory.workspace import DIRECT, Bench
+from ..memory.workspace import DIRECT, Workspace
 from .constants import BF16, F16, F32, FORMAT_ANY, MAX_DIMS, S8, S32, U8, Dims
 from .library import Handle, Unsupported, get
 
@@ -111,14 +111,14 @@ def dense_strides(shape: Shape, last: bool = False) -> Shape:
     return tuple(result)
 
 
-def new_array(shape: Shape, dtype: Any, last: bool = False, bench: Bench = DIRECT) -> Array:
+def new_array(shape: Shape, dtype: Any, last: bool = False, workspace: Workspace = DIRECT) -> Array:
     """Memory for a result, with the channels innermost if `last`."""
     made: Array
     if not last:
-        made = bench.empty(shape, dtype)
+        made = workspace.empty(shape, dtype)
         return made
     rank = len(shape)
-    made = bench.empty((shape[0], *shape[2:], shape[1]), dtype).transpose(0, rank - 1, *range(1, rank - 1))
+    made = workspace.empty((shape[0], *shape[2:], shape[1]), dtype).transpose(0, rank - 1, *range(1, rank - 1))
     return made
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...._codegen.rows.losses import BLOCK, NONE, cross_entropy_forward, nll_loss_backward, nll_loss_forward
-from ..memory.workspace import DIRECT, Bench
+from ..memory.workspace import DIRECT, Workspace
 from ..runtime.dtypes import name_of_type
 from .rows import is_short
 
@@ -48,7 +48,7 @@ def _sizes(x: Array) -> tuple[int, int, int]:
 
 
 def nll_loss(
-    x: Array, target: Array, weight: Array | None, reduction: int, ignore_index: int, bench: Bench = DIRECT
+    x: Array, target: Array, weight: Array | None, reduction: int, ignore_index: int, workspace: Workspace = DIRECT
 ) -> Array | None:
     """The negative of the log-probabilities that `x` gives to the target classes."""
     if not x.size:
@@ -59,14 +59,14 @@ def nll_loss(
     source = x if x.flags.c_contiguous else np.ascontiguousarray(x)
     targets = target if target.flags.c_contiguous else target.copy()
     weights = source if weight is None else np.ascontiguousarray(weight)
-    work = bench.empty(2 * -(-target.size // BLOCK) + 1, _DOUBLE)
-    result = bench.empty(target.shape if reduction == NONE else (), x.dtype)
-    bench.run(kernel, result, source, targets, weights, work, *_sizes(x), ignore_index)
-    return None if bench.refuses(work) else result
+    work = workspace.empty(2 * -(-target.size // BLOCK) + 1, _DOUBLE)
+    result = workspace.empty(target.shape if reduction == NONE else (), x.dtype)
+    workspace.run(kernel, result, source, targets, weights, work, *_sizes(x), ignore_index)
+    return None if workspace.refuses(work) else result
 
 
 def cross_entropy(
-    x: Array, target: Array, weight: Array | None, reduction: int, ignore_index: int, bench: Bench = DIRECT
+    x: Array, target: Array, weight: Array | None, reduction: int, ignore_index: int, workspace: Workspace = DIRECT
 ) -> Array | None:
     """`nll_loss` of `log_softmax`, which is not kept, of a matrix."""
     if not x.size or x.ndim != 2:
@@ -79,10 +79,10 @@ def cross_entropy(
     source = x if x.flags.c_contiguous else np.ascontiguousarray(x)
     targets = target if target.flags.c_contiguous else target.copy()
     weights = source if weight is None else np.ascontiguousarray(weight)
-    work = bench.empty(2 * samples + 1, _DOUBLE)
-    result = bench.empty(target.shape if reduction == NONE else (), x.dtype)
-    bench.run(kernel, result, source, targets, weights, work, samples, classes, ignore_index)
-    return None if bench.refuses(work) else result
+    work = workspace.empty(2 * samples + 1, _DOUBLE)
+    result = workspace.empty(target.shape if reduction == NONE else (), x.dtype)
+    workspace.run(kernel, result, source, targets, weights, work, samples, classes, ignore_index)
+    return None if workspace.refuses(work) else result
 
 
 def nll_loss_gradient(
@@ -92,7 +92,7 @@ def nll_loss_gradient(
     weight: Array | None,
     reduction: int,
     ignore_index: int,
-    bench: Bench = DIRECT,
+    workspace: Workspace = DIRECT,
 ) -> Array | None:
     """The gradient of the log-probabilities."""
     if not x.size or grad.dtype is not x.dtype:
@@ -103,5 +103,5 @@ def nll_loss_gradient(
     targets = target if target.flags.c_contiguous else target.copy()
     coming = grad if grad.flags.c_contiguous else grad.copy()
     weights = coming if weight is None else np.ascontiguousarray(weight)
-    result = bench.zeros(x.shape, x.dtype)
-    return bench.run(kernel, result, coming, targets, weights, *_sizes(x), ignore_index)
+    result = workspace.zeros(x.shape, x.dtype)
+    return workspace.run(kernel, result, coming, targets, weights, *_sizes(x), ignore_index)

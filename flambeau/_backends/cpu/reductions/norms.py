@@ -24,7 +24,7 @@ from ...._codegen.rows.shared import LINES
 from ...._core.arrays.quick import dim_moved
 from ...._core.geometry.layout import in_format_of
 from ..elementwise.copy import contiguous
-from ..memory.workspace import DIRECT, Bench
+from ..memory.workspace import DIRECT, Workspace
 from ..runtime.dtypes import name_of_type, only_gradient, wide_type
 from .rows import is_short
 
@@ -64,28 +64,34 @@ def layer_norm(
     bias: Array | None,
     eps: float,
     kept: np.dtype[Any],
-    bench: Bench = DIRECT,
+    workspace: Workspace = DIRECT,
 ) -> tuple[Array, Array, Array] | None:
     """The result, the means and 1 / deviations over the last dimensions, which these keep with size 1."""
     inner = len(normalized_shape)
     shape = input.shape[: input.ndim - inner] + (1,) * inner
-    mean, rstd = bench.empty(shape, kept), bench.empty(shape, kept)
-    result = _normalise_rows(input, weight, bias, eps, mean, rstd, bench)
+    mean, rstd = workspace.empty(shape, kept), workspace.empty(shape, kept)
+    result = _normalise_rows(input, weight, bias, eps, mean, rstd, workspace)
     return None if result is None else (result, mean, rstd)
 
 
 def rms_norm(
-    input: Array, normalized_shape: tuple[int, ...], weight: Array | None, eps: float, bench: Bench = DIRECT
+    input: Array, normalized_shape: tuple[int, ...], weight: Array | None, eps: float, workspace: Workspace = DIRECT
 ) -> tuple[Array, Array] | None:
     """The result and 1 / roots of the mean squares over the last dimensions, which these keep with size 1."""
     shape, inner = input.shape, len(normalized_shape)
-    rstd = bench.empty(shape[: len(shape) - inner] + (1,) * inner, wide_type(input.dtype))
-    result = _normalise_rows(input, weight, None, eps, None, rstd, bench)
+    rstd = workspace.empty(shape[: len(shape) - inner] + (1,) * inner, wide_type(input.dtype))
+    result = _normalise_rows(input, weight, None, eps, None, rstd, workspace)
     return None if result is None else (result, rstd)
 
 
 def _normalise_rows(
-    input: Array, weight: Array | None, bias: Array | None, eps: float, mean: Array | None, rstd: Array, bench: Bench
+    input: Array,
+    weight: Array | None,
+    bias: Array | None,
+    eps: float,
+    mean: Array | None,
+    rstd: Array,
+    workspace: Workspace,
 ) -> Array | None:
     """The result; means are subtracted where they are to be kept."""
     given = weight if weight is not None else bias
@@ -99,11 +105,11 @@ def _normalise_rows(
     kernel = _find(_forward_rows, size, dtype, parameters, rstd.dtype, *flags)
     if kernel is None:
         return None
-    arrays = [bench.empty(input.shape, dtype), rstd, contiguous(input)]
+    arrays = [workspace.empty(input.shape, dtype), rstd, contiguous(input)]
     if mean is not None:
         arrays.insert(1, mean)
     arrays += [contiguous(each) for each in (weight, bias) if each is not None]
-    return bench.run(kernel, *arrays, eps, rows, length)
+    return workspace.run(kernel, *arrays, eps, rows, length)
 
 
 def layer_norm_backward(
@@ -115,10 +121,10 @@ def layer_norm_backward(
     bias: Array | None,
     mean: Array,
     rstd: Array,
-    bench: Bench = DIRECT,
+    workspace: Workspace = DIRECT,
 ) -> list[Array | None] | None:
     """The gradients of input, weight and bias, those that are needed."""
-    return _rows_backward(grads, needed, input, normalized_shape, weight, mean, rstd, bench)
+    return _rows_backward(grads, needed, input, normalized_shape, weight, mean, rstd, workspace)
 
 
 def rms_norm_backward(
@@ -128,10 +134,10 @@ def rms_norm_backward(
     normalized_shape: tuple[int, ...],
     weight: Array | None,
     rstd: Array,
-    bench: Bench = DIRECT,
+    workspace: Workspace = DIRECT,
 ) -> list[Array | None] | None:
     """The gradients of input and weight, those that are needed."""
-    found = _rows_backward(grads, (*needed, False), input, normalized_shape, weight, None, rstd, bench)
+    found = _rows_backward(grads, (*needed, False), input, normalized_shape, weight, None, rstd, workspace)
     return None if found is None else found[:2]
 
 
@@ -143,7 +149,7 @@ def _rows_backward(
     weight: Array | None,
     mean: Array | None,
     rstd: Array,
-    bench: Bench,
+    workspace: Workspace,
 ) -> list[Array | None] | None:
     """The gradients of input, weight and bias; statistics are kept in the dtype of the parameters."""
     grad = only_gradient(grads)
@@ -161,20 +167,20 @@ def _rows_backward(
         return None
     rows = rstd.size
     length = size // rows
-    results: list[Array | None] = [bench.empty(input.shape, input.dtype) if of_input else None, None, None]
+    results: list[Array | None] = [workspace.empty(input.shape, input.dtype) if of_input else None, None, None]
     sums = 0
     if of_parameters:
         sums = 2 if centre else 1
-        results[1 : 1 + sums] = [bench.empty(shape, parameters) for _ in range(sums)]
+        results[1 : 1 + sums] = [workspace.empty(shape, parameters) for _ in range(sums)]
     arrays = [each for each in results if each is not None]
     arrays += [contiguous(grad), contiguous(input), rstd]
     arrays += [each for each in (mean, contiguous(weight) if weighted else None) if each is not None]
     if sums:
         chunk = _CHUNK if size <= 32768 else max(1, min(_CHUNK, rows // 8))
-        partial = bench.empty(-(-rows // chunk) * sums * length, wide_type(input.dtype))
-        bench.run(kernel, *arrays, rows, length, partial, chunk)
+        partial = workspace.empty(-(-rows // chunk) * sums * length, wide_type(input.dtype))
+        workspace.run(kernel, *arrays, rows, length, partial, chunk)
     else:
-        bench.run(kernel, *arrays, rows, length)
+        workspace.run(kernel, *arrays, rows, length)
     return [result if wanted else None for result, wanted in zip(results, needed, strict=True)]
 
 
@@ -204,7 +210,7 @@ def batch_norm(
     training: bool,
     eps: float,
     kept: np.dtype[Any],
-    bench: Bench = DIRECT,
+    workspace: Workspace = DIRECT,
 ) -> tuple[Array, Array, Array, Array] | None:
     """The result, the mean and 1 / deviation that the derivative needs (of evaluation: nothing), the variance."""
     size, dtype = input.size, input.dtype
@@ -226,7 +232,7 @@ def batch_norm(
     samples, channels = input.shape[:2]
     wide = wide_type(input.dtype)
     if training:
-        mean, rstd, variance = (bench.empty(channels, each) for each in (kept, kept, wide))
+        mean, rstd, variance = (workspace.empty(channels, each) for each in (kept, kept, wide))
     else:
         mean = contiguous(running_mean)
         rstd = variance = contiguous(running_var)
@@ -234,19 +240,19 @@ def batch_norm(
     second = mean if bias is None else contiguous(bias)
     if lines is None:
         source = contiguous(input)
-        result = bench.empty(input.shape, input.dtype)
+        result = workspace.empty(input.shape, input.dtype)
         places = size // (samples * channels)
-        bench.run(kernel, result, source, mean, rstd, variance, first, second, samples, channels, places, eps)
+        workspace.run(kernel, result, source, mean, rstd, variance, first, second, samples, channels, places, eps)
     else:
-        result = bench.empty(lines.shape, input.dtype)
+        result = workspace.empty(lines.shape, input.dtype)
         count = size // channels
-        work = bench.empty((2 + (-(-count // LINES) if training else 0)) * channels, wide)
-        bench.run(kernel, result, lines, mean, rstd, variance, first, second, work, count, channels, eps)
+        work = workspace.empty((2 + (-(-count // LINES) if training else 0)) * channels, wide)
+        workspace.run(kernel, result, lines, mean, rstd, variance, first, second, work, count, channels, eps)
         if input.ndim > 2:
             result = _channels_second(result)
     if training:
         return result, mean, rstd, variance
-    return result, bench.empty(0, kept), bench.empty(0, kept), variance.astype(wide, copy=False)
+    return result, workspace.empty(0, kept), workspace.empty(0, kept), variance.astype(wide, copy=False)
 
 
 def batch_norm_backward(
@@ -260,7 +266,7 @@ def batch_norm_backward(
     eps: float,
     result1: Array,
     result2: Array,
-    bench: Bench = DIRECT,
+    workspace: Workspace = DIRECT,
 ) -> list[Array | None] | None:
     """The gradients of input, weight and bias, those that are needed."""
     grad = only_gradient(grads)
@@ -282,19 +288,19 @@ def batch_norm_backward(
     samples, channels = input.shape[:2]
     mean, rstd = contiguous(mean), contiguous(rstd)
     factors = mean if weight is None else contiguous(weight)
-    of_weight, of_bias = bench.empty(channels, parameters), bench.empty(channels, parameters)
+    of_weight, of_bias = workspace.empty(channels, parameters), workspace.empty(channels, parameters)
     if lines is None:
         source, coming = contiguous(input), contiguous(grad)
-        of_input = bench.empty(input.shape, input.dtype) if needed[0] else source
+        of_input = workspace.empty(input.shape, input.dtype) if needed[0] else source
         arrays = of_input, of_weight, of_bias, coming, source, mean, rstd, factors
-        bench.run(kernel, *arrays, samples, channels, size // (samples * channels), eps)
+        workspace.run(kernel, *arrays, samples, channels, size // (samples * channels), eps)
     else:
         coming = contiguous(grad if input.ndim == 2 else dim_moved(grad, 1, -1))
-        of_input = bench.empty(lines.shape, input.dtype) if needed[0] else lines
+        of_input = workspace.empty(lines.shape, input.dtype) if needed[0] else lines
         count = size // channels
-        work = bench.empty((4 + 2 * -(-count // LINES)) * channels, wide_type(input.dtype))
+        work = workspace.empty((4 + 2 * -(-count // LINES)) * channels, wide_type(input.dtype))
         arrays = of_input, of_weight, of_bias, coming, lines, mean, rstd, factors
-        bench.run(kernel, *arrays, work, count, channels, eps)
+        workspace.run(kernel, *arrays, work, count, channels, eps)
         if input.ndim > 2:
             of_input = _channels_second(of_input)
     return [of_input if needed[0] else None, of_weight if needed[1] else None, of_bias if needed[2] else None]
@@ -307,7 +313,7 @@ def move_running(
     variance: Array,
     momentum: float,
     size: int,
-    bench: Bench = DIRECT,
+    workspace: Workspace = DIRECT,
 ) -> bool | None:
     """Move running statistics towards those of a batch of `size` elements; None: not done."""
     count = size // max(variance.size, 1)
@@ -320,8 +326,8 @@ def move_running(
     if kernel is None:
         return None
     factor = count / (count - 1) if count > 1 else float("nan")
-    bench.changes(running_mean, running_var)
-    bench.run(kernel, running_mean, running_var, mean, variance, mean.size, float(momentum), factor)
+    workspace.changes(running_mean, running_var)
+    workspace.run(kernel, running_mean, running_var, mean, variance, mean.size, float(momentum), factor)
     return True
 
 
@@ -338,7 +344,7 @@ def group_norm(
     groups: int,
     eps: float,
     kept: np.dtype[Any],
-    bench: Bench = DIRECT,
+    workspace: Workspace = DIRECT,
 ) -> tuple[Array, Array, Array] | None:
     """The result, in the memory order of the input, the means and 1 / deviations."""
     size, dtype = input.size, input.dtype
@@ -348,11 +354,11 @@ def group_norm(
     if kernel is None or not size:
         return None
     source = contiguous(input)
-    mean, rstd = bench.empty((samples, groups), kept), bench.empty((samples, groups), kept)
+    mean, rstd = workspace.empty((samples, groups), kept), workspace.empty((samples, groups), kept)
     first, second = (source if each is None else contiguous(each) for each in (weight, bias))
-    result = bench.empty(input.shape, input.dtype)
+    result = workspace.empty(input.shape, input.dtype)
     rows = samples * groups
-    bench.run(kernel, result, source, mean, rstd, first, second, rows, groups, channels // groups, places, eps)
+    workspace.run(kernel, result, source, mean, rstd, first, second, rows, groups, channels // groups, places, eps)
     return in_format_of(result, input), mean, rstd
 
 
@@ -368,7 +374,7 @@ def group_norm_backward(
     eps: float,
     mean: Array,
     rstd: Array,
-    bench: Bench = DIRECT,
+    workspace: Workspace = DIRECT,
 ) -> list[Array | None] | None:
     """The gradients of input, weight and bias, those that are needed."""
     grad = only_gradient(grads)
@@ -384,11 +390,11 @@ def group_norm_backward(
     source = contiguous(input)
     factors = source if weight is None else contiguous(weight)
     results = [
-        bench.empty(input.shape, input.dtype) if needed[0] else source,
-        bench.empty(channels, parameters),
-        bench.empty(channels, parameters),
+        workspace.empty(input.shape, input.dtype) if needed[0] else source,
+        workspace.empty(channels, parameters),
+        workspace.empty(channels, parameters),
     ]
-    partial = bench.empty(2 * samples * channels, wide_type(input.dtype))
+    partial = workspace.empty(2 * samples * channels, wide_type(input.dtype))
     arrays = *results, partial, contiguous(grad), source, contiguous(mean), contiguous(rstd), factors
-    bench.run(kernel, *arrays, samples * groups, groups, channels // groups, places)
+    workspace.run(kernel, *arrays, samples * groups, groups, channels // groups, places)
     return [result if wanted else None for result, wanted in zip(results, needed, strict=True)]

@@ -13,7 +13,7 @@ from ...._codegen.rows.reduce import COLUMN_CHUNK, ROW_CHUNK, reduce_columns, re
 from ...._codegen.rows.reduce import bounds as _bounds
 from ...._codegen.rows.variance import variances as _variances
 from ...._codegen.types import SCALARS
-from ..memory.workspace import DIRECT, Bench
+from ..memory.workspace import DIRECT, Workspace
 from ..runtime.dtypes import name_of_type, wide_type
 
 _KINDS = frozenset(("add", "multiply", "maximum", "minimum", "square", "present"))
@@ -23,13 +23,15 @@ _DOUBLE = np.dtype(np.float64)
 _INTEGERS = {np.dtype(name): name for name, scalar in SCALARS.items() if not scalar.is_float and name != "bool"}
 
 
-def reduced(kind: str, array: Any, dims: tuple[int, ...] | None, dtype: np.dtype[Any], bench: Bench = DIRECT) -> Any:
+def reduced(
+    kind: str, array: Any, dims: tuple[int, ...] | None, dtype: np.dtype[Any], workspace: Workspace = DIRECT
+) -> Any:
     """`array` reduced by the ufunc called `kind` to `dtype`; None: NumPy has to do it.
 
     The reduced dimensions are gone from the result. Sums and products of floats are computed in float64. There are
     three kinds more: the sums of the squares and of the elements that are "present", which NaN is not, and the "norm".
     """
-    if bench is DIRECT and array.flags.c_contiguous:
+    if workspace is DIRECT and array.flags.c_contiguous:
         key = kind, array.shape, dims, array.dtype.num, dtype.num
         try:
             known = _KNOWN[key]
@@ -50,7 +52,7 @@ def reduced(kind: str, array: Any, dims: tuple[int, ...] | None, dtype: np.dtype
         return None
     array, _, runs, back = laid
     for first, last in runs:
-        array = _reduced_run(summed, array, first, last, computed, bench)
+        array = _reduced_run(summed, array, first, last, computed, workspace)
         summed = REDUCTIONS[summed].join  # of what elements stand for
     turned = _finished(kind, array.transpose(back), dtype)
     return turned if turned.flags.c_contiguous else np.asarray(turned, order="C")
@@ -111,7 +113,9 @@ def squared_deviations(array: Any, dims: tuple[int, ...], centres: Any) -> Any:
     return np.asarray(array.transpose(back), order="C")
 
 
-def variances(array: Any, dims: tuple[int, ...], free: float, keepdim: bool, root: bool, bench: Bench = DIRECT) -> Any:
+def variances(
+    array: Any, dims: tuple[int, ...], free: float, keepdim: bool, root: bool, workspace: Workspace = DIRECT
+) -> Any:
     """Variances along `dims`, or their roots, and means, in float32 for half precision; None: it takes several steps.
 
     The sum of squares is divided by `free`.
@@ -120,8 +124,8 @@ def variances(array: Any, dims: tuple[int, ...], free: float, keepdim: bool, roo
     if plan is None or not array.flags.c_contiguous:
         return None
     kernel, kept, dtype, sizes = plan
-    spread, mean = bench.empty(kept, dtype), bench.empty(kept, dtype)
-    bench.run(kernel, spread, mean, array, *sizes, free)
+    spread, mean = workspace.empty(kept, dtype), workspace.empty(kept, dtype)
+    workspace.run(kernel, spread, mean, array, *sizes, free)
     return spread, mean
 
 
@@ -197,14 +201,14 @@ def _laid_out(array: Any, dims: tuple[int, ...] | None) -> Any:
 
 
 def _reduced_run(
-    kind: str, array: Any, first: int, last: int, dtype: np.dtype[Any], bench: Bench, centres: Any = None
+    kind: str, array: Any, first: int, last: int, dtype: np.dtype[Any], workspace: Workspace, centres: Any = None
 ) -> Any:
     """Neighbouring dimensions of a contiguous array reduced."""
     if centres is None:
         centres = array
     passes, shape = _passes(kind, array.shape, first, last, array.dtype, dtype)
     for kernel, size, numbers in passes:
-        array = bench.run(kernel, bench.empty(size, dtype), array, *numbers, centres)
+        array = workspace.run(kernel, workspace.empty(size, dtype), array, *numbers, centres)
     return array.reshape(shape)
 
 

@@ -17,7 +17,7 @@ from ...._codegen.rows.in_lanes import rows_in_lanes
 from ...._codegen.rows.in_tiles import rows_in_tiles
 from ...._codegen.rows.one_by_one import rows_one_by_one
 from ..elementwise.copy import contiguous
-from ..memory.workspace import DIRECT, Bench
+from ..memory.workspace import DIRECT, Workspace
 from ..runtime.dtypes import name_of_type
 
 Array = Any
@@ -49,20 +49,20 @@ def _plan(
 
 
 def _forward(logarithm: bool) -> Callable[..., Array | None]:
-    def run(x: Array, dim: int, bench: Bench = DIRECT) -> Array | None:
+    def run(x: Array, dim: int, workspace: Workspace = DIRECT) -> Array | None:
         shape, dtype = x.shape, x.dtype
         plan = _plan(dtype, shape, dim, logarithm, False)
         if plan is None:
             return None
         kernel, sizes = plan
         source = contiguous(x)
-        return bench.run(kernel, bench.empty(shape, dtype), source, *sizes)
+        return workspace.run(kernel, workspace.empty(shape, dtype), source, *sizes)
 
     return run
 
 
 def _backward(logarithm: bool) -> Callable[..., Array | None]:
-    def run(grad: Array, result: Array, dim: int, bench: Bench = DIRECT) -> Array | None:
+    def run(grad: Array, result: Array, dim: int, workspace: Workspace = DIRECT) -> Array | None:
         shape, dtype = grad.shape, grad.dtype
         plan = _plan(dtype, shape, dim, logarithm, True)
         if plan is None or result.dtype is not dtype or result.shape != shape:
@@ -70,7 +70,7 @@ def _backward(logarithm: bool) -> Callable[..., Array | None]:
         kernel, sizes = plan
         first = contiguous(grad)
         second = contiguous(result)
-        return bench.run(kernel, bench.empty(shape, dtype), first, second, *sizes)
+        return workspace.run(kernel, workspace.empty(shape, dtype), first, second, *sizes)
 
     return run
 

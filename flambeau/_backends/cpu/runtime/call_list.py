@@ -1,4 +1,4 @@
-"""Calls that are made without Python between them: the tables of `_codegen/machine/tape.py`."""
+"""Calls that are made without Python between them: the tables of `_codegen/machine/call_list.py`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from ...._codegen.arrays import DATA
 from ...._codegen.machine.allocator import THRESHOLD
-from ...._codegen.machine.tape import replay
+from ...._codegen.machine.call_list import replay
 from ...tiers import free_idle_memory
 
 _ALIGNED = 64
@@ -19,21 +19,21 @@ _ALIGNED = 64
 
 _BYTES = np.dtype(np.uint8)
 
-LENT = THRESHOLD
-"""From so many bytes on a tape has memory only while it runs: taking it from the pool costs next to nothing."""
+FROM_POOL = THRESHOLD
+"""From so many bytes on a call list has memory only while it runs: taking it from the pool costs next to nothing."""
 
 
 class Arena:
-    """Memory for what lies between the calls of tapes that do not run at the same time."""
+    """Memory for what lies between the calls of lists that do not run at the same time."""
 
     def __init__(self, size: int) -> None:
         self.flag = np.zeros(1, np.int64)
-        """Whether one of the tapes runs."""
+        """Whether one of the lists runs."""
         self._memory = np.empty(size + _ALIGNED, _BYTES)
         self.start = -(-address_of(self._memory) // _ALIGNED) * _ALIGNED
 
 
-class Tape:
+class CallList:
     """A list of calls, with what keeps alive the objects that it names by address."""
 
     def __init__(
@@ -45,9 +45,9 @@ class Tape:
         extents: Sequence[tuple[int, int]],
         changes: Sequence[int],
         arena: Arena,
-        lent: int = 0,
+        workspace: int = 0,
     ) -> None:
-        """`lent`: of so many bytes is the last argument, if there are any: memory for what lies between the calls."""
+        """`workspace`: how many bytes the last argument has for what lies between the calls; 0: there is none."""
         self.calls = list(calls)
         self.arena = arena
         self._kept = [*windows, *refusals]
@@ -63,11 +63,11 @@ class Tape:
         entries += [id(each) for each in refusals]
         self.table = np.array(entries, np.int64)
         self.kernel = replay()
-        self.run = _lending(self.kernel, lent) if lent else self.kernel
+        self.run = _with_pool_memory(self.kernel, workspace) if workspace else self.kernel
         """(table, True, False, *arrays): whether it was done."""
 
 
-def _lending(run: Any, size: int) -> Callable[..., bool]:
+def _with_pool_memory(run: Any, size: int) -> Callable[..., bool]:
     """A function with memory as a further argument."""
 
     def with_memory(*args: Any) -> bool:
@@ -85,7 +85,7 @@ def address_of(array: Any) -> int:
 
 
 def header_of(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ...]) -> Any:
-    """An array that a tape lets begin elsewhere: until then it lies in memory which many such arrays share."""
+    """An array that a call list lets begin elsewhere: until then it lies in memory which many such arrays share."""
     reach = [(size - 1) * step for size, step in zip(shape, strides, strict=True)]
     low, high = (0, 0) if 0 in shape else (sum([min(each, 0) for each in reach]), sum([max(each, 0) for each in reach]))
     return np.ndarray(shape, dtype, _shared_memory(high - low + dtype.itemsize), -low, strides)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...._core.size import contiguous_strides
 from ..runtime import driver as drivers
-from ..runtime.compile_queue import AHEAD
+from ..runtime.compile_queue import COMPILE_QUEUE
 from ..runtime.driver import Memory, driver
 from ..runtime.synchronization import HERE
 from .forms import reserved
@@ -70,7 +70,7 @@ class DeviceArray:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        AHEAD.catch_up()
+        COMPILE_QUEUE.catch_up()
         return {
             "shape": self.shape,
             "typestr": self.dtype.str,

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...._core.arrays.quick import name_of
 from ..runtime.driver import driver
-from ..runtime.synchronization import WAITS
+from ..runtime.synchronization import SYNCHRONIZATIONS
 from .array import DeviceArray, from_host, is_dense, over, to_host, view_of
 from .raw_types import RAW
 
@@ -65,7 +65,7 @@ def by_library_or_host(function: Any, args: Any, kwargs: Any, method: str = "__c
 def _by_library(function: Any, name: str, args: Any, kwargs: Any) -> Any:
     narrow: list[Any] = []
     if name in _DECOMPOSITIONS:
-        WAITS.note(f"linalg.{name}")
+        SYNCHRONIZATIONS.note(f"linalg.{name}")
     try:
         if name.endswith(".at"):
             own = driver().functions

@@ -22,7 +22,7 @@ class _Range:
 
 
 class AbstractArrays:
-    """The shadows of the arrays that one call makes; `before` were there."""
+    """The placeholders of the arrays that one call makes; `before` were there."""
 
     def __init__(self, before: Iterable[Any]) -> None:
         self._before: dict[int, Any] = {}
@@ -34,7 +34,7 @@ class AbstractArrays:
         self._next = _FIRST
 
     def of(self, array: DeviceArray) -> DeviceArray:
-        """A shadow of an array; the array itself where its memory is not the call's own."""
+        """A placeholder of an array; the array itself where its memory is not the call's own."""
         root = _root(array)
         if id(root) in self._before or not array.size:
             return array

@@ -17,8 +17,8 @@ from ...._core.geometry.moving_windows import (
     Shape,
     correlated_sizes,
     gives_channels_last,
-    spread_sizes,
     strides_for,
+    transposed_sizes,
 )
 from ...._core.process.gpu_choices import CHOICES
 from ..arrays import ufuncs
@@ -89,7 +89,7 @@ def _prepared_forward(input: Any, weight: Any, geometry: Geometry, output_paddin
         channels, sizes = weight.shape[0], correlated_sizes(input.shape[2:], weight.shape[2:], geometry)
     else:
         channels = weight.shape[1] * geometry.groups
-        sizes = spread_sizes(input.shape[2:], weight.shape[2:], geometry, output_padding)
+        sizes = transposed_sizes(input.shape[2:], weight.shape[2:], geometry, output_padding)
     last = gives_channels_last(input, weight)
     form = _form((input.shape[0], channels, *sizes), input.dtype, last)
     if not _serves(input, weight) or not _lie_so((input, weight), last) or not form.size:

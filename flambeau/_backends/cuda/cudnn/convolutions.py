@@ -9,7 +9,7 @@ from typing import Any
 from ...._core.geometry.moving_windows import Geometry
 from ...._core.process.gpu_choices import CHOICES
 from ..memory.workspace import scratch
-from ..runtime.compile_queue import AHEAD
+from ..runtime.compile_queue import COMPILE_QUEUE
 from ..runtime.disk_cache import load, name_for, store
 from ..runtime.driver import driver
 from ..runtime.synchronization import HERE
@@ -100,8 +100,8 @@ class Convolution:
         pack = self._packs.get(key)
         if pack is None:
             pack = self._packed(key)
-        if AHEAD.steps is not None:
-            AHEAD.start(self._execute_in, handle(stream), self._plan, pack)
+        if COMPILE_QUEUE.steps is not None:
+            COMPILE_QUEUE.start(self._execute_in, handle(stream), self._plan, pack)
         else:
             check(self._execute(handle(stream), self._plan, pack))
         del memory  # now the kernels that use it are in the queue
@@ -111,7 +111,7 @@ class Convolution:
 
     def _packed(self, key: tuple[int, int, int, int]) -> int:
         if len(self._packs) >= _MOST_PACKS:
-            AHEAD.catch_up()
+            COMPILE_QUEUE.catch_up()
             for pack in self._packs.values():
                 forget(pack)
             self._packs.clear()

@@ -16,7 +16,7 @@ from typing import Any
 
 from ...._core.process.gpu_choices import CHOICES
 from ..memory.workspace import scratch
-from ..runtime.compile_queue import AHEAD
+from ..runtime.compile_queue import COMPILE_QUEUE
 from ..runtime.disk_cache import load, name_for, store
 from ..runtime.driver import driver
 from . import descriptors
@@ -100,8 +100,8 @@ class Plan:
         """Compute: for the number of each tensor its address."""
         stream = driver().queue()
         place, _ = scratch(self._workspace, stream) if self._workspace else (0, None)
-        if AHEAD.steps is not None:
-            AHEAD.start(self._execute, pointers, place, handle(stream))
+        if COMPILE_QUEUE.steps is not None:
+            COMPILE_QUEUE.start(self._execute, pointers, place, handle(stream))
         else:
             self._execute(pointers, place, handle(stream))
 

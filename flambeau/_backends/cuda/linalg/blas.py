@@ -13,7 +13,7 @@ import numpy as np
 
 from ...._core.arrays.quick import name_of
 from ...._core.process.gpu_choices import CHOICES
-from ..runtime.compile_queue import AHEAD
+from ..runtime.compile_queue import COMPILE_QUEUE
 
 _TYPES = {"float32": 0, "float64": 1, "float16": 2, "complex64": 4, "complex128": 5, "bfloat16": 14}
 """What CUDA calls the types of elements."""
@@ -85,10 +85,10 @@ class Blas:
                     handle(), *sizes, c_void_p(right), kind, step_b, c_void_p(left), kind, step_a, before,
                     c_void_p(result), kind, step_c, way, _DEFAULT,
                 )  # fmt: skip
-                if AHEAD.steps is None:
+                if COMPILE_QUEUE.steps is None:
                     check(run(*given))
                 else:
-                    AHEAD.start(lambda: check(run(*given)))
+                    COMPILE_QUEUE.start(lambda: check(run(*given)))
 
             return multiply
         run_all, count = self._library.cublasGemmStridedBatchedEx, batch[0]
@@ -99,10 +99,10 @@ class Blas:
                 handle(), *sizes, c_void_p(right), kind, step_b, apart_b, c_void_p(left), kind, step_a, apart_a, before,
                 c_void_p(result), kind, step_c, apart_c, count, way, _DEFAULT,
             )  # fmt: skip
-            if AHEAD.steps is None:
+            if COMPILE_QUEUE.steps is None:
                 check(run_all(*given))
             else:
-                AHEAD.start(lambda: check(run_all(*given)))
+                COMPILE_QUEUE.start(lambda: check(run_all(*given)))
 
         return multiply_all
 

@@ -12,7 +12,7 @@ import numpy as np
 from ...._codegen.machine.device_calls import device_product
 from ..arrays.array import DeviceArray
 from ..memory.workspace import scratch
-from ..runtime.compile_queue import AHEAD
+from ..runtime.compile_queue import COMPILE_QUEUE
 from ..runtime.disk_cache import load, name_for, store
 from ..runtime.driver import driver
 
@@ -99,7 +99,7 @@ def _wake() -> None:
     global _is_awake
     if not _is_awake:
         _is_awake = True  # before the other thread plans a product, too
-        AHEAD.compiled(_ask)
+        COMPILE_QUEUE.compiled(_ask)
 
 
 def _ask() -> None:
@@ -165,7 +165,7 @@ class Product:
         """A way to compute it: the one on disk, which the library's own version has chosen before."""
         content = load(name)
         if content is not None and len(content) == ctypes.sizeof(_Way):
-            if AHEAD.steps is not None:
+            if COMPILE_QUEUE.steps is not None:
                 _wake()
             return _Way.from_buffer_copy(content)
         found = self._chosen()
@@ -191,8 +191,8 @@ class Product:
         self, result: DeviceArray, left: DeviceArray, right: DeviceArray, bias: int, alpha: float, beta: float
     ) -> None:
         """Compute into `result`; `bias` is the address of the row to add, where one was planned for."""
-        if AHEAD.steps is not None:
-            AHEAD.start(self._settle, bias, alpha, beta)
+        if COMPILE_QUEUE.steps is not None:
+            COMPILE_QUEUE.start(self._settle, bias, alpha, beta)
         else:
             self._settle(bias, alpha, beta)
         self.multiply(result.pointer, left.pointer, right.pointer)
@@ -208,7 +208,7 @@ class Product:
 
     def scaled(self, result: DeviceArray, left: DeviceArray, right: DeviceArray, of_left: int, of_right: int) -> None:
         """The product times two numbers, whose addresses are given: of factors of 8 bits."""
-        AHEAD.catch_up()  # a product before this one may be with other numbers
+        COMPILE_QUEUE.catch_up()  # a product before this one may be with other numbers
         self._set(_SCALE_A, c_uint64(of_right))
         self._set(_SCALE_B, c_uint64(of_left))
         self.multiply(result.pointer, left.pointer, right.pointer)
@@ -217,8 +217,8 @@ class Product:
         """The product by addresses, with the factors of the last call: 1 and 0 to begin with."""
         stream = driver().queue()
         workspace = scratch(self._room, stream)[0] if self._room else 0
-        if AHEAD.steps is not None:
-            AHEAD.start(self._multiply_in, result, left, right, workspace, stream)
+        if COMPILE_QUEUE.steps is not None:
+            COMPILE_QUEUE.start(self._multiply_in, result, left, right, workspace, stream)
         else:
             self._run(self._table, result, left, right, workspace, stream)
 

@@ -1,11 +1,11 @@
-"""Memory of a graph's own that is lent to the holders of its results."""
+"""Memory of a captured graph that belongs to its results as long as somebody has them."""
 
 from __future__ import annotations
 
 from typing import Any
 
 
-class Lent:
+class ResultMemory:
     """The memory of a result of one replay: as long as somebody has it, no other replay may write there."""
 
     __slots__ = ("__weakref__", "_for_ever", "_memory", "ptr")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..runtime.compile_queue import AHEAD
+from ..runtime.compile_queue import COMPILE_QUEUE
 from .pool import Exhausted
 
 _NO_MEMORY = 2
@@ -18,7 +18,7 @@ class Mark:
     __slots__ = ("_runtime", "event")
 
     def __init__(self, runtime: Any, stream: int) -> None:
-        AHEAD.catch_up()
+        COMPILE_QUEUE.catch_up()
         self._runtime = runtime
         self.event: int = runtime.eventCreateWithFlags(_NO_TIMING)
         runtime.eventRecord(self.event, stream)
@@ -45,7 +45,7 @@ class RuntimeSupplier:
 
     def give(self, pointer: int) -> None:
         """Return memory of the device: this waits for everything that was started."""
-        AHEAD.catch_up()
+        COMPILE_QUEUE.catch_up()
         self._runtime.free(pointer)
 
     def take_host(self, nbytes: int) -> int:
@@ -54,7 +54,7 @@ class RuntimeSupplier:
 
     def give_host(self, pointer: int) -> None:
         """Return it."""
-        AHEAD.catch_up()
+        COMPILE_QUEUE.catch_up()
         self._runtime.freeHost(pointer)
 
     def stream(self) -> int:

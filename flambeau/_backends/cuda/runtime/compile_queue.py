@@ -25,7 +25,7 @@ _MOST_COMPILERS = 16
 Found = TypeVar("Found")
 
 
-class Ahead:
+class CompileQueue:
     """What waits for the kernels that are compiled."""
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class Ahead:
         self._compilers: ThreadPoolExecutor | None = None
 
     @contextlib.contextmanager
-    def going_ahead(self) -> Iterator[None]:
+    def deferring_launches(self) -> Iterator[None]:
         """Python goes ahead of the device until the end of the context; one thread at a time does."""
         with self._lock:
             is_first = self.steps is None
@@ -87,4 +87,4 @@ class Ahead:
             return self._compilers.submit(compile).result
 
 
-AHEAD = Ahead()
+COMPILE_QUEUE = CompileQueue()

@@ -23,10 +23,10 @@ from ..memory.block import PooledMemory
 from ..memory.host import HostPool, pinned_memory
 from ..memory.pool import Pool, exhausted
 from ..memory.supplier import RuntimeSupplier
-from .compile_queue import AHEAD
+from .compile_queue import COMPILE_QUEUE
 from .disk_cache import made_once, name_for
 from .index_errors import PLACES, Faults
-from .synchronization import HERE, WAITS
+from .synchronization import HERE, SYNCHRONIZATIONS
 
 _OPTIONS = "--std=c++17", "-ftz=true"
 """What kernels are compiled with."""
@@ -164,16 +164,16 @@ class CupyDriver:
 
     @property
     def library(self) -> Any:
-        AHEAD.catch_up()
+        COMPILE_QUEUE.catch_up()
         return self._library
 
     def _allocate_for_library(self, nbytes: int) -> Any:
-        AHEAD.catch_up()  # the library writes at once, and what is to be started may be about this memory
+        COMPILE_QUEUE.catch_up()  # the library writes at once, and what is to be started may be about this memory
         memory = self.allocate(nbytes)
         return self._library.MemoryPointer(self._library.UnownedMemory(memory.ptr, nbytes, memory, 0), 0)
 
     def upload(self, pointer: int, host: Any) -> None:
-        AHEAD.catch_up()
+        COMPILE_QUEUE.catch_up()
         stream = self._current_stream()
         memory = pinned_memory(host)
         if HERE.recording is not None:
@@ -186,49 +186,49 @@ class CupyDriver:
             if HERE.goes_on or HERE.recording is not None:
                 memory.users.add(int(stream.ptr))
             else:
-                WAITS.note("a copy from pinned memory without non_blocking=True")
+                SYNCHRONIZATIONS.note("a copy from pinned memory without non_blocking=True")
                 stream.synchronize()
 
     def download(self, host: Any, pointer: int) -> None:
-        AHEAD.catch_up()
+        COMPILE_QUEUE.catch_up()
         stream = self._current_stream()
         memory = pinned_memory(host)
         if memory is not None and (HERE.goes_on or HERE.recording is not None):
             memory.users.add(int(stream.ptr))
             self._runtime.memcpyAsync(_address(host), pointer, host.nbytes, 2, stream.ptr)
             return
-        WAITS.note("reading a tensor's elements")
+        SYNCHRONIZATIONS.note("reading a tensor's elements")
         self._runtime.memcpyAsync(_address(host), pointer, host.nbytes, 2, stream.ptr)
         stream.synchronize()
         self.report_faults()
 
     def copy(self, target: int, source: int, nbytes: int) -> None:
         stream = self._current_stream().ptr
-        if AHEAD.steps is not None:
-            AHEAD.start(self._runtime.memcpyAsync, target, source, nbytes, 3, stream)
+        if COMPILE_QUEUE.steps is not None:
+            COMPILE_QUEUE.start(self._runtime.memcpyAsync, target, source, nbytes, 3, stream)
         else:
             self._runtime.memcpyAsync(target, source, nbytes, 3, stream)
 
     def clear(self, pointer: int, nbytes: int) -> None:
         stream = self._current_stream().ptr
-        if AHEAD.steps is not None:
-            AHEAD.start(self._runtime.memsetAsync, pointer, 0, nbytes, stream)
+        if COMPILE_QUEUE.steps is not None:
+            COMPILE_QUEUE.start(self._runtime.memsetAsync, pointer, 0, nbytes, stream)
         else:
             self._runtime.memsetAsync(pointer, 0, nbytes, stream)
 
     def compile(self, source: str) -> Launch:
-        kernel = AHEAD.compiled(partial(self._kernel, source))
+        kernel = COMPILE_QUEUE.compiled(partial(self._kernel, source))
         table: Any = None
         start, current_stream, failure = device_launch(), self._current_stream, self._failure
 
         def launch(blocks: int, threads: int, fields: bytes) -> None:
-            if AHEAD.steps is None and table is not None:
+            if COMPILE_QUEUE.steps is None and table is not None:
                 try:
                     start(table, blocks, threads, fields, current_stream().ptr)
                     return
                 except failure:  # a thread that has only launched so far has no context
                     pass
-            AHEAD.start(launch_in, current_stream().ptr, blocks, threads, fields)
+            COMPILE_QUEUE.start(launch_in, current_stream().ptr, blocks, threads, fields)
 
         def launch_in(stream: int, blocks: int, threads: int, fields: bytes) -> None:
             nonlocal table
@@ -265,7 +265,7 @@ class CupyDriver:
         return self._blas
 
     def seen(self, array: Any) -> Any:
-        AHEAD.catch_up()
+        COMPILE_QUEUE.catch_up()
         library, memory = self._library, array.memory
         found = library.MemoryPointer(library.UnownedMemory(array.pointer, array.nbytes, memory, 0), 0)
         return self.functions.ndarray(array.shape, array.dtype, found, array.strides)
@@ -284,26 +284,26 @@ class CupyDriver:
         return owner if isinstance(owner, PooledMemory) else value.data, pointer
 
     def synchronize(self) -> None:
-        AHEAD.catch_up()
+        COMPILE_QUEUE.catch_up()
         if HERE.recording is not None:
-            WAITS.note("torch.cuda.synchronize")
+            SYNCHRONIZATIONS.note("torch.cuda.synchronize")
         self._library.Device().synchronize()
         self.report_faults()
 
     def stream(self) -> int:
-        AHEAD.catch_up()
+        COMPILE_QUEUE.catch_up()
         return int(self._current_stream().ptr)
 
     def queue(self) -> int:
         return int(self._current_stream().ptr)
 
     def use_stream(self, found: Any) -> None:
-        AHEAD.catch_up()
+        COMPILE_QUEUE.catch_up()
         found.use()
         self.pool.stream_changed()
 
     def begin_recording(self, stream: int) -> None:
-        AHEAD.stop()
+        COMPILE_QUEUE.stop()
         self._products().handle_for(stream)
         # What could harm a recording is refused here, before the library sees it; taking memory is allowed.
         self._runtime.streamBeginCapture(stream, self._runtime.streamCaptureModeRelaxed)
@@ -315,7 +315,7 @@ class CupyDriver:
         return int(self._runtime.graphInstantiate(graph))
 
     def start_graph(self, executable: int) -> None:
-        AHEAD.catch_up()
+        COMPILE_QUEUE.catch_up()
         self._runtime.graphLaunch(executable, self._current_stream().ptr)
 
     def draw_graph(self, graph: int, path: str) -> None:

@@ -7,8 +7,8 @@ inputs and leaves its results where they were when it was captured:
 - Inputs that stay where they are, as parameters do, are read and changed in place. Others are copied to a place of the
   graph's own before each replay. Every call compares the addresses; where one is another, the launches are captured
   anew.
-- Results are lent: tensors over the graph's own memory. A replay would overwrite them. So each call looks whether
-  somebody still has one that was lent by the call before. If so, that memory is his, the launches are captured anew,
+- Results are tensors over the graph's own memory, which a replay would overwrite. So each call looks whether
+  somebody still has one of the call before. If so, that memory stays with the result, the launches are captured anew,
   and from then on this result is copied out of the graph's memory.
 
 Random numbers are those of a list of launches: a replay takes as many words of the generator (`recording.py`).
@@ -25,7 +25,7 @@ import numpy as np
 from ...._core.generator import default_generator
 from ...._core.process.locks import new_lock
 from ..arrays.array import DeviceArray, empty, is_dense, over, window
-from ..memory.graph_results import Lent
+from ..memory.graph_results import ResultMemory
 from .driver import driver
 from .graph import Graph
 from .synchronization import HERE
@@ -34,7 +34,7 @@ _WATCHED = 2
 """So many calls are watched before the launches are captured."""
 
 _MOST_CAPTURES = 6
-"""A stretch whose inputs are elsewhere in every call is not captured for ever."""
+"""A segment whose inputs are elsewhere in every call is not captured for ever."""
 
 _LARGE = 256 << 20
 """Inputs of more bytes are not copied: they are taken from where they are, or there is no graph."""
@@ -42,8 +42,8 @@ _LARGE = 256 << 20
 Arrays = Sequence[DeviceArray]
 
 
-class Stretch:
-    """One stretch of a program. `listed` starts its kernels one by one; `written` are the inputs that it changes."""
+class GraphSegment:
+    """One segment of a program. `listed` starts its kernels one by one; `written` are the inputs that it changes."""
 
     def __init__(self, listed: Callable[..., Any], written: Sequence[int]) -> None:
         self.listed = listed
@@ -87,11 +87,11 @@ class Stretch:
         if captured is not None:
             if captured.stream != driver().stream() or captured.has_aliases(given):
                 return None
-            moved, lent = captured.moved(given), captured.still_lent()
-            if not moved and not lent:
+            moved, in_use = captured.moved(given), captured.results_in_use()
+            if not moved and not in_use:
                 return captured.run(given)
             self._copied.update(moved)
-            self._held.update(lent)
+            self._held.update(in_use)
             self._captured = None
             driver().synchronize()  # a graph that is under way must not go
         elif self._watched < _WATCHED:
@@ -154,8 +154,8 @@ class _Captured:
         self._pointers = [given[at].pointer for at in self._fixed]
         self._graph = Graph()
         results = _captured(self._graph, listed, places)
-        self._stays: list[Lent] = []
-        self._lent: list[tuple[int, Any]] = []
+        self._stays: list[ResultMemory] = []
+        self._results: list[tuple[int, Any]] = []
         self._windows: list[tuple[int, int, int, DeviceArray]] = []
         """Results that are windows on inputs: which, on which, how far from its beginning, and what they are like."""
         self._groups: list[_Group] = []
@@ -185,9 +185,9 @@ class _Captured:
             return []
         return [at for at, now, then in zip(self._fixed, places, self._pointers, strict=True) if now != then]
 
-    def still_lent(self) -> list[int]:
-        """The results that somebody has, of those that the last call has lent."""
-        return [number for number, lent in self._lent if lent() is not None]
+    def results_in_use(self) -> list[int]:
+        """The results of the last call that somebody still has."""
+        return [number for number, result in self._results if result() is not None]
 
     def run(self, given: Arrays) -> list[DeviceArray]:
         """Replay the graph; its results."""
@@ -196,15 +196,15 @@ class _Captured:
             own.copy(place.pointer, given[at].pointer, nbytes)
         self._graph.replay()
         found: list[Any] = [None] * self._count
-        lent = self._lent = []
+        results = self._results = []
         for group in self._groups:
             if group.copied:
                 memory: Any = own.allocate(group.nbytes)
                 own.copy(memory.ptr, group.low, group.nbytes)
                 group.hand_out(found, memory, memory.ptr)
             else:
-                memory = Lent(group.memory, self._stays)
-                lent.append((group.numbers[0], ref(memory)))
+                memory = ResultMemory(group.memory, self._stays)
+                results.append((group.numbers[0], ref(memory)))
                 group.hand_out(found, memory, group.low)
         for number, at, start, like in self._windows:
             found[number] = window(given[at], like.shape, like.dtype, start, like.strides)

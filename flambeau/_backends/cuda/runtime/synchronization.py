@@ -20,7 +20,7 @@ class _Here(threading.local):
 HERE = _Here()
 
 
-class Waits:
+class Synchronizations:
     """How often the host has waited, and what is to happen when it does: `torch.cuda.set_sync_debug_mode`."""
 
     def __init__(self) -> None:
@@ -42,4 +42,4 @@ class Waits:
             raise RuntimeError(f"called a synchronizing CUDA operation: {what} waits for the device")
 
 
-WAITS = Waits()
+SYNCHRONIZATIONS = Synchronizations()

@@ -24,7 +24,7 @@ def carry_out(call: Call, plan: Plan) -> Any:
             if isinstance(placements[number], Replicate)
             and any(not isinstance(each[number], Replicate) for each in plan.outputs)
         )
-        parts.append(operand._spread(placements)._whose_gradient_is_added_up(numbers))
+        parts.append(operand._redistributed(placements)._whose_gradient_is_added_up(numbers))
     forms = call.forms()
     layouts = [Layout(shape, mesh, places) for (shape, _), places in zip(forms, plan.outputs, strict=True)]
     results = op(*call.args_with(parts)) if plan.run is None else plan.run(parts, layouts)

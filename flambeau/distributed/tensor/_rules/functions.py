@@ -67,7 +67,7 @@ def _linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> An
     for number, each in enumerate(product.placements):
         cut = isinstance(each, Shard) and each.dim == product.ndim - 1
         places.append(SUM if number in summands else Shard(0) if cut else REPLICATE)
-    return product + bias._spread(tuple(places)).expand(product.shape)
+    return product + bias._redistributed(tuple(places)).expand(product.shape)
 
 
 def matmul_of(input: DTensor, weight: DTensor) -> DTensor:

@@ -42,7 +42,7 @@ class ParallelStyle(ABC):
         """Spread a module."""
 
 
-def _spread(value: Any, mesh: DeviceMesh, layout: Placement | None, wanted: Placement | None) -> Any:
+def _redistributed(value: Any, mesh: DeviceMesh, layout: Placement | None, wanted: Placement | None) -> Any:
     """A tensor, of which this process has what `layout` says, spread as it is wanted."""
     if not isinstance(value, Tensor) or layout is None:
         return value
@@ -75,7 +75,7 @@ class _OfParameters(ParallelStyle):
         wanted = self._wanted_input(module)
 
         def before(module: Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-            return (_spread(inputs[0], device_mesh, self.input_layouts[0], wanted), *inputs[1:])
+            return (_redistributed(inputs[0], device_mesh, self.input_layouts[0], wanted), *inputs[1:])
 
         def after(module: Module, inputs: Any, output: DTensor) -> Tensor:
             moved = output.redistribute(placements=self.output_layouts)
@@ -187,7 +187,7 @@ class SequenceParallel(ParallelStyle):
         def before(module: Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
             if not isinstance(inputs[0], Tensor):
                 raise ValueError(f"expecting input of {module} to be a torch.Tensor or DTensor, but got {inputs[0]}")
-            return (_spread(inputs[0], device_mesh, cut, cut), *inputs[1:])
+            return (_redistributed(inputs[0], device_mesh, cut, cut), *inputs[1:])
 
         def after(module: Module, inputs: Any, output: DTensor) -> Tensor:
             return output.to_local() if self.use_local_output else output
@@ -250,7 +250,7 @@ class PrepareModuleInput(ParallelStyle):
             raise AssertionError("input_kwarg_layouts and desired_input_kwarg_layouts should have same length!")
 
     def _prepared(self, value: Any, mesh: DeviceMesh, layout: Placement | None, wanted: Placement | None) -> Any:
-        spread = _spread(value, mesh, layout, wanted)
+        spread = _redistributed(value, mesh, layout, wanted)
         return spread.to_local() if self.use_local_output and isinstance(spread, DTensor) and layout else spread
 
     def _apply(self, module: Module, device_mesh: DeviceMesh) -> Module:
@@ -311,7 +311,7 @@ class PrepareModuleOutput(ParallelStyle):
                 raise ValueError("module outputs and output_layouts should have same length!")
             found = []
             for each, layout, wanted in zip(outputs, self.output_layouts, self.desired_output_layouts, strict=True):
-                spread = _spread(each, device_mesh, layout, wanted)
+                spread = _redistributed(each, device_mesh, layout, wanted)
                 local = self.use_local_output and layout is not None and isinstance(spread, DTensor)
                 found.append(spread.to_local() if local else spread)
             return tuple(found) if isinstance(output, tuple) else found[0]

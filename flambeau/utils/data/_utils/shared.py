@@ -172,11 +172,11 @@ class Parcel(NamedTuple):
 def pack(thing: Any, arena: Arena | None) -> Parcel:
     """Pickle `thing` with its large pieces in `arena`, copied there unless they have been made there."""
     blocks: list[tuple[int, int]] = []
-    lent: list[Block] = []
+    borrowed: list[Block] = []
 
     def lend(block: Block, nbytes: int) -> None:
         block.with_main = True
-        lent.append(block)
+        borrowed.append(block)
         blocks.append((block.number, nbytes))
 
     def set_aside(buffer: pickle.PickleBuffer) -> bool:
@@ -194,7 +194,7 @@ def pack(thing: Any, arena: Arena | None) -> Parcel:
     try:
         _Packer(file, set_aside).dump(thing)
     except BaseException:
-        for block in lent:
+        for block in borrowed:
             block.with_main = False
         raise
     stream = file.getvalue()

@@ -1,4 +1,4 @@
-"""Products by the library's `sgemm`: every way in which matrices lie in memory, at once and written down for a tape."""
+"""Products by the library's `sgemm`: all layouts of matrices, at once and written down for a call list."""
 
 from __future__ import annotations
 

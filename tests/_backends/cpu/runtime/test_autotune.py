@@ -91,12 +91,12 @@ def test_programs_are_planned_as_the_clock_says(
     for _ in range(5):
         found = made(x)
     assert torch.equal(found, function(x))
-    assert asked == ["tape"]
+    assert asked == ["segment"]
     run = vars(made)["_run"]
     assert isinstance(run, Compiled)
     (program,) = run.programs
-    (tape,) = program.__globals__["schedules"]
-    names = [call[0].__name__ for call in tape.calls]
+    (call_list,) = program.__globals__["schedules"]
+    names = [call[0].__name__ for call in call_list.calls]
     assert ("multiply" in names) == (answer == "apart")
 
 
@@ -118,4 +118,4 @@ def test_convolutions_are_timed_where_there_are_two_ways(monkeypatch: pytest.Mon
         for _ in range(5):
             found = made(image)
         assert np.array_equal(found.numpy(), model(image).numpy())
-    assert set(asked) <= {"convolution", "tape"}
+    assert set(asked) <= {"convolution", "segment"}

@@ -16,7 +16,7 @@ from flambeau._backends.cuda.cudnn import convolutions as cudnn_convolutions
 from flambeau._backends.cuda.cudnn import descriptors as cudnn_descriptors
 from flambeau._backends.cuda.cudnn import frontend as cudnn
 from flambeau._backends.cuda.linalg import blaslt
-from flambeau._backends.cuda.runtime.compile_queue import AHEAD
+from flambeau._backends.cuda.runtime.compile_queue import COMPILE_QUEUE
 from flambeau._backends.cuda.runtime.driver import CupyDriver
 from flambeau._core.geometry.moving_windows import Geometry
 from flambeau._core.process.gpu_choices import CHOICES
@@ -263,7 +263,7 @@ def test_a_library_with_nothing_to_choose_gets_ready_beside(bench: Bench, monkey
     monkeypatch.setattr(blaslt, "_ask", lambda: [ask(), asked.release()])
     make()
     assert bench.worked == 1
-    with AHEAD.going_ahead():
+    with COMPILE_QUEUE.deferring_launches():
         make()
         make()
     assert asked.acquire(timeout=60)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import flambeau as torch
-from flambeau._backends.cuda.runtime.synchronization import WAITS
+from flambeau._backends.cuda.runtime.synchronization import SYNCHRONIZATIONS
 from tests.cuda.on_device.conftest import is_simulated
 
 cuda = torch.cuda
@@ -46,12 +46,12 @@ def _steps(make: Any, autocast: bool = False) -> Any:
 def test_a_training_step_does_not_wait(name: str, autocast: bool) -> None:
     step = _steps(lambda params: getattr(torch.optim, name)(params, 1e-2), autocast)
     cuda.set_sync_debug_mode("error")
-    before = WAITS.count
+    before = SYNCHRONIZATIONS.count
     losses = [step() for _ in range(3)]
-    assert WAITS.count == before
+    assert SYNCHRONIZATIONS.count == before
     cuda.set_sync_debug_mode("default")
     assert all(each.item() > 0 for each in losses)
-    assert WAITS.count == before + 3
+    assert SYNCHRONIZATIONS.count == before + 3
 
 
 def _scaled_training(name: str, options: dict[str, Any], device: str, infinite: tuple[int, ...]) -> list[Any]:
@@ -62,7 +62,7 @@ def _scaled_training(name: str, options: dict[str, Any], device: str, infinite: 
     scaler = torch.amp.GradScaler(device, init_scale=1000.0, growth_interval=2)
     given, labels = torch.randn(5, 6).to(device), torch.randint(0, 3, (5,)).to(device)
     factors = [torch.tensor(torch.inf if step in infinite else 1.0).to(device) for step in range(6)]
-    before = WAITS.count
+    before = SYNCHRONIZATIONS.count
     if device == "cuda":
         cuda.set_sync_debug_mode("error")
     for factor in factors:
@@ -71,7 +71,7 @@ def _scaled_training(name: str, options: dict[str, Any], device: str, infinite: 
         scaler.step(optimizer)
         scaler.update()
     cuda.set_sync_debug_mode("default")
-    assert WAITS.count == before
+    assert SYNCHRONIZATIONS.count == before
     seen: list[Any] = [*net.parameters(), *[each.grad for each in net.parameters()]]
     seen += [each for state in optimizer.state.values() for each in state.values()]
     return [scaler.get_scale(), *[each.detach().cpu() for each in seen]]
@@ -127,7 +127,7 @@ def test_a_wrong_index_is_reported_at_the_next_wait(op: str) -> None:
         results.append(_WRONG[op](torch.tensor(_POSITIONS, device="cuda")))
         results[0].sum().item()
 
-    with pytest.raises(IndexError, match=f"(?s)7 is out of bounds.*{op}.*test_waits.py"):
+    with pytest.raises(IndexError, match=f"(?s)7 is out of bounds.*{op}.*test_synchronization.py"):
         run()
     assert results or is_simulated()  # whose library is NumPy, which looks at indices too
     cuda.synchronize()  # once

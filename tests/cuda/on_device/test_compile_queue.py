@@ -13,7 +13,7 @@ import flambeau as torch
 from flambeau import nn
 from flambeau._backends.cuda.arrays.array import DeviceArray, from_host, to_host
 from flambeau._backends.cuda.elementwise.pointwise import pointwise
-from flambeau._backends.cuda.runtime.compile_queue import AHEAD, Ahead
+from flambeau._backends.cuda.runtime.compile_queue import COMPILE_QUEUE, CompileQueue
 
 from .beside import drawn, labels, network, step_of
 
@@ -24,15 +24,15 @@ NUMBERS = np.arange(8, dtype=np.float32)
 def ready(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """Kernels that are compiled while Python goes ahead are there when this is set."""
     found = threading.Event()
-    compiled = Ahead.compiled
+    compiled = CompileQueue.compiled
 
-    def late(self: Ahead, compile: Callable[[], Any]) -> Callable[[], Any]:
+    def late(self: CompileQueue, compile: Callable[[], Any]) -> Callable[[], Any]:
         if self.steps is None:
             return compiled(self, compile)
         return compiled(self, lambda: compile() if found.wait(60) else None)
 
     torch.cuda.init()
-    monkeypatch.setattr(Ahead, "compiled", late)
+    monkeypatch.setattr(CompileQueue, "compiled", late)
     yield found
     found.set()
 
@@ -50,25 +50,25 @@ def _plus(number: float) -> Callable[[DeviceArray], DeviceArray]:
 
 def test_python_goes_ahead_of_kernels(ready: threading.Event) -> None:
     given = from_host(NUMBERS)
-    with AHEAD.going_ahead():
+    with COMPILE_QUEUE.deferring_launches():
         made = _plus(2.0)(_plus(1.0)(given))
-        assert len(AHEAD.steps or ()) == 2
+        assert len(COMPILE_QUEUE.steps or ()) == 2
         ready.set()
         assert np.array_equal(to_host(made), NUMBERS + 3)
-        assert AHEAD.steps == []
+        assert COMPILE_QUEUE.steps == []
         again = _plus(4.0)(made)
-    assert AHEAD.steps is None
+    assert COMPILE_QUEUE.steps is None
     assert np.array_equal(to_host(again), NUMBERS + 7)
 
 
 def test_memory_is_used_again_in_the_same_order(ready: threading.Event) -> None:
     """Each result takes the place of one that is needed no more: all of them are written before any has been read."""
     given, plus = from_host(NUMBERS), _plus(1.0)
-    with AHEAD.going_ahead():
+    with COMPILE_QUEUE.deferring_launches():
         found = given
         for _ in range(20):
             found = plus(found) + given
-        assert len(AHEAD.steps or ()) == 40
+        assert len(COMPILE_QUEUE.steps or ()) == 40
         _soon(ready)
         assert np.array_equal(to_host(found), 21 * NUMBERS + 20)
 
@@ -92,9 +92,9 @@ def test_kernels_of_a_program_are_compiled_side_by_side(
     ready: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whichever call writes the program does not wait for them before its kernels are launched."""
-    x, late, aside = drawn(4, 6), Ahead.compiled, []
+    x, late, aside = drawn(4, 6), CompileQueue.compiled, []
 
-    def noted(self: Ahead, compile: Callable[[], Any]) -> Callable[[], Any]:
+    def noted(self: CompileQueue, compile: Callable[[], Any]) -> Callable[[], Any]:
         aside.append(self.steps is not None)
         return late(self, compile)
 
@@ -106,7 +106,7 @@ def test_kernels_of_a_program_are_compiled_side_by_side(
     expected = function().item()
     function()
     ready.clear()
-    monkeypatch.setattr(Ahead, "compiled", noted)
+    monkeypatch.setattr(CompileQueue, "compiled", noted)
     found = [function().item()]
     assert torch.compiler.explain(function).startswith("1 program")
     _soon(ready)
@@ -117,13 +117,13 @@ def test_kernels_of_a_program_are_compiled_side_by_side(
 
 def test_other_threads_find_what_was_given_to_the_device_before(ready: threading.Event) -> None:
     given, seen = from_host(NUMBERS), []
-    with AHEAD.going_ahead():
+    with COMPILE_QUEUE.deferring_launches():
         made = _plus(1.0)(given)
         reader = threading.Thread(target=lambda: seen.append(to_host(made + made)))
         reader.start()
         _soon(ready)
         reader.join()
-        assert AHEAD.steps == []
+        assert COMPILE_QUEUE.steps == []
     assert np.array_equal(seen[0], 2 * NUMBERS + 2)
 
 
@@ -138,7 +138,7 @@ def test_what_waits_is_started_where_a_call_fails(ready: threading.Event) -> Non
     _soon(ready)
     with pytest.raises(ValueError, match="mine"):
         function()
-    assert AHEAD.steps is None
+    assert COMPILE_QUEUE.steps is None
     assert np.array_equal(to_host(made[0]), NUMBERS + 1)
 
 
@@ -157,18 +157,18 @@ def _in_another_stream() -> None:
 )  # fmt: skip
 def test_whoever_needs_the_device_itself_finds_it_up_to_date(ready: threading.Event, look: Callable[[], Any]) -> None:
     given = from_host(NUMBERS)
-    with AHEAD.going_ahead():
+    with COMPILE_QUEUE.deferring_launches():
         made = _plus(1.0)(given)
-        assert AHEAD.steps
+        assert COMPILE_QUEUE.steps
         _soon(ready)
         look()
-        assert AHEAD.steps == []
+        assert COMPILE_QUEUE.steps == []
     assert np.array_equal(to_host(made), NUMBERS + 1)
 
 
 def test_memory_goes_back_to_the_device_when_it_has_been_used(ready: threading.Event) -> None:
     torch.cuda.empty_cache()
-    with AHEAD.going_ahead():
+    with COMPILE_QUEUE.deferring_launches():
         given = torch.zeros(1 << 22, device="cuda")
         made = _plus(1.0)(_plus(1.0)(given._array))[:8]
         del given
@@ -195,26 +195,26 @@ def test_graphs_are_captured_as_ever(ready: threading.Event) -> None:
 
 def test_contexts_nest(ready: threading.Event) -> None:
     ready.set()
-    with AHEAD.going_ahead():
-        with AHEAD.going_ahead():
+    with COMPILE_QUEUE.deferring_launches():
+        with COMPILE_QUEUE.deferring_launches():
             made = _plus(1.0)(from_host(NUMBERS))
-        assert AHEAD.steps
-    assert AHEAD.steps is None
+        assert COMPILE_QUEUE.steps
+    assert COMPILE_QUEUE.steps is None
     assert np.array_equal(to_host(made), NUMBERS + 1)
 
 
 def test_an_error_of_the_compiler_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(self: Ahead, compile: Callable[[], Any]) -> Callable[[], Any]:
+    def refuse(self: CompileQueue, compile: Callable[[], Any]) -> Callable[[], Any]:
         def raise_error() -> Any:
             raise RuntimeError("cannot be compiled")
 
         return raise_error
 
     given = from_host(NUMBERS)
-    monkeypatch.setattr(Ahead, "compiled", refuse)
-    with pytest.raises(RuntimeError, match="cannot be compiled"), AHEAD.going_ahead():
+    monkeypatch.setattr(CompileQueue, "compiled", refuse)
+    with pytest.raises(RuntimeError, match="cannot be compiled"), COMPILE_QUEUE.deferring_launches():
         _plus(1.0)(given)
-    assert AHEAD.steps is None
+    assert COMPILE_QUEUE.steps is None
 
 
 def test_memory_of_a_library_is_not_written_before_it_is_read(ready: threading.Event) -> None:
@@ -222,7 +222,7 @@ def test_memory_of_a_library_is_not_written_before_it_is_read(ready: threading.E
     x = drawn(4, 64)
     expected = [torch.fft.rfft(x).real.tolist(), torch.arange(640, device=x.device).tolist()]
     _soon(ready)
-    with AHEAD.going_ahead():
+    with COMPILE_QUEUE.deferring_launches():
         found = torch.fft.rfft(x).real * 1
         others = [np.full(132, np.nan, np.complex64) for _ in range(8)]
         found_beside = torch.arange(640, device=x.device)

@@ -15,6 +15,7 @@ tenth) in decompositions below the size given here, and in eliminations below 20
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -27,6 +28,9 @@ _DIVIDED = 64
 """The library itself leaves matrices below this size to one thread."""
 _SHARED = 600
 """Smaller ones are left to one thread here."""
+
+_ENDLESS = "F" if sys.platform == "emscripten" else ""
+"""Dtypes whose loops are not called: in the browser, that for singular values of complex64 never returns."""
 
 
 def _threaded(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -50,7 +54,7 @@ def _failed(kind: str, flag: int) -> NoReturn:
 def _loop(name: str) -> tuple[Any, dict[str, str]]:
     """NumPy's loop of this name, and its signatures by the dtype of the matrices."""
     loop = getattr(getattr(np.linalg, "_umath_linalg", None), name, None)
-    return loop, {each[0]: each for each in getattr(loop, "types", ())}
+    return loop, {each[0]: each for each in getattr(loop, "types", ()) if each[0] not in _ENDLESS}
 
 
 def _by_loop(name: str, matrices: Any, *others: Any) -> Any:

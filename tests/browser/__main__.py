@@ -23,6 +23,8 @@ from tests.support.chromium import BROWSER, Chromium
 
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
+LONGEST = 1200
+"""Seconds for the suite in either."""
 NUMPY = os.environ.get("FLAMBEAU_BROWSER_WHEELS", "../shared/browser")
 
 
@@ -56,7 +58,11 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 def in_node(pyodide: Path, files: Path) -> dict[str, Any]:
     """The suite's result in node."""
     command = ["node", str(HERE / "node.mjs"), str(pyodide), str(files)]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    try:
+        run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LONGEST)
+    except subprocess.TimeoutExpired as error:
+        last = (error.stdout or b"").decode().splitlines()[-1:]
+        raise SystemExit(f"node did not end within {LONGEST} seconds; its last line: {last}") from None
     found = [line for line in run.stdout.splitlines() if line.startswith("RESULT ")]
     if not found:
         raise SystemExit(f"node gave no result:\n{run.stdout[-2000:]}\n{run.stderr[-4000:]}")
@@ -70,7 +76,7 @@ def in_chromium(pyodide: Path, files: Path) -> dict[str, Any]:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         with Chromium() as browser:
             browser.open(f"http://127.0.0.1:{server.server_address[1]}/suite/page.html")
-            browser.wait("document.title != 'waiting'", 1200)
+            browser.wait("document.title != 'waiting'", LONGEST)
             text = browser.value("document.getElementById('result').textContent")
         server.shutdown()
     if not text.startswith("{"):

@@ -109,6 +109,7 @@ def run(file: str) -> dict[str, Any]:
     failures = []
     counts = {"calls": len(records["cases"]), "programs": len(PROGRAMS)}
     for case in records["cases"]:
+        print(case[0])  # the last line tells which call never returned
         try:
             wrong = run_case(case, flambeau)
         except Exception:

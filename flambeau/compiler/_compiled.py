@@ -33,7 +33,7 @@ from .capture.new_objects import Made
 from .capture.recompiles import why_missed
 from .capture.recorder import Recorder
 from .capture.settings import settings, what_forbids
-from .capture.watch import Uncompilable, Watch
+from .capture.watch import Uncompilable, Watch, is_watching
 from .emit.backward import Joint, is_of_ops
 from .emit.deferred import Later
 from .emit.outline import places_in
@@ -44,11 +44,8 @@ from .emit.write import Recording, built_for_sizes, outlined, places_of
 from .program.items import Item, Read
 from .program.reads import differs
 
-_MOST_ATTEMPTS = 6
-"""A function whose calls cannot be recorded is not watched for ever."""
-
-_BEFORE_RECORDING = 2
-"""So many calls run as they stand before one is recorded, the last of them watched."""
+_MOST_ATTEMPTS = 4
+"""So many calls may be refused; then the function is left alone, and a call costs one comparison more."""
 
 MOST_PROGRAMS = 8
 
@@ -111,8 +108,8 @@ class Compiled:
         """Why calls were recorded though there were programs, one after the other."""
         self.parts: Parts | None = None
         """What runs in its place if it cannot be compiled whole."""
-        self._watch = Watch()
-        self._calls = 0
+        self._watch: Watch | None = None
+        """What a call has read that nothing spoke against: the next one is recorded."""
         self._attempts = 0
         self._families: list[Family] = []
         self._readings: dict[str, list[Any]] = {}
@@ -169,7 +166,9 @@ class Compiled:
         watcher = sys.getprofile()
         if len(self._programs) >= MOST_PROGRAMS:
             self._note_once(f"it has {MOST_PROGRAMS} programs, which is the most")
-        elif watcher is not None and not isinstance(getattr(watcher, "__self__", None), Watch):
+        elif is_watching():
+            return False
+        elif watcher is not None:
             self._note_once("a profiler is set (sys.setprofile), in whose place the compiler would have to be")
         return len(self._programs) < MOST_PROGRAMS and watcher is None
 
@@ -255,20 +254,8 @@ class Compiled:
     def _tried(self, attempt: Attempt) -> Any:
         if self.dynamic is None and any(map(is_marked_dynamic, _leaves((attempt.args, attempt.kwargs)))):
             self.dynamic = True
-        if self._calls < _BEFORE_RECORDING:
-            self._calls += 1
-            if self._calls < _BEFORE_RECORDING:  # what is done once, such as imports, is not what later calls do
-                with deferring_launches():
-                    return self._first_call(attempt)
-            self._watch = Watch(code_behind(self.function))
-            with self._watch:
-                attempt.run()
-            if self._watch.fault is not None:
-                raise self._watch.fault
-            if self._watch.reason is None:
-                return attempt.result
-            self._calls -= 1  # the next one is watched again: this may have been a call out of the ordinary
-            return self._refuse(Refused(self._watch.reason, self._watch.line), attempt)
+        if self._watch is None:
+            return self._watched(attempt)
         if self._programs:
             self._note_recompile(attempt)
         try:
@@ -276,10 +263,24 @@ class Compiled:
             self._watch = recording.watch.with_lines_of(self._watch)
             program = self._program_of(recording)
         except Refused as refused:
-            self._calls -= not attempt.has_run
             return self._refuse(refused, attempt)
         if program is not None:
             self._programs.append(program)
+        return attempt.result
+
+    def _watched(self, attempt: Attempt) -> Any:
+        """Make a call and see what it reads; it is watched no further once something speaks against compiling it."""
+        watch, looks = Watch(code_behind(self.function)), Looks(self.function) if self.fullgraph else nullcontext()
+        with deferring_launches(), looks, watch:
+            attempt.run()
+        if watch.fault is not None:
+            raise watch.fault
+        if isinstance(looks, Looks) and looks.reason is not None:
+            self._note(looks.reason)
+            raise self._unsupported(looks.reason)
+        if watch.reason is not None:
+            return self._refuse(Refused(watch.reason, watch.line), attempt)
+        self._watch = watch
         return attempt.result
 
     def _note_recompile(self, attempt: Attempt) -> None:
@@ -297,7 +298,7 @@ class Compiled:
         """Take note of a call that was not compiled; its result."""
         self._attempts += 1
         self._note(refused.reason)
-        if self.fullgraph:
+        if self.fullgraph and (self._watch is not None or self._attempts > 1):  # a first call may do what is done once
             raise self._unsupported(refused.reason) from None
         if self.reasons[-2:-1] == [refused.reason]:  # it will not get better
             if refused.breaks:
@@ -305,17 +306,6 @@ class Compiled:
             if self.parts is None and refused.reason not in _MAY_END:
                 self._attempts = _MOST_ATTEMPTS
         return attempt.run()
-
-    def _first_call(self, attempt: Attempt) -> Any:
-        if not self.fullgraph:
-            return attempt.run()
-        with Looks(self.function) as looks:
-            attempt.run()
-        if looks.reason is not None:
-            self._calls = 0
-            self._note(looks.reason)
-            raise self._unsupported(looks.reason)
-        return attempt.result
 
     def _unsupported(self, reason: str) -> Exception:
         return Unsupported(f"torch.compile(fullgraph=True): {reason}\n  in {self._name()}")
@@ -348,12 +338,16 @@ class Compiled:
             result = attempt.run()
             if (fault := now.fault or recorder.fault) is not None:
                 raise fault
-            changes = contents.changes()
-            state.keep_apart([each.container for each in changes])
-            left = [result, *[each.after for each in changes]]
-            recorder.returns(result, left)
-            recorder.set_gradients()
-            again = not changes or (self._replays and self._comes_again(state, changes, *call))
+            if recorder.is_refused:
+                self._watch = now
+                raise _refused_by(now, recorder)
+            with now.looking_away():
+                changes = contents.changes()
+                state.keep_apart([each.container for each in changes])
+                left = [result, *[each.after for each in changes]]
+                recorder.returns(result, left)
+                recorder.set_gradients()
+                again = not changes or (self._replays and self._comes_again(state, changes, *call))
             joint = None if now.reason or not again else _joint(state, recorder, left, now)
         reason, line = (now.reason, now.line) if now.reason else (recorder.reason, recorder.line)
         if not again:
@@ -429,6 +423,11 @@ class Refused(Exception):
         self.reason, self.line = reason, line
         self.breaks = line is not None or reason == CHANGES
         """Whether it is known, or can be found, which statements are to blame."""
+
+
+def _refused_by(watch: Watch, recorder: Recorder) -> Refused:
+    reason, line = (watch.reason, watch.line) if watch.reason else (recorder.reason, recorder.line)
+    return Refused(reason or OTHER_CODE, line)
 
 
 def _joint(state: State, recorder: Recorder, left: Any, watch: Watch) -> Joint | None:

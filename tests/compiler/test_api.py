@@ -316,5 +316,5 @@ def test_functions_that_are_not_looked_into() -> None:
     f = torch.compile(lambda x: logged(x + 1) * setting(), fullgraph=True)
     for turn in range(6):
         assert seen(f(X + turn)) == seen((X + turn + 1) * 2 * 3)
-    assert seen_by_them == [0, "setting", 2, "setting", 4, "setting"]  # while it ran as it stands
+    assert seen_by_them == [0, "setting", 2, "setting"]  # while it ran as it stands
     assert [*torch.compiler.allow_in_graph([logged])] == [logged]

@@ -10,6 +10,7 @@ import pytest
 import flambeau as torch
 from flambeau import nn
 from flambeau.compiler import _compiled
+from flambeau.compiler.capture import watch
 
 X = torch.ones(3, 4)
 
@@ -120,4 +121,87 @@ def test_what_is_never_compiled_is_soon_left_alone(monkeypatch: pytest.MonkeyPat
     for _ in range(20):
         assert f(X).tolist() == (X * 2).tolist()
     assert len(torch.compiler.explain(f).reasons) == 2
-    assert (len(walks), len(tried)) == (0, 3)
+    assert (len(walks), len(tried)) == (0, 2)
+
+
+def test_the_third_call_runs_the_program() -> None:
+    calls: list[int] = []
+
+    def counted(x: Any) -> Any:
+        calls.append(1)
+        return x * 2
+
+    torch.compiler.allow_in_graph(counted)
+    f = torch.compile(lambda x: counted(x) + 1)
+    for _ in range(5):
+        assert f(X).tolist() == (X * 2 + 1).tolist()
+    assert len(calls) == 2
+
+
+def test_a_refused_call_is_watched_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    events: list[str] = []
+    note = watch.Watch._note
+
+    def noted(self: Any, frame: Any, event: str, argument: Any) -> None:
+        events.append(event)
+        note(self, frame, event, argument)
+
+    monkeypatch.setattr(watch.Watch, "_note", noted)
+    layers = torch.nn.Sequential(*[torch.nn.ReLU() for _ in range(50)])
+    names: dict[str, Any] = {"layers": layers, "stdout": sys.stdout}
+    exec("def early(x):\n    stdout.write('')\n    return layers(x)\n", names)
+    exec("def late(x):\n    x = layers(x)\n    stdout.write('')\n    return x\n", names)
+    counts: dict[str, int] = {}
+    for name in ("late", "early"):
+        events.clear()
+        f = torch.compile(names[name])
+        for _ in range(20):
+            assert f(X).tolist() == X.relu().tolist()
+        counts[name] = len(events)
+    assert counts["early"] < 20 < 400 < counts["late"]
+
+
+def test_the_engine_at_work_is_not_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen_code: list[str] = []
+    note = watch.Watch._note
+
+    def noted(self: Any, frame: Any, event: str, argument: Any) -> None:
+        seen_code.append(frame.f_code.co_filename)
+        note(self, frame, event, argument)
+
+    monkeypatch.setattr(watch.Watch, "_note", noted)
+    monkeypatch.setattr(watch, "_SWITCHES", True)
+    weight = torch.ones(3, 3, requires_grad=True)
+
+    def steps(x: Any) -> Any:
+        for _ in range(40):
+            x = torch.nn.functional.linear(x, weight).relu()
+        return x.sum()
+
+    torch.compile(steps)(torch.ones(2, 3))
+    inside = [each for each in seen_code if each != __file__]
+    assert len(inside) < 40 * 8  # the functions that were called, and what they were met in first
+
+
+def test_what_the_engine_calls_back_is_watched() -> None:
+    scale = [2.0]
+
+    class Scaled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * scale[0]
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad * scale[0]
+
+    def total(x: Any) -> Any:
+        return torch.func.vmap(lambda row: Scaled.apply(row) * scale[0])(x).sum()
+
+    f = torch.compile(total)
+    for factor in (2.0, 2.0, 2.0, 2.0, 3.0, 3.0, 4.0):
+        scale[0] = factor
+        leaf, expected = X.clone().requires_grad_(), X.clone().requires_grad_()
+        f(leaf).backward()
+        total(expected).backward()
+        assert leaf.grad.tolist() == expected.grad.tolist()

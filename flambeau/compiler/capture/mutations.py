@@ -6,6 +6,7 @@ comparing shallow copies of everything that the walk over Python state has met.
 
 from __future__ import annotations
 
+import operator
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -47,9 +48,9 @@ class Contents:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    if len(one) != len(other) or any(mine is not its for mine, its in zip(one, other, strict=True)):
+    if len(one) != len(other) or not all(map(operator.is_, one, other)):
         return False
-    return not isinstance(one, dict) or all(mine is its for mine, its in zip(one.values(), other.values(), strict=True))
+    return not isinstance(one, dict) or all(map(operator.is_, one.values(), other.values()))
 
 
 @contextmanager

@@ -77,10 +77,13 @@ class Recorder(Capture):
         return Interpreter.__enter__(self)  # what was there before is known from the walk over Python state
 
     def run(self, op: Op, args: Sequence[Any]) -> Any:
-        if self.fault is not None:
-            return op(*args)
-        watching = sys.getprofile()
-        sys.setprofile(None)  # ops run nothing of the user's, and to hear of all that they do takes longer than they do
+        if self.fault is not None or self.reason is not None or self._watch.reason is not None:
+            return op(*args)  # it will not be compiled
+        # Ops run nothing of the user's, and to hear of all that they do takes longer than they do.
+        watching, tracing = sys.getprofile(), sys.gettrace() if self._watch.traces else None
+        sys.setprofile(None)
+        if tracing is not None:
+            sys.settrace(None)
         before, self._done = self._done, []
         try:
             return self._run(op, args)
@@ -91,7 +94,15 @@ class Recorder(Capture):
             return self._done[0] if self._done else op(*args)
         finally:
             self._done = before
-            sys.setprofile(watching)
+            if self._watch.reason is None:
+                if tracing is not None:
+                    sys.settrace(tracing)
+                sys.setprofile(watching)
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the call cannot be compiled."""
+        return self.reason is not None or self._watch.reason is not None
 
     def _apply(self, function: Any, args: Sequence[Any], declines: bool = False) -> Any:
         """Run an op: what it raises is its own, and what it gives counts if all else fails.

@@ -66,6 +66,8 @@ _WHEN_SOMETHING_GOES = frozenset(
 )
 """Code by which containers of weak references forget what there is no more."""
 _BY_NAME = (getattr, hasattr, setattr, delattr)
+_SWITCHES = sys.version_info < (3, 12)
+"""Whether `sys.setprofile` is cheap to switch: later versions of Python write code anew each time."""
 _LOCAL_TYPES = (str, bytes, int, float, complex, tuple, list, dict, set, frozenset, range, slice, type)
 """Types whose methods touch nothing but the object, which is compared, and their arguments."""
 
@@ -100,23 +102,31 @@ class Watch:
         """The lines that ran, where nobody else is told of them, such as a debugger."""
         self._calling: FrameType | None = None
         """Watched code that is in a call of a function which is not written in Python."""
+        self.traces = False
+        """Whether Python's trace function is this watch's own, and can be switched off for a while."""
+        self._is_on = True
+        """Whether Python tells of calls and returns; it does not while the engine runs, if that tells of its end."""
 
     def __enter__(self) -> Watch:
         # The collector may run at any moment, and calls back whoever asked it to: that is no part of what is watched.
         self._pause = collector_paused()
         self._pause.__enter__()
         if sys.gettrace() is None:
-            self._lines = {}
+            self._lines, self.traces = {}, _SWITCHES
             sys.settrace(self._trace)
         sys.setprofile(self._note)
         return self
 
     def __exit__(self, *exception: object) -> None:
+        self._stop()
+        assert self._pause is not None
+        self._pause.__exit__(None, None, None)
+
+    def _stop(self) -> None:
+        """Be told of nothing any more."""
         sys.setprofile(None)
         if self._lines is not None:
             sys.settrace(None)
-        assert self._pause is not None
-        self._pause.__exit__(None, None, None)
 
     @contextmanager
     def looking_away(self) -> Iterator[None]:
@@ -182,18 +192,84 @@ class Watch:
         return known
 
     def _trace(self, frame: FrameType, event: str, argument: Any) -> Any:
-        """A function is called: be told of its lines, unless it is the engine's."""
-        code = frame.f_code
-        if id(code) in self._ignored or self._outside is not None or self._lines is None or self.is_engine(code):
+        """A function is called: be told of its lines, unless it is the engine's. Most calls are the engine's own: while
+        it runs, Python tells of no more than the functions that it calls.
+        """
+        try:
+            code = frame.f_code
+            if self._outside is not None or self._lines is None:
+                return None
+            if id(code) in self._ignored:
+                return self._on_end_of_engine(frame)
+            if self.is_engine(code) or code.co_filename.startswith(_BY_ITSELF):
+                return self._in_engine(code, frame)
+            if not self._is_on and self._is_used_by_engine(frame):
+                return None
+            return self._on_lines(code)
+        except Exception as error:  # it would be raised in the user's code
+            self.fault = error
+            self._stop()
             return None
+
+    def _on_lines(self, code: CodeType) -> Any:
+        """What is told of the lines of watched code."""
+        assert self._lines is not None
         add = self._lines.setdefault(code, set()).add
+        was_on = self._is_on
+        if not was_on:
+            self._switch(True)
 
         def on_line(frame: FrameType, event: str, argument: Any) -> Any:
             if event == "line":
                 add(frame.f_lineno)
+            elif event == "return" and not was_on:
+                self._switch(False)
             return on_line
 
         return on_line
+
+    def _in_engine(self, code: CodeType, frame: FrameType) -> Any:
+        """Code of the engine that has not been met yet: what is to be told of its end."""
+        file = code.co_filename
+        if file.startswith(_OPTIMIZERS):
+            self._switch(True)  # which of its functions it is will be noted
+        elif file.startswith(_BY_ITSELF):
+            if not self._is_on:
+                self._outside = frame
+                frame.f_trace_lines = False
+                return self._on_end_outside
+        elif code not in TRUSTED:
+            self._ignored[id(code)] = code
+            return self._on_end_of_engine(frame)
+        return None
+
+    def _is_used_by_engine(self, frame: FrameType) -> bool:
+        """Whether code of Python's own library runs, and the engine has called it."""
+        caller = frame.f_back
+        return _is_library(frame) and caller is not None and caller.f_code not in self.codes
+
+    def _on_end_of_engine(self, frame: FrameType) -> Any:
+        """Be told of nothing until a function of the engine returns; what is to be told of its end."""
+        if not self._is_on or not _SWITCHES:
+            return None
+        self._switch(False)
+        frame.f_trace_lines = False
+        return self._on_end
+
+    def _on_end(self, frame: FrameType, event: str, argument: Any) -> Any:
+        if event == "return":
+            self._switch(True)
+        return self._on_end
+
+    def _on_end_outside(self, frame: FrameType, event: str, argument: Any) -> Any:
+        if event == "return" and frame is self._outside:
+            self._outside = None
+        return self._on_end_outside
+
+    def _switch(self, on: bool) -> None:
+        if self.reason is None and self.fault is None:
+            self._is_on = on
+            sys.setprofile(self._note if on else None)
 
     def _note(self, frame: FrameType, event: str, argument: Any) -> None:
         try:
@@ -215,11 +291,10 @@ class Watch:
                 elif code in TRUSTED:
                     self._outside = frame
                 elif code not in self.codes:
-                    caller = frame.f_back
                     if code in _WHEN_SOMETHING_GOES:
                         return  # Python itself calls it, whatever runs
-                    if _is_library(frame) and caller is not None and caller.f_code not in self.codes:
-                        return  # the engine uses it
+                    if self._is_used_by_engine(frame):
+                        return
                     self.codes[code] = frame.f_globals
                     if "__dict__" in code.co_names and not (_is_ours(frame) or _is_standard(code)):
                         self.reads_any_name = True
@@ -234,7 +309,7 @@ class Watch:
                     self._calling = None
         except Exception as error:  # it would be raised in the user's code
             self.fault = error
-            sys.setprofile(None)
+            self._stop()
 
     def calls_out_of(self, frame: FrameType) -> bool:
         """Whether a frame is in a call of a function that is not written in Python."""
@@ -260,6 +335,12 @@ class Watch:
         if self.reason is None:
             self.reason = f"{what} ({frame.f_code.co_filename}:{frame.f_lineno})"
             self.line = line_in(self._own, frame)
+            self._stop()  # nothing else can be said of this call
+
+
+def is_watching() -> bool:
+    """Whether a call is being watched in this thread: another one inside it is part of it."""
+    return any(isinstance(getattr(each, "__self__", None), Watch) for each in (sys.getprofile(), sys.gettrace()))
 
 
 def _is_within(one: Reads, other: Reads) -> bool:

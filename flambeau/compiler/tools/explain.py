@@ -115,7 +115,7 @@ def explanation_of(compiled: Any) -> Explanation:
     whys = "".join([f"\n- {each}" for each in refused])
     whys += "".join([f"\n- recorded again: {each}" for each in compiled.recompiles])
     if not programs and not refused:
-        whys = "\n- too few calls: the third is recorded, the fourth runs its program"
+        whys = "\n- too few calls: the second is recorded, the third runs its program"
     made = Explanation(
         "\n\n".join([f"{counted}, {calls}{whys}", *[each for program in programs for each in _shown(program)]])
     )

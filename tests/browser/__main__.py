@@ -48,8 +48,8 @@ class Handler(http.server.SimpleHTTPRequestHandler):
     }
 
     def translate_path(self, path: str) -> str:
-        _, prefix, name = path.partition("?")[0].split("/", 2)
-        return str(self.folders[prefix] / name)
+        prefix, _, name = path.partition("?")[0].removeprefix("/").partition("/")
+        return str(self.folders.get(prefix, HERE / "not there") / name)  # a browser asks for an icon, too
 
     def log_message(self, format: str, *args: object) -> None:
         pass

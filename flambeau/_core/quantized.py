@@ -25,7 +25,7 @@ from .qscheme import (
     qscheme,
 )
 from .slots import SLOTS
-from .tensor import Parts, Tensor, new, new_counter
+from .tensor import Parts, Tensor, new_counter
 
 QINT8, QUINT8, QINT32 = NAMES["qint8"], NAMES["quint8"], NAMES["qint32"]
 QUINT4X2, QUINT2X4 = NAMES["quint4x2"], NAMES["quint2x4"]
@@ -193,14 +193,8 @@ def dequantized(tensor: Any) -> Tensor:
 
 def quantized_from_parts(parts: Parts, quantizer: Quantizer) -> QuantizedTensor:
     """A quantized tensor over a given array of records, kind and version counter."""
-    tensor: QuantizedTensor = new(QuantizedTensor)
-    tensor._array, tensor._kind, tensor._counter = parts
-    tensor._requires_grad = False
-    tensor._grad_fn = None
-    tensor._output_nr = 0
-    tensor._grad = None
-    tensor._view = None
-    tensor._extra = None
+    made: Any = Tensor._from_parts(parts, QuantizedTensor)
+    tensor: QuantizedTensor = made
     tensor._quantizer = quantizer
     return tensor
 

@@ -14,7 +14,7 @@ from .device import LAYOUTS, device, layout
 from .dtype import LEGACY_NAMES, dtype, from_numpy_dtype
 from .kind import Kind, kind_of_array
 from .slots import SLOTS
-from .tensor import Parts, Tensor, new, new_counter
+from .tensor import Parts, Tensor, new_counter
 from .version import Counter
 
 LAYOUT_NAMES = {
@@ -178,14 +178,8 @@ def rebuild_sparse(layout: layout, parts: tuple[Any, ...], requires_grad: bool =
 
 def sparse_from_parts(parts: Parts) -> SparseTensor:
     """A sparse tensor outside any graph, over a given array, kind and version counter."""
-    tensor: SparseTensor = new(SparseTensor)
-    tensor._array, tensor._kind, tensor._counter = parts
-    tensor._requires_grad = False
-    tensor._grad_fn = None
-    tensor._output_nr = 0
-    tensor._grad = None
-    tensor._view = None
-    tensor._extra = None
+    made: Any = Tensor._from_parts(parts, SparseTensor)
+    tensor: SparseTensor = made
     return tensor
 
 

@@ -125,9 +125,9 @@ class Tensor(TensorMethods):
     # ----- construction from parts ------------------------------------------------------------------------------
 
     @staticmethod
-    def _from_parts(parts: Parts) -> Tensor:
+    def _from_parts(parts: Parts, of_type: type | None = None) -> Tensor:
         """A tensor outside any graph, over a given array, kind and version counter."""
-        tensor: Tensor = new(parts[1].tensor_type)
+        tensor: Tensor = new(of_type or parts[1].tensor_type)
         tensor._array, tensor._kind, tensor._counter = parts
         tensor._requires_grad = False
         tensor._grad_fn = None

@@ -19,7 +19,7 @@ from typing import Any
 
 from .._core.modes import THREAD
 from .._core.tensor import PLAIN_TYPES, Tensor
-from .dispatch import fresh
+from .call.results import any_needs_gradient, fresh
 from .op import Op
 
 
@@ -44,7 +44,7 @@ class BackendOp(Op):
         if not modes.plain and watcher is None:
             return None
         first = device = None
-        arrays = []
+        arrays, tensors = [], []
         for each in args:
             if type(each) in PLAIN_TYPES:
                 kind = each._kind
@@ -52,18 +52,15 @@ class BackendOp(Op):
                     device is not None and kind.device is not device
                 ):
                     return None
-                if (
-                    modes.grad
-                    and not self._records
-                    and (each._requires_grad or (each._view is not None and each.requires_grad))
-                ):
-                    return None
                 if first is None:
                     first, device = each, kind.device
+                tensors.append(each)
                 each = each._array
             elif isinstance(each, Tensor):
                 return None
             arrays.append(each)
+        if modes.grad and not self._records and any_needs_gradient(tensors):
+            return None
         start = 0 if watcher is None else perf_counter_ns()
         assert first is not None, f"{self.name} needs a tensor"
         kind = first._kind

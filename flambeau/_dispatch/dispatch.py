@@ -23,25 +23,26 @@ import numpy as np
 
 from .._core.arrays.lazy_signs import content, is_neg, marked
 from .._core.arrays.narrow import run_widened
-from .._core.backend import ARRAY_CLASSES
 from .._core.device import CPU, is_fake
-from .._core.kind import Kind, kind_of_array
+from .._core.kind import kind_of_array
 from .._core.modes import THREAD
 from .._core.node import Node, OpNode
 from .._core.process.caller import GENERATED, PACKAGE
 from .._core.slots import SLOTS
-from .._core.tensor import DEFAULT, INFERENCE, MULTI_OUTPUT, NO_GRAD, Tensor, View, new
+from .._core.tensor import DEFAULT, INFERENCE, MULTI_OUTPUT, NO_GRAD, Tensor, View
 from .abstract.fake import FakeTensorDeviceMismatchError
 from .abstract.meta import run_without_data
 from .axes import ELEMENTS_OF_FIRST, Axes
+from .call import results
 from .call.primitive import CALLS, short_call
+from .call.results import any_needs_gradient, fresh
 from .compiled_body import BODIES
 from .gradients.derivative_code import first_apply
 from .gradients.recorder import PROPERTIES, Recorder, nothing, primitive_recorder
 from .interpreter import at_level, interpret, watched
 from .op import Array, Formula, Kernel, Op, name_of_kernel, parameter_names, tensor_parameters
 
-__all__ = ["Array", "Formula", "Kernel", "Primitive", "primitive", "several"]
+__all__ = ["Array", "Formula", "Kernel", "Primitive", "fresh", "primitive", "several"]
 
 P = ParamSpec("P")
 Results = TypeVar("Results")
@@ -130,7 +131,8 @@ class Primitive(Op, Generic[P, Results]):
         arrays = list(args)
         first: Tensor | None = None
         kind: Any = None
-        needs_grad = indirect = False
+        indirect = False
+        tensors: list[Tensor] = []
         for position in self.tensor_positions:
             tensor = args[position]
             if tensor is None:
@@ -139,6 +141,7 @@ class Primitive(Op, Generic[P, Results]):
                 if hasattr(tensor, "traced"):  # a formula is being traced
                     return cast(Results, tensor.traced(self.kernel, args))
                 raise TypeError(self._wrong_type(position, tensor))
+            tensors.append(tensor)
             arrays[position] = tensor._array
             if tensor._kind is not kind:
                 kind = tensor._kind
@@ -149,11 +152,10 @@ class Primitive(Op, Generic[P, Results]):
                 indirect = indirect or kind.indirect
             if indirect and kind.indirect and not self.makes_windows and not modes.interpreters:
                 arrays[position] = content(tensor)
-            if tensor._requires_grad or (tensor._view is not None and tensor.requires_grad):
-                needs_grad = True
         if self.list_position is not None:
-            tensors = args[self.list_position]
-            for tensor in tensors:
+            listed = args[self.list_position]
+            tensors += listed
+            for tensor in listed:
                 if not isinstance(tensor, Tensor):
                     raise TypeError(self._wrong_type(self.list_position, tensor))
                 if first is None:
@@ -161,10 +163,10 @@ class Primitive(Op, Generic[P, Results]):
                 elif tensor._kind.device is not first._kind.device:
                     first = leading(self.name, first, tensor)
                 indirect = indirect or tensor._kind.indirect
-                needs_grad = needs_grad or tensor.requires_grad
             if not modes.interpreters:
-                arrays[self.list_position] = [content(each) if each._kind.indirect else each._array for each in tensors]
+                arrays[self.list_position] = [content(each) if each._kind.indirect else each._array for each in listed]
         assert first is not None, f"{self.name} needs a tensor"
+        needs_grad = modes.grad and not modes.inference and any_needs_gradient(tensors)
         if modes.interpreters:
             computed = interpret(self, args, modes)
             if modes.interpreters[-1].records_inside:
@@ -187,7 +189,7 @@ class Primitive(Op, Generic[P, Results]):
                 outputs = [self._wrap(array, first, modes, True) for array in computed]
             else:
                 outputs = [self._wrap(computed, first, modes, False)]
-        if needs_grad and modes.grad and not modes.inference:
+        if needs_grad:
             (self.record_plainly if modes.plain else self.record)(args, outputs)
         if not modes.plain:
             after(self, args, outputs, modes)
@@ -203,61 +205,10 @@ class Primitive(Op, Generic[P, Results]):
             own = short_call(self, Primitive.__call__)
             self.__class__ = type(cls.__name__, (cls,), {"__call__": own, "__doc__": self.__doc__})
 
-    def several_results(
-        self, arrays: Sequence[Any], source: Tensor, modes: Any, recorded: tuple[Any, ...] | None
-    ) -> Results:
-        """The results of a kernel that has several, from an ordinary call; the arguments if that is to be recorded."""
-        kind, inference = source._kind, modes.inference
-        dtype = kind.dtype.numpy
-        if self.makes_windows:
-            outputs = self._windows(arrays, source, modes)
-        else:
-            outputs = []
-            for array in arrays:
-                if type(array) not in ARRAY_CLASSES:  # NumPy's reductions give numbers where no dimension is left
-                    array = kind.backend.asarray(array)
-                output: Tensor = new(Tensor)  # as `_from_parts` makes it
-                output._array = array
-                output._kind = kind if array.dtype is dtype else kind_of_array(array.dtype, kind.device)
-                output._counter = None if inference else [0, None]
-                output._requires_grad = False
-                output._grad_fn = None
-                output._output_nr = 0
-                output._grad = None
-                output._view = None
-                output._extra = None
-                outputs.append(output)
-        if recorded is not None:
-            self.record_plainly(recorded, outputs)
-        return tuple(outputs)  # type: ignore[return-value]  # as many as the kernel returned
-
-    def _windows(self, arrays: Sequence[Any], source: Tensor, modes: Any) -> list[Tensor]:
-        """Several results that may be views of `source`."""
-        kind, dtype, counter, origin = source._kind, source._array.dtype, source._counter, source._view
-        if not self.is_view or counter is None:
-            return [self._wrap(array, source, modes, True) for array in arrays]
-        base, version = source if origin is None else origin.base, counter[0]
-        creation = INFERENCE if modes.inference else MULTI_OUTPUT if modes.grad else NO_GRAD
-        windows = []
-        for array in arrays:
-            if array.dtype is not dtype:
-                windows.append(self._wrap(array, source, modes, True))
-                continue
-            window: Tensor = new(kind.tensor_type)  # as `view_of` makes it
-            window._array = array
-            window._kind = kind
-            window._counter = counter
-            window._requires_grad = False
-            window._grad_fn = None
-            window._output_nr = 0
-            window._grad = None
-            window._extra = None
-            made = window._view = new(View)  # without its `__init__`, as `remember_base` has it
-            made.base = base
-            made.version = version
-            made.creation = creation
-            windows.append(window)
-        return windows
+    several_results: Any = results.several
+    """The results of a kernel that has several, from an ordinary call; the arguments if that is to be recorded."""
+    _windows: Any = results.windows
+    """Several results that may be views of a source."""
 
     def _run_indirectly(self, arrays: list[Any], place: Any) -> Any:
         """The results where a kernel cannot read the arrays as they are; one that makes windows does not read them."""
@@ -418,23 +369,3 @@ def leading(name: str, first: Tensor, second: Tensor) -> Tensor:
         f"Expected all tensors to be on the same device, but found at least two devices, {first.device} and "
         f"{second.device}! (in {name}; move one of them with .to('{first.device}'))"
     )
-
-
-def fresh(array: Any, source: Tensor) -> Tensor:
-    """A new tensor over `array` on the device of `source`."""
-    kind = source._kind
-    if type(array) is not kind.backend.array_class:
-        array = kind.backend.asarray(array)
-    if type(kind) is not Kind or array.dtype is not kind.dtype.numpy:  # a sparse one has its own, and one with signs
-        kind = kind_of_array(array.dtype, kind.device)
-    tensor: Tensor = new(kind.tensor_type)  # as `_from_parts` makes it
-    tensor._array = array
-    tensor._kind = kind
-    tensor._counter = None if THREAD.modes.inference else [0, None]
-    tensor._requires_grad = False
-    tensor._grad_fn = None
-    tensor._output_nr = 0
-    tensor._grad = None
-    tensor._view = None
-    tensor._extra = None
-    return tensor

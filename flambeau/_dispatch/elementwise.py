@@ -37,15 +37,13 @@ from .._core.geometry.layout import arranged
 from .._core.kind import Kind, kind_of
 from .._core.modes import THREAD, Ruled
 from .._core.node import OpNode
-from .._core.storage import are_apart
 from .._core.tensor import DIRECT_TYPES, PLAIN_TYPES, Tensor
-from .._core.version import note_change
 from .abstract.meta import arranged_dataless
 from .arguments.autocast_rules import ELEMENTWISE_DEVICES, Autocast, rules_of
 from .arguments.casting_calls import operands
 from .arguments.promotion import is_number, result_type_of
 from .axes import ELEMENTS
-from .call.elementwise import grows, is_small, shape_error, short_binary, short_unary
+from .call.elementwise import grows, shape_error, short_binary, short_change, short_unary
 from .changes.history import end_change
 from .changes.inplace import (
     check_castable,
@@ -117,6 +115,10 @@ class Elementwise(Op):
     """The operands whose derivatives read the first one."""
     in_place: _InPlace
     """As which profilers know its in-place form."""
+    function: ElementwiseFunction
+    """What users call."""
+    change: Callable[..., Tensor]
+    """Runs the in-place form for functions of the package that users call."""
     short: Callable[..., Tensor] | None = None
     """Runs the op by the short path where that is open, on operands as they are: autocast is the caller's affair."""
 
@@ -167,6 +169,10 @@ class Elementwise(Op):
             readers = [each for each in given if each in formulas and given[0] in formula_names(formulas[each])]
             self.readers_of_first = tuple(map(given.index, readers))
             return self.readers_of_first
+        if attribute == "change":
+            slow = functools.partial(change, self)
+            self.change = slow if len(self.parameters) == 1 else short_change(self, slow, _write, 2)
+            return self.change
         if attribute == "in_place":
             self.in_place = _InPlace(self)
             return self.in_place
@@ -434,10 +440,10 @@ def _published(
     def further(alias: str) -> Function:
         return written_for(lambda owner: _described(op, called(shown_name(alias), owner), alias, doc))
 
-    function = cast(ElementwiseFunction, further(first))
+    function = op.function = cast(ElementwiseFunction, further(first))
 
     def changing(name: str) -> Function:
-        return _changing(op, function, name)
+        return _changing(op, name)
 
     publish(function, first, further, names if public else (), plain if method else ())
     if inplace:
@@ -581,23 +587,24 @@ def _as_array(operand: Any, array_type: Any) -> Any:
     return operand if is_array(operand) else as_type(np.asarray(operand), array_type)
 
 
-def _changing(op: Elementwise, function: Callable[..., Tensor], name: str) -> Callable[..., Tensor]:
+def _changing(op: Elementwise, name: str) -> Callable[..., Tensor]:
     """The in-place form of the function of an op."""
 
     def change_one(input: Tensor) -> Tensor:
         if type(input) not in DIRECT_TYPES and has_override((input,)):
             return run_override(change_one, (input,), (input,), {})
-        return change(op, function, input)
+        return change(op, input)
 
-    def change_first(input: Tensor, other: Any) -> Tensor:
+    def slow(input: Tensor, other: Any) -> Tensor:
         if type(input) not in DIRECT_TYPES and has_override((input, other)):
             return run_override(change_first, (input, other), (input, other), {})
         try:
-            return change(op, function, input, other)
+            return change(op, input, other)
         except Exception as error:
             explain(error, name, {"input": input, "other": other})
             raise
 
+    change_first = short_change(op, slow, _write, 1)
     inplace: Callable[..., Tensor] = change_one if len(op.parameters) == 1 else change_first
     inplace.__name__ = name
     doc = f"In-place form of `{op.title}`."
@@ -620,56 +627,19 @@ def _write(entry: Entry, target: Any, *operands: Any) -> None:
         np.copyto(target, result, casting="unsafe")
 
 
-def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *others: Any) -> Tensor:
-    """Run `op` with `target` as first operand and as result."""
+def change(op: Elementwise, target: Tensor, *others: Any) -> Tensor:
+    """Run `op` with `target` as first operand and as result: the long path."""
     if not isinstance(target, Tensor):
         raise TypeError(f"{op.title}_(): argument 'input' (position 1) must be Tensor, not {type(target).__name__}")
     modes = THREAD.modes
     if modes.watcher is not None:
-        seen: Tensor = watched(op.in_place, (target, *others), modes, functools.partial(change, op, function))
+        seen: Tensor = watched(op.in_place, (target, *others), modes, op.change)
         return seen
     array = target._array
     other: Any = others[0] if others else None
-    if type(other) in PLAIN_TYPES:
-        direct = (
-            other._kind is target._kind
-            and not (
-                modes.grad
-                and (
-                    target._requires_grad or other._requires_grad or target._view is not None or other._view is not None
-                )
-                and (target.requires_grad or other.requires_grad)
-            )
-            and (
-                (array.base is None and other._array.base is None)
-                or (0 not in array.strides and are_apart(array, other._array))
-            )
-        )
-        operand = other._array
-    else:
-        if others and (other is None or (op.tensors_only and not isinstance(other, Tensor))):
-            kinds = "Tensor" if op.tensors_only else "Tensor or number"
-            raise TypeError(f"{op.title}_(): argument 'other' (position 1) must be {kinds}, not {type(other).__name__}")
-        # Numbers adapt to the dtype of the array.
-        direct = (
-            (type(other) is float or type(other) is int)
-            and (target._kind.differentiable or (is_small(other) and target._kind.dtype.category == INTEGER))
-            and not (modes.grad and target.requires_grad)
-            and (array.base is None or 0 not in array.strides)
-        )
-        operand = other
-    if direct and modes.plain and target._counter is not None:  # nothing to record, nothing that could overlap
-        entry = op.table.get(target._kind)
-        if entry is not None and entry[1] is target._kind:
-            try:
-                if type(entry[0]) is np.ufunc and array.size < LARGE:
-                    entry[0](array, operand, array)
-                else:
-                    _write(entry, array, array, operand)
-            except ValueError:
-                raise _inplace_error(op, target, other) from None
-            note_change(target._counter)
-            return target
+    if others and (other is None or (op.tensors_only and not isinstance(other, Tensor))):
+        kinds = "Tensor" if op.tensors_only else "Tensor or number"
+        raise TypeError(f"{op.title}_(): argument 'other' (position 1) must be {kinds}, not {type(other).__name__}")
     if target._requires_grad or target._view is not None or target._counter is None:
         check_writable(target, isinstance(other, Tensor) and other.requires_grad)
     if array.base is not None:  # memory of its own never overlaps itself
@@ -687,7 +657,7 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
             return changed
         if op.refuses and (isinstance(other, Tensor) or is_number(other)):
             op.check_target(target._kind.dtype, (target, other))
-        return run_inplace(function, op.title, target, others, {})
+        return run_inplace(op.function, op.title, target, others, {})
     if other is not None and other is not target and (array.base is not None or other._array.base is not None):
         check_partial_overlap(target, other)
     node = None

@@ -10,24 +10,22 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush, heappushpop
-from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
 
 from .._core.backend import ARRAY_CLASSES
 from .._core.device import contiguous_format, strided
-from .._core.geometry.layout import arranged, is_dense
+from .._core.geometry.layout import is_dense
 from .._core.modes import THREAD
 from .._core.node import Node, OpNode
 from .._core.process.another_stack import on_another_stack
 from .._core.process.locks import new_reentrant_lock
 from .._core.slots import SLOTS
-from .._core.tensor import Tensor, View, new_counter
+from .._core.tensor import Tensor, View
 from .._dispatch.arguments.broadcast import expandable, sum_to_shape
 from .._dispatch.axes import ELEMENTS_OF_FIRST
 from .._dispatch.dispatch import Array, primitive
-from .._dispatch.op import OPS
 from .._dispatch.writer import writer
 from .anomaly_mode import run_watched
 
@@ -40,7 +38,7 @@ Uses = dict[tuple[Target, int], list[Tensor]]
 _DONE_WITH: list[Any] = []
 
 _MANY = 2**16
-"""Sums of so many elements are worth several threads."""
+"""Sums of so many elements are not worth new memory each."""
 _DEEPEST = 30
 """How many passes run inside one another on the stack of one thread."""
 
@@ -282,24 +280,8 @@ class _Pass:
         is_sum = (target, number) in self.summed
         if self.records or present._kind is not gradient._kind or not present._kind.is_cpu or present._kind.indirect:
             return present + gradient
-        if present._array.size >= _MANY:
-            self.summed.add((target, number))
-            return present.add_(gradient) if is_sum else present + gradient
-        watcher = THREAD.modes.watcher
-        start = 0 if watcher is None else perf_counter_ns()
-        one, other = present._array, gradient._array
-        if is_sum:
-            np.add(one, other, one)
-            total = present
-        else:
-            added = np.asarray(np.add(one, other))
-            if one.strides != other.strides:  # as an addition of tensors would lay it out
-                added = arranged(added, one, other)
-            total = Tensor._from_parts((added, present._kind, new_counter()))
-            self.summed.add((target, number))
-        if watcher is not None:
-            watcher.ran(OPS["add"], (present, gradient), total, start, perf_counter_ns())
-        return total
+        self.summed.add((target, number))
+        return present.add_(gradient) if is_sum and present._array.size >= _MANY else present + gradient
 
     def reach_leaf(self, leaf: Tensor, gradient: Tensor | None, fresh: bool) -> None:
         """All gradients of a leaf are there: run its hooks and add the sum to `.grad`, or hand it to the caller."""
@@ -458,8 +440,6 @@ def owned(gradient: Tensor, like: Tensor, fresh: bool) -> Tensor:
             return gradient.detach().clone()
         if kind.plain is not kind and fresh and array.strides == model.strides:
             return Tensor._from_parts((array.copy("K"), kind, counter))
-    elif modes.plain and kind.is_cpu and same_shape and like._kind is kind and model.flags.c_contiguous:
-        return Tensor._from_parts((array.copy(), kind, counter))  # what `_copied_like` gives, where nobody looks on
     # A tensor that got another shape in place retains the gradient of what it was.
     copied = _copied_like(gradient, like if same_shape and like.layout is strided and modes.grad_layout else gradient)
     return Tensor._from_parts((copied._array, kind.plain, counter))

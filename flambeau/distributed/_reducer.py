@@ -11,10 +11,10 @@ import numpy as np
 
 from .._core.device import CPU
 from .._core.dtype import float32, float64
-from .._core.modes import THREAD
 from .._core.node import Node
 from .._core.tensor import Tensor, wrap
-from .._dispatch.changes.history import end_change
+from .._dispatch.dispatch import Array
+from .._dispatch.writer import writer
 from ..autograd.grad_mode import no_grad
 from . import _calls
 from ._buckets import Bucket, GradBucket, divided
@@ -170,7 +170,7 @@ class Reducer:
         if self._hook is None:
             share = 1 / self.divisor
             if _is_simple(gradient, view):
-                np.multiply(gradient._array, share, out=view._array)
+                _scale_into(view, gradient, share)
                 return
             with no_grad():
                 if is_there:
@@ -227,14 +227,11 @@ class Reducer:
             if gradient is None:
                 parameter.grad = view
                 bucket.is_given_away = True
-            elif not _is_simple(gradient, view):
-                gradient.copy_(view)
-            elif _is_new(gradient) and gradient._array.strides == view._array.strides:
+            elif _is_simple(gradient, view) and _is_new(gradient) and gradient._array.strides == view._array.strides:
                 gradient._array = view._array
                 bucket.is_given_away = True
             else:
-                np.copyto(gradient._array, view._array)
-                end_change(gradient)
+                gradient.copy_(view)
 
     def _unused_may_differ(self) -> bool:
         return self._find_unused or bool(self._static and self._unused)
@@ -268,15 +265,19 @@ def _sum(engine: Engine, arrays: list[Any]) -> Pending:
     return engine.all_reduce(arrays[0], ReduceOp.SUM)
 
 
+@writer("scale_into", writes=("target",), counted=False)
+def _scale_into(target: Array, source: Array, factor: float) -> None:
+    np.multiply(source, factor, out=target)
+
+
 def _is_simple(gradient: Tensor, view: Tensor) -> bool:
-    """Whether NumPy may do what an op would do, with the same bits: most gradients are so, and ops cost more."""
+    """Whether a gradient and its place in a bucket are of one exact dtype: a product rounds there as it does alone."""
     kind = gradient._kind
     return (
         kind is view._kind
         and kind.is_cpu
         and kind.dtype in _EXACT
         and type(gradient) is Tensor
-        and THREAD.modes.plain
         and gradient._array.shape == view._array.shape
     )
 

@@ -25,7 +25,7 @@ PACKAGE = Path(flambeau.__file__).parent
             [
                 "_core/version.py",
                 "_dispatch/changes/history.py",
-                "_dispatch/elementwise.py",
+                "_dispatch/call/elementwise.py",
                 "_ops/random/draws.py",
                 "_ops/tensor/copy.py",
             ],

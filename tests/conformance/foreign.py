@@ -129,14 +129,14 @@ def _run(entry: Entry, args: Any, kwargs: Any, process: Any) -> tuple[Any, Excep
     flambeau.manual_seed(SEED)  # which also puts the offset of a GPU's numbers back to 0
     try:
         result = entry.op(*args, **kwargs)
-        return result if process is None else _gradients(process(result), (args, kwargs)), None
+        return result if process is None else gradients_of(process(result), (args, kwargs)), None
     except Missing:
         raise
     except Exception as error:
         return None, error
 
 
-def _gradients(result: Any, given: Any) -> Any:
+def gradients_of(result: Any, given: Any) -> Any:
     """The gradients of all results, weighted one by one."""
     results = [each for each in tensors_in(result) if each.requires_grad]
     inputs = [each for each in tensors_in(given) if each.requires_grad]

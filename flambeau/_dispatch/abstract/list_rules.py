@@ -21,6 +21,7 @@ from ..._core.process.caller import calling_place
 from ..._core.storage import owner_of
 from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._core.version import note_changes
+from ..call.results import any_needs_gradient
 from .tracing import STEP, traced_rule
 
 Rule = Callable[..., Any]
@@ -168,9 +169,4 @@ def _common(operands: tuple[Any, ...], target: Tensor) -> Any:
 
 def unrecorded(*lists: Sequence[Tensor]) -> bool:
     """Whether no tensor has anything to record."""
-    if THREAD.modes.grad:
-        for tensors in lists:
-            for each in tensors:
-                if each._requires_grad or (each._view is not None and each.requires_grad):
-                    return False
-    return True
+    return not (THREAD.modes.grad and any(map(any_needs_gradient, lists)))

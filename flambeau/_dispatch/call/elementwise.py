@@ -18,7 +18,9 @@ from ..._core.arrays.quick import joint_shape
 from ..._core.backend import LARGE
 from ..._core.dtype import INTEGER
 from ..._core.geometry.layout import arranged
+from ..._core.storage import are_apart
 from ..._core.tensor import Tensor
+from ..._core.version import note_change
 from ..public.namespaces import Namespace
 from ..public.protocol import LEADING, explain
 from .text import NAMES, indented, is_recorded, kept, needs_gradient, new_tensor
@@ -114,6 +116,45 @@ def made(op, name, slow, table, ruled):
     return function
 """
 
+_CHANGE = """\
+def made(op, inner, slow, table, write):
+    tensors_only = op.tensors_only
+
+    def function(input: Tensor, other: Any) -> Tensor:
+        if type(input) in PLAIN_TYPES:
+            modes = THREAD.modes
+            kind = input._kind
+            entry = table.get(kind)
+            if entry is not None and modes.plain and entry[1] is kind and input._counter is not None:
+                array = input._array
+                if type(other) in PLAIN_TYPES:
+                    operand = other._array
+                    fits = other._kind is kind and (
+                        (array.base is None and operand.base is None)
+                        or (0 not in array.strides and are_apart(array, operand))
+                    )
+                else:  # numbers adapt to the dtype of the array
+                    operand = other
+                    fits = (
+                        (type(other) is float or type(other) is int)
+                        and (kind.differentiable or (is_small(other) and kind.dtype.category == INTEGER))
+                        and (array.base is None or 0 not in array.strides)
+                        and not tensors_only
+                    )
+                if fits and not (modes.grad and ({needs})):
+                    try:
+                        if type(entry[0]) is ufunc and array.size < LARGE:
+                            entry[0](array, operand, array)
+                        else:
+                            write(entry, array, array, operand)
+                    except (ValueError, MemoryError):  # the long way says what is wrong
+                        return slow(input, other)
+                    note_change(input._counter, inner)
+                    return input
+        return slow(input, other)
+    return function
+"""
+
 
 def short_unary(
     op: Elementwise, name: str, slow: Callable[[Any, Any], Tensor], casts: bool, owner: Namespace | None = None
@@ -130,6 +171,23 @@ def short_binary(
 ) -> Callable[..., Tensor]:
     """The function of an op of two operands; for the rest see `short_unary`."""
     return _function(op, name, slow, casts, 2, owner)
+
+
+def short_change(op: Elementwise, slow: Callable[..., Tensor], write: Any, inner: int) -> Callable[..., Tensor]:
+    """The in-place function of an op of two operands; `write` runs an entry of the op's table into an array.
+
+    `inner`: how many functions of the package are between its caller and the user's line.
+    """
+    changing: Callable[..., Tensor] = _change_maker()(op, inner, slow, op.table, write)
+    changing.__module__ = __name__
+    return changing
+
+
+@functools.cache
+def _change_maker() -> Callable[..., Any]:
+    needs = f"{needs_gradient('input')} or (operand is not other and ({needs_gradient('other')}))"
+    scope = {"are_apart": are_apart, "note_change": note_change, "ufunc": np.ufunc}
+    return _made(_CHANGE.format(needs=needs), "in-place call of an elementwise op of two operands", scope)
 
 
 def _function(
@@ -160,15 +218,21 @@ def source(count: int, casts: bool, leading: bool = False) -> str:
 @functools.cache
 def _maker(count: int, casts: bool, leading: bool) -> Callable[..., Any]:
     """`made` of a text."""
-    from ..._codegen.machine.bytecode import compiled_sources
-
     text = source(count, casts, leading)
     title = f"{'public ' * leading}call of an elementwise op of {'one tensor' if count == 1 else 'two operands'}"
     title += ", cast" * casts
     scope = {
-        **NAMES, "Any": Any, "INTEGER": INTEGER, "LARGE": LARGE, "arranged": arranged, "asarray": np.asarray,
-        "explain": explain, "grows": grows, "is_small": is_small, "ndarray": np.ndarray, "shape_error": shape_error,
+        "arranged": arranged, "asarray": np.asarray, "explain": explain, "grows": grows, "ndarray": np.ndarray,
+        "shape_error": shape_error,
     }  # fmt: skip
+    return _made(text, title, scope)
+
+
+def _made(text: str, title: str, names: dict[str, Any]) -> Callable[..., Any]:
+    """`made` of a text that refers to names."""
+    from ..._codegen.machine.bytecode import compiled_sources
+
+    scope = {**NAMES, "Any": Any, "INTEGER": INTEGER, "LARGE": LARGE, "is_small": is_small, **names}
     exec(compiled_sources([(kept(title, text), text)])[0], scope)
     made: Callable[..., Any] = scope["made"]
     return made

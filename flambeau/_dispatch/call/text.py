@@ -38,10 +38,10 @@ _OUTSIDE_THE_GRAPH = (
 )
 
 
-def new_tensor(array: str) -> list[str]:
+def new_tensor(array: str, of_type: str = "Tensor") -> list[str]:
     """Makes `output`: a tensor of `kind` over an array in memory of its own, outside the graph."""
     return [
-        *_over(array),
+        *_over(array, of_type),
         "output._counter = None if modes.inference else [0, None]",
         "output._view = None",
         *_OUTSIDE_THE_GRAPH,
@@ -69,8 +69,23 @@ def new_view(array: str, source: str) -> list[str]:
     ]
 
 
-def _over(array: str) -> list[str]:
-    return ["output = new(Tensor)", f"output._array = {array}", "output._kind = kind"]
+def new_window(array: str) -> list[str]:
+    """Makes `output`: one of several windows of `kind` on a memory, whose `counter`, `base`, `version` and `creation`
+    are known.
+    """
+    return [
+        *_over(array, "kind.tensor_type"),
+        "output._counter = counter",
+        "view = output._view = new(View)",
+        "view.base = base",
+        "view.version = version",
+        "view.creation = creation",
+        *_OUTSIDE_THE_GRAPH,
+    ]
+
+
+def _over(array: str, of_type: str = "Tensor") -> list[str]:
+    return [f"output = new({of_type})", f"output._array = {array}", "output._kind = kind"]
 
 
 def needs_gradient(tensor: str) -> str:

@@ -19,6 +19,7 @@ from ..._core.modes import THREAD
 from ..._core.storage import are_apart
 from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..abstract.combinations import interpolated, scaled_product, scaled_quotient
+from ..call.results import any_needs_gradient
 from .history import end_change
 
 _KINDS = (kind_of(float32, CPU), kind_of(float64, CPU))
@@ -33,8 +34,7 @@ def can_write(target: Any, *others: Any) -> bool:
     if type(target) not in PLAIN_TYPES or target._kind not in _KINDS or target._counter is None:
         return False
     modes = THREAD.modes
-    records = modes.grad
-    if not modes.plain or (records and (target._requires_grad or (target._view is not None and target.requires_grad))):
+    if not modes.plain:
         return False
     array = target._array
     view = array.base is not None
@@ -43,14 +43,12 @@ def can_write(target: Any, *others: Any) -> bool:
     for other in others:
         if type(other) not in PLAIN_TYPES or other._kind is not target._kind:
             return False
-        if records and (other._requires_grad or (other._view is not None and other.requires_grad)):
-            return False
         operand = other._array
         if operand.shape != array.shape:
             return False
         if (view or operand.base is not None) and operand is not array and not are_apart(operand, array):
             return False
-    return True
+    return not (modes.grad and any_needs_gradient((target, *others)))
 
 
 def write(update: Update, target: Tensor, *others: Any) -> Tensor:

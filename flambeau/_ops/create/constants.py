@@ -26,9 +26,10 @@ from ..._core.process.defaults import default_device, device_for
 from ..._core.process.determinism import DETERMINISM, fill_unwritten
 from ..._core.size import contiguous_strides, fits_int64
 from ..._core.storage import adopt_array
-from ..._core.tensor import DIRECT_TYPES, Tensor, new
+from ..._core.tensor import DIRECT_TYPES, Tensor
 from ..._dispatch.arguments.promotion import default_of_category, is_number, scalar_category
 from ..._dispatch.arguments.scalar import fitting, whole
+from ..._dispatch.call.results import leaf
 from ..._dispatch.factory import constant, factory
 from ..._dispatch.public.namespaces import bound_to, written
 from ..._dispatch.public.overrides import run_watched
@@ -115,23 +116,14 @@ def made(array: Any, kind: Kind, requires_grad: bool = False) -> Tensor:
     """A new leaf over `array`, which holds data from outside."""
     if requires_grad:
         _check_differentiable(kind)
-    modes = THREAD.modes
-    if modes.interpreters:
+    if THREAD.modes.interpreters:
         watched = constant(array, kind)
         watched._requires_grad = requires_grad
         return watched
-    tensor: Tensor = new(Tensor)
     if not kind.is_cpu and type(array) is np.ndarray:
         array = meta_array(array) if kind.dataless else kind.backend.from_host(array)
-    tensor._array = array
-    tensor._kind = kind
-    tensor._counter = None if modes.inference else [0, None]
+    tensor = leaf(array, kind)
     tensor._requires_grad = requires_grad
-    tensor._grad_fn = None
-    tensor._output_nr = 0
-    tensor._grad = None
-    tensor._view = None
-    tensor._extra = None
     return tensor
 
 

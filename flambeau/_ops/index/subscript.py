@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.arrays.abstract import NeedsData, is_abstract
+from ..._core.arrays.abstract import NeedsData
 from ..._core.arrays.lazy_signs import content, settle
 from ..._core.arrays.narrow import as_type, number_as
 from ..._core.backend import all_within, as_array, is_array
@@ -17,14 +17,16 @@ from ..._core.geometry.layout import contiguous_array
 from ..._core.kind import kind_of_array
 from ..._core.modes import THREAD, beside_the_ops
 from ..._core.node import SavedTensor, save
-from ..._core.tensor import DEFAULT, DIRECT_TYPES, INFERENCE, NO_GRAD, PLAIN_TYPES, Tensor, View, new, new_counter
+from ..._core.tensor import DIRECT_TYPES, PLAIN_TYPES, Tensor, new_counter
 from ..._dispatch.abstract.fake import refuse_shape
 from ..._dispatch.abstract.meta import shape_in_elements
 from ..._dispatch.arguments.autocast_rules import WIDEST, on
 from ..._dispatch.arguments.scalar import fitting
+from ..._dispatch.call.results import any_needs_gradient
+from ..._dispatch.call.subscript import short_getitem
 from ..._dispatch.changes.history import end_change
 from ..._dispatch.changes.inplace import check_apart, check_no_overlap, check_separate, check_writable
-from ..._dispatch.dispatch import Array, fresh, primitive
+from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.factory import constant_beside
 from ..._dispatch.public.overrides import has_override, run_override
 from ..._dispatch.public.protocol import explain
@@ -54,95 +56,56 @@ Indices = Sequence[Any]
 # ----- reading ------------------------------------------------------------------------------------------------------
 
 
-def _getitem(self: Tensor, index: Any) -> Tensor:
-    is_direct = type(self) in DIRECT_TYPES
-    if is_direct and index is not None:
-        modes = THREAD.modes
-        origin = self._view
-        if modes.plain and not (modes.grad and (self._requires_grad or (origin is not None and self.requires_grad))):
-            array = self._array
-            key = basic_index(index, array.ndim) if type(index) is not int or array.ndim < 2 else index
-            if key is not None and (type(key) is not tuple or None not in key):
-                try:
-                    part = array[key]
-                except IndexError:
-                    plan_index(index, array.shape)
-                    raise
-                output: Tensor = new(Tensor)
-                output._array = part
-                output._kind = self._kind
-                counter = output._counter = self._counter
-                output._requires_grad = False
-                output._grad_fn = None
-                output._output_nr = 0
-                output._grad = None
-                output._extra = None
-                output._view = None
-                if counter is not None:
-                    if modes.inference:
-                        creation = INFERENCE
-                    else:
-                        creation = NO_GRAD if not modes.grad else DEFAULT if origin is None else origin.creation
-                    output._view = View(self if origin is None else origin.base, counter[0], creation)
-                return output
-            several = type(index) is tuple
-            if key is None and (several or type(index) in PLAIN_TYPES) and not self._kind.dataless:
-                try:
-                    found = _quick_picks(array, index) if several else _quick_pick(array, content(index))
-                except MemoryError as error:
-                    explain(error, "__getitem__", {})
-                    raise
-                if found is not None:
-                    if self._kind.indirect:
-                        settle(found, self._kind)
-                    return fresh(found, self)
-    elif not is_direct and has_override((self, index)):
+def _general_getitem(self: Tensor, index: Any) -> Tensor:
+    if type(self) not in DIRECT_TYPES and has_override((self, index)):
         return run_override(_getitem, (self, index), (self, index), {})
     try:
+        if type(index) is int and self._array.ndim:
+            size = self._array.shape[0]
+            if -size <= index < size:
+                return _select(self, 0, index if index >= 0 else index + size)
+        if (type(index) is tuple or type(index) in PLAIN_TYPES) and not self._kind.dataless:
+            quick = _picked(self, index if type(index) is tuple else (index,))
+            if quick is not None:
+                return quick
         return _unsqueeze(self, 0) if index is None else _recorded_getitem(self, index)
     except Exception as error:
         explain(error, "__getitem__", {"self": self, "index": index})
         raise
 
 
-def _quick_pick(array: Any, index: Any) -> Any:
-    """`array[index]` for one index tensor where NumPy's rules are PyTorch's, else None."""
-    if is_abstract(index):
-        return None
-    if index.dtype is _BOOL:
-        return array[index] if index.ndim and index.shape == array.shape else None
-    if type(array) is not np.ndarray:  # whose library looks at no position: the longer way lets a kernel do it
-        return None
-    if index.dtype is not _INT64 or not index.ndim or not array.size or not array.flags.c_contiguous:
-        return None
-    if index.ndim > 1 and not index.flags.c_contiguous:
-        return None
-    try:
-        return array.take(index, axis=0)
-    except IndexError:
-        return None
+_getitem = short_getitem(basic_index, plan_index, _general_getitem)
 
 
-def _quick_picks(array: Any, indices: tuple[Any, ...]) -> Any:
-    """`array[indices]` for tensors of positions, one for each of the first dimensions, as above."""
-    if type(array) is not np.ndarray or not array.size or not array.flags.c_contiguous:
+def _picked(tensor: Tensor, indices: tuple[Any, ...]) -> Tensor | None:
+    """What tensors of positions, one for each of the first dimensions, pick from an array without gaps, or a mask.
+
+    None: the indices are others, or somebody follows where they come from.
+    """
+    modes, array = THREAD.modes, tensor._array
+    if not modes.is_ordinary or not PLAIN_TYPES.issuperset(map(type, indices)):
         return None
-    key = []
-    moves = False
-    for each in indices:
-        if type(each) not in PLAIN_TYPES or each._kind.dataless:
+    if modes.grad and any_needs_gradient((tensor,)):
+        return None
+    if not indices:
+        return None
+    first = indices[0]._array
+    if len(indices) > 1 or first.dtype is not _BOOL:
+        if type(array) is not np.ndarray or not array.size or not array.flags.c_contiguous:
             return None
-        positions = content(each)
-        if positions.dtype is not _INT64 or not (positions.ndim < 2 or positions.flags.c_contiguous):
+        moves = False
+        for index in indices:
+            each = index._array
+            if type(each) is not np.ndarray or each.dtype is not _INT64 or index._kind.indirect:
+                return None
+            if each.ndim > 1 and not each.flags.c_contiguous:
+                return None
+            moves = moves or each.ndim > 0
+        if not moves:  # numbers alone: the result is a window
             return None
-        moves = moves or positions.ndim > 0
-        key.append(positions)
-    if not moves:  # numbers alone: the result is a window
+    elif type(first) is not type(array) or not first.ndim or first.shape != array.shape:
         return None
-    try:
-        return contiguous_array(array[tuple(key)])
-    except IndexError:
-        return None
+    return _index(tensor, tuple([each._array for each in indices]), None)
 
 
 def _recorded_getitem(tensor: Tensor, index: Any) -> Tensor:
@@ -150,10 +113,6 @@ def _recorded_getitem(tensor: Tensor, index: Any) -> Tensor:
         if is_mask_without_data(each) and each._array.ndim:
             refuse_shape("nonzero", each._kind.device)
             shape_in_elements("nonzero")()
-    if type(index) is int and tensor._array.ndim:
-        size = tensor._array.shape[0]
-        if -size <= index < size:
-            return _select(tensor, 0, index if index >= 0 else index + size)
     if basic_index(index, tensor._array.ndim) is not None:
         return _basic_getitem(tensor, index)
     if has_many(index):
@@ -251,11 +210,7 @@ def _arrays(indices: Indices) -> list[Any]:
 def _followed(*tensors: Any) -> bool:
     """Whether a derivative may be asked for, backward or forward."""
     modes = THREAD.modes
-    if modes.grad:
-        for each in tensors:
-            if each._requires_grad or (each._view is not None and each.requires_grad):
-                return True
-    return modes.forward_level >= 0
+    return modes.forward_level >= 0 or (modes.grad and any_needs_gradient(tensors))
 
 
 def _pick(tensor: Tensor, indices: Indices) -> Tensor:
@@ -278,6 +233,14 @@ def index_operator(input: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
 
 @primitive("IndexBackward0", self=_index_gradient)
 def _index(self: Array, advanced: Any, indices: Any) -> Array:
+    if type(advanced) is tuple:  # see `_picked`
+        first = advanced[0]
+        try:
+            if len(advanced) > 1:
+                return contiguous_array(self[advanced])
+            return self[first] if first.dtype is _BOOL else self.take(first, 0)
+        except IndexError:  # which the way below explains
+            advanced = list(advanced)
     return advanced_get(self, advanced)
 
 
@@ -296,14 +259,13 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
         modes = THREAD.modes
         kind = self._kind
         if type(value) in PLAIN_TYPES:
-            needs_grad = value._requires_grad or (value._view is not None and value.requires_grad)
             source = value._array if not value._kind.indirect else content(value)
             direct = value._kind.device is kind.device
         else:
-            needs_grad = False
             source = value
             direct = type(value) is float and kind.differentiable
-        if direct and modes.plain and not kind.dataless and not (modes.grad and (needs_grad or self.requires_grad)):
+        given = (self,) if source is value else (self, value)
+        if direct and modes.plain and not kind.dataless and not (modes.grad and any_needs_gradient(given)):
             key = basic_index(index, self._array.ndim)
             if key is not None:
                 _write_basic(self, key, index, source)

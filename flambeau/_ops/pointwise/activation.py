@@ -20,7 +20,7 @@ from ..._dispatch.changes.inplace import run_inplace
 from ..._dispatch.compiled_body import pointwise, pointwise_at_any_size
 from ..._dispatch.composite import composite
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.elementwise import SAME, change, unary
+from ..._dispatch.elementwise import SAME, unary
 from ..._dispatch.public.overrides import has_override, run_override
 from ..._dispatch.public.protocol import explain_call
 from ..._dispatch.public.registry import export, public
@@ -77,7 +77,7 @@ relu = unary(
 @public("nn.functional.relu", function=False, method=False, name="relu")
 def _relu(input: Tensor, inplace: bool = False) -> Tensor:
     """The larger of `input` and 0."""
-    return change(relu.op, relu, input) if inplace else relu(input)
+    return relu.op.change(input) if inplace else relu(input)
 
 
 @primitive(

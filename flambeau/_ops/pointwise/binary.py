@@ -32,7 +32,7 @@ from ..._dispatch.changes.direct_updates import add_scaled, can_write, write
 from ..._dispatch.changes.inplace import run_inplace
 from ..._dispatch.compiled_body import compiled_at_any_size
 from ..._dispatch.dispatch import Array, Primitive, primitive
-from ..._dispatch.elementwise import FLOATING, binary, change
+from ..._dispatch.elementwise import FLOATING, binary
 from ..._dispatch.gradients.undifferentiable import no_derivative
 from ..._dispatch.public.overrides import has_override, run_override
 from ..._dispatch.public.protocol import reordered, write_out
@@ -202,7 +202,7 @@ def add_(input: Tensor, other: Operand, *further: Any, alpha: Any = 1) -> Tensor
     if type(input) not in DIRECT_TYPES and has_override((input, other)):
         return run_override(add_, (input, other), (input, other), {"alpha": alpha})
     if type(alpha) is int and alpha == 1:
-        return change(_add.op, _add, input, other)
+        return _add.op.change(input, other)
     if type(alpha) is float and can_write(input, other):
         return write(add_scaled(alpha), input, other)
     if isinstance(other, Tensor) and other._kind.indirect and has_override((other,)):  # a sparse one
@@ -220,7 +220,7 @@ def sub_(input: Tensor, other: Operand, *, alpha: Any = 1) -> Tensor:
     if type(other) is bool or input._kind.dtype is bool_ or (isinstance(other, Tensor) and other._kind.dtype is bool_):
         _no_bools(input, other)
     if type(alpha) is int and alpha == 1:
-        return change(_sub.op, _sub, input, other)
+        return _sub.op.change(input, other)
     if type(alpha) is float and can_write(input, other):
         return write(add_scaled(-alpha), input, other)
     return run_inplace(sub, "sub", input, (other,), {"alpha": alpha})
@@ -383,7 +383,7 @@ def div(input: Operand, other: Operand, *, rounding_mode: str | None = None) -> 
 def div_(input: Tensor, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
     """In-place form of `div`."""
     if rounding_mode is None:
-        return change(_true_divide.op, _true_divide, input, other)
+        return _true_divide.op.change(input, other)
     return run_inplace(div, "div", input, (other,), {"rounding_mode": rounding_mode})
 
 

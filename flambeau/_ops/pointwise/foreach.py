@@ -16,9 +16,10 @@ from ..._core.dtype import FLOAT, LEGACY_NAMES, float32
 from ..._core.geometry.layout import is_plain
 from ..._core.modes import THREAD
 from ..._core.node import Node, initialise, new_node
-from ..._core.tensor import PLAIN_TYPES, Tensor, new
+from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._dispatch.abstract.list_rules import change_at_once, unrecorded
 from ..._dispatch.arguments.promotion import is_number
+from ..._dispatch.call.results import leaf
 from ..._dispatch.changes.inplace import run_inplace
 from ..._dispatch.public.registry import function_named, public
 from ..reduce.norm import list_norms, vector_norm
@@ -169,21 +170,10 @@ def _in_place(op: str) -> Callable[..., Tensor]:
 
 
 def _copies(tensors: Sequence[Tensor]) -> list[Tensor]:
-    inference = THREAD.modes.inference
     copies = []
     for each in tensors:
         array = each._array
-        copy: Tensor = new(Tensor)  # as `_from_parts` makes it
-        copy._array = array.copy() if array.size < LARGE and is_plain(array) else copied(array)
-        copy._kind = each._kind
-        copy._counter = None if inference else [0, None]
-        copy._requires_grad = False
-        copy._grad_fn = None
-        copy._output_nr = 0
-        copy._grad = None
-        copy._view = None
-        copy._extra = None
-        copies.append(copy)
+        copies.append(leaf(array.copy() if array.size < LARGE and is_plain(array) else copied(array), each._kind))
     return copies
 
 

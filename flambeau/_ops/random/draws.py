@@ -25,7 +25,7 @@ from ..._core.modes import THREAD
 from ..._core.random import permutation, sampling
 from ..._core.random.philox import cuda_generator
 from ..._core.size import fits_int64
-from ..._core.tensor import PLAIN_TYPES, Tensor
+from ..._core.tensor import Tensor
 from ..._core.version import note_change
 from ..._dispatch.arguments.scalar import whole
 from ..._dispatch.axes import ELEMENTS
@@ -465,13 +465,8 @@ def _fill(target: Tensor, node: str, draw: Writer, numbers: Numbers, generator: 
     if target._requires_grad or target._view is not None or target._counter is None or target._array.base is not None:
         check_writable(target)
         check_no_overlap(target)
-    source, modes, kind = default_generator if generator is None else generator, THREAD.modes, target._kind
-    if modes.plain and draw.of_one and not kind.indirect and type(target) in PLAIN_TYPES:
-        lowering = kind.tries.get(draw) or kind.backend.first_try(draw)
-        if lowering(target._array, source, *numbers) is None and lowering is not draw.kernel:
-            draw.kernel(target._array, source, *numbers)
-    else:
-        draw(target, source, *numbers)
+    source, modes = default_generator if generator is None else generator, THREAD.modes
+    draw(target, source, *numbers)
     if modes.grad and (target._requires_grad or target._view is not None) and target.requires_grad:
         result: Any = _HISTORIES[node](before_change(target, (), {}))
         end_change(target, result._grad_fn, result._output_nr)

@@ -17,6 +17,7 @@ from ..._core.geometry.layout import is_channels_last
 from ..._core.modes import THREAD
 from ..._core.tensor import PLAIN_TYPES, Tensor, wrap
 from ..._dispatch.arguments.autocast_rules import WIDEST, on
+from ..._dispatch.call.results import finished
 from ..._dispatch.changes.inplace import check_separate
 from ..._dispatch.dispatch import Array, fresh, primitive
 from ..._dispatch.gradients.array_derivatives import unrecorded
@@ -142,7 +143,7 @@ def _plain_cat(tensors: Any, dim: int, stacked: bool = False) -> Tensor | None:
     if not kind.is_cpu or type(dim) is not int or not -dims <= dim < dims:
         return None
     dim %= dims
-    arrays, size, recorded = [], 0, False
+    arrays, size = [], 0
     for tensor in tensors:
         if type(tensor) not in PLAIN_TYPES or tensor._kind is not kind:
             return None
@@ -151,8 +152,6 @@ def _plain_cat(tensors: Any, dim: int, stacked: bool = False) -> Tensor | None:
         if not elements or not array.flags.c_contiguous:
             return None
         size += elements
-        if tensor._requires_grad or (tensor._view is not None and tensor.requires_grad):
-            recorded = modes.grad and not modes.inference
         arrays.append(array)
     try:
         joined = array_functions.concatenated(arrays, dim, stacked) if size >= LARGE else None
@@ -160,10 +159,7 @@ def _plain_cat(tensors: Any, dim: int, stacked: bool = False) -> Tensor | None:
             joined = _stacked(arrays, dim) if stacked else _concatenate(arrays, dim)
     except (ValueError, IndexError):
         return None  # the long way knows what to say
-    output = Tensor._from_parts((joined, kind, None if modes.inference else [0, None]))
-    if recorded:
-        (_stack if stacked else _cat).record_plainly((list(tensors), dim, kind.dtype), [output])
-    return output
+    return finished(_stack if stacked else _cat, (list(tensors), dim, kind.dtype), tensors, joined, kind)
 
 
 @public("concat", "concatenate", method=False, out=_write_joined, autocast=on(cpu=WIDEST))

@@ -1,0 +1,66 @@
+"""How many places write out what a call does: the stores of a new tensor, the test whether one needs a gradient, the
+question whether the modes are plain. Each has one text, in `_dispatch/call/`; the lists of others only shrink.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from flambeau._core.tensor import Tensor
+from flambeau._dispatch.call import text
+
+PACKAGE = Path(__file__).parents[3] / "flambeau"
+
+PLACES = {
+    # What makes a tensor sets its output number to 0, outside the graph. The others take tensors out of it.
+    r"\._requires_grad = False\b[\s\S]{0,120}\._output_nr = 0": {
+        "_core/tensor.py": 1,
+        "_dispatch/call/text.py": 1,
+        "_ops/shape/named_shapes.py": 1,
+        "_ops/sparse/move.py": 1,
+    },
+    r"_requires_grad or \(\S+\._view is not None and \S+\.requires_grad\)": {
+        "_core/tensor.py": 1,
+        "_dispatch/call/text.py": 1,
+    },
+    # Short ways that no watcher sees, outside of what calls ops.
+    r"\bmodes\.plain\b(?! =)": {
+        "_ops/create/constants.py": 1,
+        "_ops/index/copy_then_write.py": 1,
+        "_ops/index/gather.py": 1,
+        "_ops/index/subscript.py": 2,
+        "_ops/linalg/linear.py": 1,
+        "_ops/pointwise/foreach.py": 1,
+        "_ops/random/draws.py": 2,
+        "_ops/reduce/sort.py": 1,
+        "_ops/shape/join.py": 1,
+        "_ops/shape/named_shapes.py": 1,
+        "_ops/tensor/copy.py": 5,
+        "autograd/__init__.py": 1,
+        "autograd/engine.py": 1,
+        "compiler/_compiled.py": 1,
+        "distributions/_validation.py": 1,
+        "optim/_update.py": 2,
+    },
+}
+
+
+@pytest.mark.parametrize("pattern", PLACES)
+def test_places(pattern: str) -> None:
+    found = {
+        path.relative_to(PACKAGE).as_posix(): count
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if "plain" not in pattern or path.relative_to(PACKAGE).parts[0] not in ("_core", "_dispatch")
+        if (count := len(re.findall(pattern, path.read_text(encoding="utf-8"))))
+    }
+    assert found == PLACES[pattern], "write calls by `_dispatch/call/`; where a place is gone, take it off the list"
+
+
+def test_the_text_stores_what_the_function_stores() -> None:
+    function = set(re.findall(r"tensor\.(_\w+)", inspect.getsource(Tensor._from_parts)))
+    for lines in (text.new_tensor("array"), text.new_view("array", "source"), text.new_window("array")):
+        assert {name for line in lines for name in re.findall(r"output\.(_\w+) =", line)} == function

@@ -4,14 +4,16 @@ WORKERS ?= 2
 VENV := .venv
 DEMO_VENV := .venv-demo
 DOCS_VENV := .venv-docs
+GALLERY_VENV := .venv-gallery
 # To compile every file of every package takes half a minute: what is imported is compiled then.
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
 SOURCES := flambeau tests examples benchmarks tools docs
 
-.PHONY: help demo test conformance lint types bench docs browser playground clean
+.PHONY: help demo gallery test conformance lint types bench docs browser playground clean
 
 help:
 	@echo "make demo    train a convolutional network on handwritten digits and draw its curves"
+	@echo "make gallery run every program in examples/ and write its picture and run time into docs/gallery.md"
 	@echo "make test    linters, strict type check, all tests (WORKERS=$(WORKERS) processes)"
 	@echo "make conformance   PyTorch's operator database, whole; writes docs/compatibility.md"
 	@echo "make lint    ruff only"
@@ -34,6 +36,14 @@ $(DEMO_VENV)/.installed: pyproject.toml
 
 demo: $(DEMO_VENV)/.installed
 	$(DEMO_VENV)/bin/python examples/digits/train.py --out demo-output/digits.png
+
+$(GALLERY_VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(GALLERY_VENV)
+	$(GALLERY_VENV)/bin/python $(PIP_INSTALL) --editable '.[gallery]'
+	@touch $@
+
+gallery: $(GALLERY_VENV)/.installed
+	$(GALLERY_VENV)/bin/python -m tools.gallery
 
 # What fails beside other tests is run once more by itself: a defect fails again, and fails the build; what passes then is
 # named in the output as leaning on the state that another test left behind, or on a machine without load.
@@ -86,5 +96,5 @@ playground: $(PYODIDE)/pyodide.mjs
 
 # The test environment stays: its packages take long to download. Remove it by hand with rm -r .venv.
 clean:
-	rm -rf build dist demo-output docs/_build docs/reference $(DEMO_VENV) $(DOCS_VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist demo-output docs/_build docs/reference docs/gallery $(DEMO_VENV) $(GALLERY_VENV) $(DOCS_VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -16,7 +16,14 @@ copyright = author
 _settings = (HERE.parent / "pyproject.toml").read_text(encoding="utf-8")
 release = re.findall(r'^version = "(.*)"', _settings, re.MULTILINE)[0]
 
-extensions = ["myst_nb", "sphinx_copybutton", "sphinx_design", "_site.reference", "_site.source_pages"]
+extensions = [
+    "myst_nb",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "_site.reference",
+    "_site.gallery_pages",
+    "_site.source_pages",
+]
 exclude_patterns = ["_build", "_playground", "_site"]
 source_suffix = {".md": "myst-nb"}
 
@@ -43,6 +50,7 @@ html_favicon = "_static/logo.svg"
 html_copy_source = False
 html_show_sourcelink = False
 html_sidebars = {"index": [], "reference/flambeau*": []}
+html_context = {"default_mode": "auto"}
 html_theme_options = {
     "logo": {"text": "Flambeau"},
     "navbar_end": ["theme-switcher"],

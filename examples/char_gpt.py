@@ -58,6 +58,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--text", type=Path, default=Path(__file__).parent.parent / "CONTRIBUTING.md")
     parser.add_argument("--steps", type=int, default=400)
+    parser.add_argument("--out", type=Path, help="a picture of the loss and of what the network writes")
     arguments = parser.parse_args()
 
     text = arguments.text.read_text(encoding="utf-8")
@@ -66,6 +67,7 @@ def main() -> None:
     torch.manual_seed(0)
     model = GPT(len(alphabet), context=64)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
+    losses = []
     for step in range(arguments.steps + 1):
         starts = torch.randint(len(data) - 65, (16,))
         batch = torch.stack([data[start : start + 65] for start in starts])
@@ -73,10 +75,26 @@ def main() -> None:
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+        losses.append(loss.item())
         if step % 50 == 0:
-            print(f"step {step:4d}  loss {loss.item():.3f}", flush=True)
-    written = model.write(data[None, :1], 200)[0]
-    print("".join(alphabet[each] for each in written.tolist()))
+            print(f"step {step:4d}  loss {losses[-1]:.3f}", flush=True)
+    written = "".join(alphabet[each] for each in model.write(data[None, :1], 200)[0].tolist())
+    print(written)
+    if arguments.out:
+        save(losses, written, arguments.out)
+
+
+def save(losses: list[float], text: str, path: Path) -> None:
+    """The loss of each step, and the text beside it."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    curve, page = figure.subplots(2, 1)
+    curve.plot(losses, linewidth=1, color="#d9480f")
+    curve.set(xlabel="step", ylabel="cross entropy")
+    page.text(0, 1, text, family="monospace", fontsize=7, verticalalignment="top", parse_math=False)
+    page.axis("off")
+    figure.savefig(path)
 
 
 if __name__ == "__main__":

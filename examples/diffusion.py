@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
-from vae import load_images
+import numpy as np
 
 import flambeau as torch
 from flambeau import Tensor, nn
@@ -13,26 +14,33 @@ STEPS = 100
 
 
 class Denoiser(nn.Module):
-    """Guesses the noise in an image from the image and the time."""
+    """Guesses the clean image from a noisy one and the time. (To guess the noise instead takes wider layers.)"""
 
     def __init__(self) -> None:
         super().__init__()
-        self.time = nn.Embedding(STEPS, 256)
-        self.first, self.last = nn.Linear(784, 256), nn.Linear(256, 784)
-        self.middle = nn.ModuleList(nn.Sequential(nn.SiLU(), nn.Linear(256, 256)) for _ in range(3))
+        self.time = nn.Embedding(STEPS, 512)
+        self.first, self.last = nn.Linear(784, 512), nn.Linear(512, 784)
+        self.middle = nn.ModuleList(nn.Sequential(nn.SiLU(), nn.Linear(512, 512)) for _ in range(3))
 
     def forward(self, images: Tensor, times: Tensor) -> Tensor:
-        """The noise, in the shape of the images."""
+        """The clean images."""
         x = self.first(images) + self.time(times)
         for layer in self.middle:
             x = x + layer(x)
         return self.last(x)
 
 
+def load_images() -> Tensor:
+    """The training images as numbers from 0 to 1, (n, 784)."""
+    with np.load(Path(__file__).parent / "digits" / "mnist5k.npz") as arrays:
+        return torch.from_numpy(arrays["train_images"]).float().flatten(1) / 255
+
+
 def main() -> None:
-    """Train, then draw one digit."""
+    """Train, then draw: 64 digits at once."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--epochs", type=int, default=20)
+    parser.add_argument("--out", type=Path, help="a picture of 64 drawn digits")
     arguments = parser.parse_args()
 
     torch.manual_seed(0)
@@ -46,7 +54,7 @@ def main() -> None:
             times = torch.randint(STEPS, (len(batch),))
             noise = torch.randn_like(batch)
             part = kept[times, None]
-            loss = ((model(part.sqrt() * batch + (1 - part).sqrt() * noise, times) - noise) ** 2).mean()
+            loss = ((model(part.sqrt() * batch + (1 - part).sqrt() * noise, times) - batch) ** 2).mean()
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -54,14 +62,32 @@ def main() -> None:
         print(f"epoch {epoch:2d}  loss {total / len(images):.4f}", flush=True)
 
     with torch.no_grad():
-        image = torch.randn(1, 784)
+        drawn = torch.randn(64, 784)
         for time in reversed(range(STEPS)):
-            guess = model(image, torch.tensor([time]))
-            image = (image - noise_added[time] / (1 - kept[time]).sqrt() * guess) / (1 - noise_added[time]).sqrt()
-            if time:
-                image = image + noise_added[time].sqrt() * torch.randn_like(image)
-    for row in image.clamp(-1, 1).view(28, 28)[::2].tolist():
+            clean = model(drawn, torch.tensor([time])).clamp(-1, 1)
+            if time == 0:
+                drawn = clean
+                break
+            # One step less noise: between what is there and the guess, with fresh noise of the right size.
+            before, now, added = kept[time - 1], kept[time], noise_added[time]
+            drawn = before.sqrt() * added * clean + (1 - added).sqrt() * (1 - before) * drawn
+            drawn = drawn / (1 - now) + (added * (1 - before) / (1 - now)).sqrt() * torch.randn_like(drawn)
+    drawn = drawn.clamp(-1, 1).view(64, 28, 28)
+    for row in drawn[0, ::2].tolist():
         print("".join(" .:-=+*#%@"[int(4.99 * (value + 1))] for value in row))
+    if arguments.out:
+        save(drawn, arguments.out)
+
+
+def save(images: Tensor, path: Path) -> None:
+    """Eight rows of eight digits."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4, 4))
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.imshow(images.view(8, 8, 28, 28).transpose(1, 2).reshape(224, 224).numpy(), cmap="gray")
+    axes.axis("off")
+    figure.savefig(path)
 
 
 if __name__ == "__main__":

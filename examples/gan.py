@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
-from vae import load_images
+import numpy as np
 
 import flambeau as torch
-from flambeau import nn
+from flambeau import Tensor, nn
 from flambeau.nn import functional as F
+
+
+def load_images() -> Tensor:
+    """The training images as numbers from 0 to 1, (n, 784)."""
+    with np.load(Path(__file__).parent / "digits" / "mnist5k.npz") as arrays:
+        return torch.from_numpy(arrays["train_images"]).float().flatten(1) / 255
 
 
 def main() -> None:
     """Train both in turns."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--epochs", type=int, default=40)
+    parser.add_argument("--out", type=Path, help="a picture of 64 drawn digits")
     arguments = parser.parse_args()
 
     torch.manual_seed(0)
@@ -23,10 +31,10 @@ def main() -> None:
         nn.Linear(32, 128), nn.LeakyReLU(0.2), nn.Linear(128, 256), nn.LeakyReLU(0.2), nn.Linear(256, 784), nn.Tanh()
     )
     judge = nn.Sequential(nn.Linear(784, 256), nn.LeakyReLU(0.2), nn.Dropout(0.3), nn.Linear(256, 1))
-    learn_to_draw = torch.optim.Adam(generator.parameters(), lr=2e-4, betas=(0.5, 0.999))
-    learn_to_judge = torch.optim.Adam(judge.parameters(), lr=2e-4, betas=(0.5, 0.999))
+    learn_to_draw = torch.optim.Adam(generator.parameters(), lr=5e-4, betas=(0.5, 0.999))
+    learn_to_judge = torch.optim.Adam(judge.parameters(), lr=5e-4, betas=(0.5, 0.999))
     for epoch in range(arguments.epochs):
-        for real in images[torch.randperm(len(images))].split(100):
+        for real in images[torch.randperm(len(images))].split(50):
             drawn = generator(torch.randn(len(real), 32))
             # The judge is to say 1 of real images and 0 of drawn ones; `detach` keeps the generator out of this.
             loss = F.softplus(-judge(real)).mean() + F.softplus(judge(drawn.detach())).mean()
@@ -40,9 +48,22 @@ def main() -> None:
             learn_to_draw.step()
         print(f"epoch {epoch:2d}  judge {loss.item():.3f}  generator {fooled.item():.3f}", flush=True)
     with torch.no_grad():
-        image = generator(torch.randn(1, 32)).view(28, 28)[::2]
-    for row in image.tolist():
+        drawn = generator(torch.randn(64, 32)).view(64, 28, 28)
+    for row in drawn[0, ::2].tolist():
         print("".join(" .:-=+*#%@"[int(4.99 * (value + 1))] for value in row))
+    if arguments.out:
+        save(drawn, arguments.out)
+
+
+def save(images: Tensor, path: Path) -> None:
+    """Eight rows of eight digits."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4, 4))
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.imshow(images.view(8, 8, 28, 28).transpose(1, 2).reshape(224, 224).numpy(), cmap="gray")
+    axes.axis("off")
+    figure.savefig(path)
 
 
 if __name__ == "__main__":

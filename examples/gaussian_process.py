@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from pathlib import Path
 
 import flambeau as torch
 from flambeau import Tensor
@@ -18,6 +19,7 @@ def main() -> None:
     """Fit 20 noisy points, and print the curve with its uncertainty."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--out", type=Path, help="a picture of the curve and its uncertainty")
     arguments = parser.parse_args()
 
     torch.manual_seed(0)
@@ -46,6 +48,23 @@ def main() -> None:
         spread = (height - (across @ torch.cholesky_solve(across.T, factor)).diagonal()).clamp(min=0).sqrt()
     for place, value, width in zip(places.tolist(), mean.tolist(), spread.tolist(), strict=True):
         print(f"x {place:4.1f}  sin {math.sin(place):6.3f}  mean {value:6.3f}  +- {2 * width:.3f}")
+    if arguments.out:
+        save(x, y, places, mean, spread, arguments.out)
+
+
+def save(x: Tensor, y: Tensor, places: Tensor, mean: Tensor, spread: Tensor, path: Path) -> None:
+    """The points, the curve, and a band of two standard deviations."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes = figure.subplots()
+    low, high = mean - 2 * spread, mean + 2 * spread
+    axes.fill_between(places.numpy(), low.numpy(), high.numpy(), color="#ffd8a8", label="two standard deviations")
+    axes.plot(places.numpy(), mean.numpy(), color="#d9480f", label="mean")
+    axes.plot(places.numpy(), places.sin().numpy(), color="#9aa5b1", linestyle="--", label="sine")
+    axes.scatter(x.numpy(), y.numpy(), color="black", s=14, zorder=3, label="data")
+    axes.legend(frameon=False)
+    figure.savefig(path)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import math
+from pathlib import Path
 
 import flambeau as torch
 from flambeau import Tensor, nn
@@ -26,6 +28,7 @@ def main() -> None:
     """Train on eight nodes of 120 and count how many others are right."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--out", type=Path, help="a picture of the graph and of the communities found")
     arguments = parser.parse_args()
 
     torch.manual_seed(0)
@@ -48,6 +51,24 @@ def main() -> None:
         if step % 20 == 0:
             right = (scores.argmax(1) == labels).float().mean().item()
             print(f"step {step:3d}  loss {loss.item():.4f}  right {100 * right:.1f} %", flush=True)
+    if arguments.out:
+        save(labels, scores.argmax(1), source, target, arguments.out)
+
+
+def save(labels: Tensor, found: Tensor, source: Tensor, target: Tensor, path: Path) -> None:
+    """Each true community lies in a corner; the colour of a node is the community that the network found."""
+    from matplotlib.figure import Figure
+
+    corner = labels * (math.pi / 2) + math.pi / 4
+    x = corner.cos() * 3 + torch.randn(len(labels)) * 0.6
+    y = corner.sin() * 3 + torch.randn(len(labels)) * 0.6
+    figure = Figure(figsize=(6, 4))
+    axes = figure.add_axes((0, 0, 1, 1))
+    ends = torch.stack([source, target])
+    axes.plot(x[ends].numpy(), y[ends].numpy(), color="#9aa5b1", linewidth=0.3, zorder=1)
+    axes.scatter(x.numpy(), y.numpy(), c=found.numpy(), cmap="tab10", s=40, zorder=2)
+    axes.axis("off")
+    figure.savefig(path)
 
 
 if __name__ == "__main__":

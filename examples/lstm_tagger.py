@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 import flambeau as torch
 from flambeau import Tensor, nn
@@ -38,6 +39,7 @@ def main() -> None:
     """Train on six sentences, and tag a new one."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--out", type=Path, help="a picture of the probability of each tag")
     arguments = parser.parse_args()
 
     words = {"<pad>": 0} | {w: i + 1 for i, w in enumerate(sorted({w for s, _ in SENTENCES for w in s.split()}))}
@@ -64,6 +66,21 @@ def main() -> None:
     new = "the small dog read a letter"
     scores = model(encode(new)[None], torch.tensor([6]))[0]
     print(" ".join(f"{word}/{tags[tag]}" for word, tag in zip(new.split(), scores.argmax(1).tolist(), strict=True)))
+    if arguments.out:
+        save(scores.detach().softmax(1), new.split(), tags, arguments.out)
+
+
+def save(probabilities: Tensor, words: list[str], tags: list[str], path: Path) -> None:
+    """A column for each word, a row for each tag."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes = figure.subplots()
+    axes.imshow(probabilities.T.numpy(), cmap="Oranges", vmin=0, vmax=1)
+    axes.set_xticks(range(len(words)), words)
+    axes.set_yticks(range(len(tags)), tags)
+    axes.set_title("probability of each tag")
+    figure.savefig(path)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from pathlib import Path
 
 import flambeau as torch
 from flambeau import Tensor, nn
@@ -26,6 +27,7 @@ def main() -> None:
     """Train on short pieces of the true path, then compare the whole."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--out", type=Path, help="a picture of the true and the learnt path")
     arguments = parser.parse_args()
 
     torch.manual_seed(0)
@@ -43,8 +45,24 @@ def main() -> None:
         optimizer.step()
         if step % 50 == 0:
             with torch.no_grad():
-                error = (solve(law, truth[0], times) - truth).abs().mean()
+                path = solve(law, truth[0], times)
+            error = (path - truth).abs().mean()
             print(f"step {step:3d}  loss {loss.item():.4f}  error of the whole path {error.item():.4f}", flush=True)
+    if arguments.out:
+        save(truth, path, arguments.out)
+
+
+def save(truth: Tensor, learnt: Tensor, path: Path) -> None:
+    """Both paths in the plane."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes = figure.subplots()
+    axes.plot(*truth.T.numpy(), color="#9aa5b1", linewidth=4, label="true path")
+    axes.plot(*learnt.T.numpy(), color="#d9480f", label="learnt path")
+    axes.set_aspect("equal")
+    axes.legend(frameon=False)
+    figure.savefig(path)
 
 
 if __name__ == "__main__":

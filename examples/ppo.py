@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import random
+from pathlib import Path
 
 import flambeau as torch
 from flambeau import nn
@@ -36,6 +37,7 @@ def main() -> None:
     """Play, learn from what was played, and play again."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--out", type=Path, help="a picture of how long the pole stays up")
     arguments = parser.parse_args()
 
     torch.manual_seed(0)
@@ -43,7 +45,7 @@ def main() -> None:
     actor = nn.Sequential(nn.Linear(4, 32), nn.Tanh(), nn.Linear(32, 2))
     critic = nn.Sequential(nn.Linear(4, 32), nn.Tanh(), nn.Linear(32, 1))
     optimizer = torch.optim.Adam([*actor.parameters(), *critic.parameters()], lr=5e-3)
-    game = Pole()
+    game, means = Pole(), []
     for turn in range(arguments.rounds):
         states, actions, returns, lengths = [], [], [], []
         while len(states) < 500:
@@ -72,7 +74,23 @@ def main() -> None:
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-        print(f"round {turn:2d}  games {len(lengths):3d}  mean length {sum(lengths) / len(lengths):6.1f}", flush=True)
+        means.append(sum(lengths) / len(lengths))
+        print(f"round {turn:2d}  games {len(lengths):3d}  mean length {means[-1]:6.1f}", flush=True)
+    if arguments.out:
+        save(means, arguments.out)
+
+
+def save(means: list[float], path: Path) -> None:
+    """The mean length of the games of each round."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes = figure.subplots()
+    axes.plot(means, marker="o", color="#d9480f")
+    axes.axhline(200, linestyle="--", color="#9aa5b1", label="the longest game")
+    axes.set(xlabel="round", ylabel="steps that the pole stays up")
+    axes.legend(frameon=False)
+    figure.savefig(path)
 
 
 if __name__ == "__main__":

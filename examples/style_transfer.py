@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 import flambeau as torch
 from flambeau import Tensor, nn
@@ -18,6 +19,7 @@ def main() -> None:
     """Random filters are enough to see it work; a trained network gives better pictures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--out", type=Path, help="a picture of content, style and result")
     arguments = parser.parse_args()
 
     torch.manual_seed(0)
@@ -45,6 +47,20 @@ def main() -> None:
             print(f"step {4 * step:3d}  loss {losses[-1]:.5f}", flush=True)
     for row in image.detach()[0, 0, ::3].clamp(0, 1).tolist():
         print("".join(" .:-=+*#%@"[int(9.99 * value)] for value in row))
+    if arguments.out:
+        save({"content": content, "style": style, "result": image.detach()}, arguments.out)
+
+
+def save(images: dict[str, Tensor], path: Path) -> None:
+    """The images side by side."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 2.4), layout="constrained")
+    for axes, (title, image) in zip(figure.subplots(1, len(images)), images.items(), strict=True):
+        axes.imshow(image[0, 0].numpy(), cmap="gray", vmin=0, vmax=1)
+        axes.set_title(title)
+        axes.axis("off")
+    figure.savefig(path)
 
 
 if __name__ == "__main__":

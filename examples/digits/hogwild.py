@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from pathlib import Path
 
 from model import ConvNet
 from train import Split, evaluate, load_digits
@@ -32,6 +33,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--processes", type=int, default=4)
     parser.add_argument("--epochs", type=int, default=2, help="passes over the digits, by each process")
+    parser.add_argument("--out", type=Path, help="a picture of test digits with the network's answers")
     options = parser.parse_args()
     torch.manual_seed(0)
     train_split, test_split = load_digits()
@@ -42,6 +44,23 @@ def main() -> None:
     loss, accuracy = evaluate(net, test_split)
     seconds = time.perf_counter() - start
     print(f"{options.processes} processes, {seconds:.1f} s: loss {loss:.3f}, {100 * accuracy:.1f} % of the test digits")
+    if options.out:
+        save(net, test_split, options.out)
+
+
+def save(net: ConvNet, split: Split, path: Path) -> None:
+    """Sixteen test digits, each with the answer above it; wrong ones in red."""
+    from matplotlib.figure import Figure
+
+    images, labels = split.images[:16], split.labels[:16].tolist()
+    with torch.no_grad():
+        answers = net(images).argmax(1).tolist()
+    figure = Figure(figsize=(6, 2), layout="constrained")
+    for axes, image, answer, label in zip(figure.subplots(2, 8).flat, images, answers, labels, strict=True):
+        axes.imshow(image[0].numpy(), cmap="gray")
+        axes.set_title(answer, fontsize=8, color="black" if answer == label else "red")
+        axes.axis("off")
+    figure.savefig(path)
 
 
 if __name__ == "__main__":

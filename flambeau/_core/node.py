@@ -43,7 +43,7 @@ class Node:
         ('MulBackward0', 'torch::autograd::AccumulateGrad')
     """
 
-    __slots__ = ("__weakref__", "_hooks", "_metadata", "edges", "outputs", "place", "sequence")
+    __slots__ = ("__weakref__", "_hooks", "_metadata", "_shown", "edges", "outputs", "place", "sequence")
 
     prefix: ClassVar[str] = ""  # nodes that come from no op are named with their namespace
     edges: tuple[Edge, ...]
@@ -52,6 +52,7 @@ class Node:
     place: Place | None
     _hooks: NodeHooks | None
     _metadata: dict[str, Any] | None
+    _shown: tuple[tuple[Node | None, int], ...]  # unset until somebody asks for `next_functions`
 
     def apply(self, grads: list[Any]) -> Sequence[Any]:
         """Gradients of the inputs, one for each edge, from the gradients of the outputs."""
@@ -84,7 +85,9 @@ class Node:
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """The nodes that receive this node's results, each with an output number."""
         self.spell_out()
-        return tuple((None, 0) if edge is None else (as_node(edge[0]), edge[1]) for edge in self.edges)
+        # Kept, because a leaf does not hold its `AccumulateGrad`: a hook that was registered on it lasts as long as the graph.
+        self._shown = tuple((None, 0) if edge is None else (as_node(edge[0]), edge[1]) for edge in self.edges)
+        return self._shown
 
     @property
     def all_hooks(self) -> NodeHooks:

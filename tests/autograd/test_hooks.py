@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 from tests.support.differential import differential, outcome
@@ -365,6 +366,20 @@ def test_accumulator_hook_arguments(T: Any) -> Any:
     accumulator = (x * 1).grad_fn.next_functions[0][0]
     accumulator.register_hook(lambda grad_inputs, grad_outputs: seen.append((len(grad_inputs), grad_outputs)))
     (x * 3).backward()
+    return seen, x.grad
+
+
+@differential
+def test_accumulator_hook_lasts_as_long_as_the_graph(T: Any) -> Any:
+    seen: list[Any] = []
+    x = _leaf(T, 1.0, 2.0)
+    y = (x * 3).sum()
+    y.grad_fn.next_functions[0][0].next_functions[0][0].register_hook(lambda *grads: seen.append(grads[1][0].clone()))
+    gc.collect()
+    y.backward()
+    del y
+    gc.collect()
+    (x * 5).sum().backward()  # another graph has another accumulator
     return seen, x.grad
 
 

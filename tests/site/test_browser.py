@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import http.server
-import re
 import shutil
-import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: make docs installs it")
 
 BUILT = Path(__file__).parents[2] / "docs" / "_build" / "html"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -24,16 +26,8 @@ PAGES = (
     "compile.html",
     "reference/index.html",
 )
-PHONE = 390
-"""The width of a phone's screen, in CSS pixels."""
-
-PROBE = """<!doctype html><title>waiting</title><iframe id="page" width="{width}" height="800" src="{page}"></iframe>
-<script>
-document.getElementById("page").onload = event => setTimeout(() => {{
-  const inside = event.target.contentDocument.documentElement;
-  document.title = `wide ${{inside.scrollWidth}} of ${{inside.clientWidth}}`;
-}}, 500);
-</script>"""
+PHONE, WIDE = 390, 1400
+"""The widths of a phone's screen and of a computer's, in CSS pixels."""
 
 pytestmark = [
     pytest.mark.skipif(BROWSER is None, reason=f"no browser is installed: none of {', '.join(BROWSERS)} is there"),
@@ -42,17 +36,7 @@ pytestmark = [
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serves the site, and beside it a page that shows another one in a frame as wide as a phone and measures it."""
-
-    def do_GET(self) -> None:
-        if not self.path.startswith("/probe/"):
-            super().do_GET()
-            return
-        content = PROBE.format(width=PHONE, page=self.path.removeprefix("/probe")).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.end_headers()
-        self.wfile.write(content)
+    """Serves the site without a line for each request."""
 
     def log_message(self, format: str, *args: object) -> None:
         pass
@@ -67,42 +51,74 @@ def address() -> Iterator[str]:
         server.shutdown()
 
 
-def shown(address: str, folder: Path) -> tuple[str, list[str]]:
-    """The document of a page after its scripts have run, and the errors in its console."""
-    assert BROWSER is not None
-    options = [
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--enable-logging=stderr",
-        "--virtual-time-budget=8000",
-    ]
-    command = [BROWSER, *options, f"--user-data-dir={folder}", "--dump-dom", address]
-    run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-    console = re.findall(r"CONSOLE[:(].*", run.stderr)
-    return run.stdout, [line for line in console if re.search(r"rror|refused|404", line)]
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@contextlib.contextmanager
+def opened(browser: Any, address: str, width: int = WIDE) -> Iterator[tuple[Any, list[str]]]:
+    """A page after its scripts have run, and the errors in its console, failed requests included."""
+    page = browser.new_page(viewport={"width": width, "height": 844})
+    errors: list[str] = []
+    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("requestfailed", lambda request: errors.append(request.url))
+    page.goto(address, wait_until="networkidle")
+    try:
+        yield page, errors
+    finally:
+        page.close()
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_has_no_error_in_its_console(address: str, page: str, tmp_path: Path) -> None:
-    document, errors = shown(f"{address}/{page}", tmp_path)
-    assert "Flambeau" in document
-    assert errors == []
+def test_a_page_has_no_error_in_its_console(browser: Any, address: str, page: str) -> None:
+    with opened(browser, f"{address}/{page}") as (shown, errors):
+        assert "Flambeau" in shown.title()
+        assert errors == []
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_fits_a_phone(address: str, page: str, tmp_path: Path) -> None:
-    document, _ = shown(f"{address}/probe/{page}", tmp_path)
-    measured = re.search(r"<title>wide (\d+) of (\d+)", document)
-    assert measured is not None, document[:500]
-    wide, screen = map(int, measured.groups())
-    assert screen <= PHONE
-    assert wide <= screen, f"{page} is {wide} pixels wide on a screen of {screen}"
+def test_a_page_fits_a_phone(browser: Any, address: str, page: str) -> None:
+    with opened(browser, f"{address}/{page}", PHONE) as (shown, _):
+        wide, screen = shown.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+        assert screen <= PHONE
+        assert wide <= screen, f"{page} is {wide} pixels wide on a screen of {screen}"
 
 
-def test_search_finds_a_function(address: str, tmp_path: Path) -> None:
-    document, errors = shown(f"{address}/search.html?q=cross_entropy", tmp_path)
-    found = re.search(r'<div id="search-results">(.*)', document, re.DOTALL)
-    assert found is not None
-    assert "flambeau.nn.functional.cross_entropy" in found[1]
-    assert errors == []
+def test_a_page_asks_nothing_of_another_host(browser: Any, address: str) -> None:
+    """The site works without a network: scripts, fonts and the search index lie beside its pages."""
+    asked: list[str] = []
+    page = browser.new_page()
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"{address}/learn/autograd.html", wait_until="networkidle")
+    page.close()
+    assert asked
+    assert [url for url in asked if not url.startswith((address, "data:"))] == []
+
+
+def test_search_finds_a_function(browser: Any, address: str) -> None:
+    """Typed into the search field as a reader would, and the first results lead to the function's page."""
+    with opened(browser, f"{address}/index.html") as (page, errors):
+        page.keyboard.press("Control+k")
+        page.keyboard.type("cross_entropy")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#search-results li a")
+        page.wait_for_load_state("networkidle")
+        links = [each.get_attribute("href") for each in page.query_selector_all("#search-results li > a")]
+        assert any("flambeau.nn.functional.cross_entropy.html" in str(each) for each in links[:5]), links[:10]
+        assert errors == []
+
+
+def test_dark_mode(browser: Any, address: str) -> None:
+    with opened(browser, f"{address}/index.html") as (page, errors):
+        before = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        for _ in range(3):  # automatic, light, dark
+            page.click("button.theme-switch-button >> visible=true")
+            if page.evaluate("document.documentElement.dataset.theme") == "dark":
+                break
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") != before
+        assert errors == []

@@ -85,7 +85,7 @@ class Node:
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """The nodes that receive this node's results, each with an output number."""
         self.spell_out()
-        # Kept, because a leaf does not hold its `AccumulateGrad`: a hook that was registered on it lasts as long as the graph.
+        # Kept, because a leaf does not hold its `AccumulateGrad`: its hooks last as long as the graph.
         self._shown = tuple((None, 0) if edge is None else (as_node(edge[0]), edge[1]) for edge in self.edges)
         return self._shown
 

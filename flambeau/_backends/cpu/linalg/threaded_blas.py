@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...._codegen.products.shared import Entry, shared_products
 from ...._core.arrays.quick import joint_shape
+from ...._core.size import contiguous_strides
 from .blas import openblas
 
 _LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}
@@ -26,6 +28,7 @@ _WORTH = 1 << 22
 _FEWEST = 48
 """A part has at least so many rows or columns: the library copies the other matrix for each part."""
 _DIMENSIONS = 4
+Shape = tuple[int, ...]
 
 
 class _Library(NamedTuple):
@@ -36,44 +39,64 @@ class _Library(NamedTuple):
     set_threads: int
 
 
+class _Plan(NamedTuple):
+    """What depends on dtype, shapes and strides alone: networks repeat theirs."""
+
+    shape: Shape
+    kernel: Any
+    table: Any
+
+
 def product(left: Any, right: Any, out: Any = None) -> Any:
     """`np.matmul(left, right, out)` of arrays with two to four dimensions; None: this is none to be shared."""
-    library = _library(left.dtype.char)
-    if library is None or right.dtype != left.dtype or not 2 <= left.ndim <= _DIMENSIONS >= right.ndim >= 2:
+    dtype = left.dtype
+    if right.dtype != dtype or not left.flags.aligned or not right.flags.aligned:
         return None
-    (rows, length), columns = left.shape[-2:], right.shape[-1]
-    if right.shape[-2] != length or not left.flags.aligned or not right.flags.aligned:
+    plan = _plan(dtype, left.shape, left.strides, right.shape, right.strides)
+    if plan is None:
         return None
-    one, other = _layout(left), _layout(right)
+    if out is None:
+        out = np.empty(plan.shape, dtype)
+    elif out.shape != plan.shape or out.dtype != dtype or not out.flags.c_contiguous:
+        return None
+    return plan.kernel(out, left, right, plan.table)
+
+
+@functools.lru_cache(maxsize=512)
+def _plan(dtype: Any, left: Shape, left_strides: Shape, right: Shape, right_strides: Shape) -> _Plan | None:
+    library = _library(dtype.char)
+    if library is None or not 2 <= len(left) <= _DIMENSIONS >= len(right) >= 2:
+        return None
+    (rows, length), columns, item = left[-2:], right[-1], dtype.itemsize
+    if right[-2] != length:
+        return None
+    one, other = _layout(left, left_strides, item), _layout(right, right_strides, item)
     if one is None or other is None:
         return None
     try:
-        batch = joint_shape(left.shape[:-2], right.shape[:-2])
+        batch = joint_shape(left[:-2], right[:-2])
     except ValueError:
         return None
     shape = (*batch, rows, columns)
     count = rows * length * columns
-    if out is None:
-        out = np.empty(shape, left.dtype)
-    elif out.shape != shape or out.dtype != left.dtype or not out.flags.c_contiguous:
-        return None
-    if out.size * length <= _LEAST:
+    if math.prod(batch) * count <= _LEAST:
         return None
     outer, inner = (1, 1, *batch)[-2:]
     rows_each, columns_each = _division(rows, columns, count)
-    item = left.itemsize
     by_rows = columns_each == columns
     parts = -(-rows // rows_each) * -(-columns // columns_each)
-    left_part = rows_each * left.strides[-2] if by_rows else 0
-    right_part = 0 if by_rows else columns_each * right.strides[-1]
+    left_part = rows_each * left_strides[-2] if by_rows else 0
+    right_part = 0 if by_rows else columns_each * right_strides[-1]
     out_part = rows_each * columns * item if by_rows else columns_each * item
+    out_strides = tuple([step * item for step in contiguous_strides(shape)])
     table = np.array([
         *library, one[0], other[0], one[1], other[1], columns, rows, columns, length, rows_each, columns_each, parts,
-        outer * inner, inner, *_batch_steps(left, batch), left_part, *_batch_steps(right, batch), right_part,
-        *_batch_steps(out, batch), out_part, max(1, _LEAST // (count // parts)),
+        outer * inner, inner, *_batch_steps(left, left_strides, batch), left_part,
+        *_batch_steps(right, right_strides, batch), right_part, *_batch_steps(shape, out_strides, batch), out_part,
+        max(1, _LEAST // (count // parts)),
     ], np.int64)  # fmt: skip
     assert len(table) == len(Entry)
-    return shared_products(left.dtype.name)(out, left, right, table)
+    return _Plan(shape, shared_products(dtype.name), table)
 
 
 def _division(rows: int, columns: int, count: int) -> tuple[int, int]:
@@ -84,9 +107,9 @@ def _division(rows: int, columns: int, count: int) -> tuple[int, int]:
     return rows, min(columns, max(_FEWEST, -(-columns // parts)))
 
 
-def _layout(matrices: Any) -> tuple[int, int] | None:
+def _layout(shape: Shape, strides: Shape, item: int) -> tuple[int, int] | None:
     """How matrices lie, and how many elements are from one row, or one column, to the next; None: in neither way."""
-    (rows, columns), (down, across), item = matrices.shape[-2:], matrices.strides[-2:], matrices.itemsize
+    (rows, columns), (down, across) = shape[-2:], strides[-2:]
     if across == item and down >= columns * item and not down % item:
         return _AS_IT_LIES, down // item
     if down == item and across >= rows * item and not across % item:
@@ -94,12 +117,10 @@ def _layout(matrices: Any) -> tuple[int, int] | None:
     return None
 
 
-def _batch_steps(matrices: Any, batch: tuple[int, ...]) -> tuple[int, int]:
+def _batch_steps(shape: Shape, strides: Shape, batch: Shape) -> tuple[int, int]:
     """The distances along the two dimensions of a batch: 0 where it repeats."""
-    missing = len(batch) - (matrices.ndim - 2)
-    steps = [0] * missing + [
-        0 if size == 1 else step for size, step in zip(matrices.shape[:-2], matrices.strides[:-2], strict=True)
-    ]
+    missing = len(batch) - (len(shape) - 2)
+    steps = [0] * missing + [0 if size == 1 else step for size, step in zip(shape[:-2], strides[:-2], strict=True)]
     outer, inner = (0, 0, *steps)[-2:]
     return outer, inner
 

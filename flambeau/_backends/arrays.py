@@ -166,8 +166,12 @@ def product(left: Array, right: Array) -> Array | None:
 
 
 def matmul(left: Array, right: Array, out: Array | None = None) -> Array:
-    """`np.matmul`, whose larger products the threads of the pool share."""
+    """`np.matmul`, whose larger products the vendor's library computes, or the threads of the pool share."""
     if type(left) is type(right) is np.ndarray and left.size > _SMALL < right.size:
+        kernels = library() if left.ndim > 2 else None
+        done = None if kernels is None else kernels.products_of_batch(left, right, out)
+        if done is not None:
+            return done
         kernels = _kernels("threaded_blas", left)
         done = None if kernels is None else kernels.product(left, right, out)
         if done is not None:

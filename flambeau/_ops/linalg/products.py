@@ -18,6 +18,7 @@ _LEAST, _MOST = 64**3, 512**3
 """Between so many multiplications, a generated kernel may do it: see `_backends/cpu/linalg/matmul.py`."""
 _FEW_ROWS = 16
 """So many rows may be multiplied with a matrix while it is read."""
+_FEWEST_ROWS = 4
 _LEAST_BY_LIBRARY = 100**3
 """From so many on the vendor's library is quicker than both."""
 _LONG, _PIECE, _SMALL = 1024, 256, 100**3
@@ -63,12 +64,18 @@ def _quick_product(left: Any, right: Any) -> Any:
     """The product of two matrices by other than NumPy's kernels; None: these are as quick."""
     if left.dtype.kind in "iu":
         return integer_product(left, right)
-    count = left.size * right.shape[1]
-    done = arrays.product_of_few_rows(left, right) if left.shape[0] <= _FEW_ROWS else None
+    count, rows = left.size * right.shape[1], left.shape[0]
+    by_library = count > _LEAST_BY_LIBRARY and left.dtype == right.dtype == _SINGLE
+    done = None
+    # The library reads a matrix whose rows lie one after another as quickly for some rows as for one.
+    if by_library and _FEWEST_ROWS <= rows <= _FEW_ROWS and right.flags.c_contiguous:
+        done, by_library = arrays.library_product(left, right), False
+    if done is None and rows <= _FEW_ROWS:
+        done = arrays.product_of_few_rows(left, right)
     if done is not None:
         return done
     is_alone = num_threads() == 1
-    if count > _LEAST_BY_LIBRARY and left.dtype == right.dtype == _SINGLE:
+    if by_library:
         done = arrays.library_product(left, right)
     if done is not None or count > _MOST or (is_alone and left.shape[1] > _LONG and count <= _FEW_LONG):
         return done

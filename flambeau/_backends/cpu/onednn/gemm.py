@@ -19,7 +19,7 @@ from .warm_up import are_being_written, import_meanwhile
 
 _SINGLE = np.dtype(np.float32)
 _FEW_ROWS, _MUCH_TO_TURN = 64, 1 << 18
-_NARROW, _LONG = 512, 512
+_NARROW, _LONG, _VERY_LONG = 512, 512, 4096
 
 
 def suits(left: Array, right: Array) -> bool:
@@ -33,7 +33,8 @@ def suits(left: Array, right: Array) -> bool:
     if one is None or other is None or not left.flags.aligned or not right.flags.aligned:
         return False
     if other[0] == b"T":
-        return one[0] == b"N" and (left.shape[0] > _FEW_ROWS or right.size <= _MUCH_TO_TURN)
+        is_long = left.shape[1] > _VERY_LONG
+        return one[0] == b"N" and (left.shape[0] > _FEW_ROWS or right.size <= _MUCH_TO_TURN or is_long)
     return one[0] == b"N" or right.shape[1] > _NARROW or left.shape[1] < _LONG
 
 

@@ -6,6 +6,7 @@ does not do.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +19,16 @@ from ..memory.workspace import DIRECT, Workspace
 from . import Unsupported, available
 from .memory import BUFFERS
 
-__all__ = ["available", "correlate", "free_idle_memory", "multiplier", "product", "spread", "weight_gradient"]
+__all__ = [
+    "available",
+    "correlate",
+    "free_idle_memory",
+    "multiplier",
+    "product",
+    "products_of_batch",
+    "spread",
+    "weight_gradient",
+]
 
 
 def free_idle_memory() -> None:
@@ -86,6 +96,10 @@ _SINGLE = np.dtype(np.float32)
 _LONGEST = 1024
 _FEW_LONG = 256**3
 _MUCH_TO_COPY = 2**20
+_LARGE_IN_BATCH = 64**3
+"""So many multiplications has a large product of a batch."""
+_LEAST_IN_ALL = 2 * 64**3
+"""Up to so many multiplications of a whole batch NumPy's library is called: it has the shorter way."""
 
 
 def product(left: Any, right: Any, workspace: Workspace = DIRECT) -> Any:
@@ -111,7 +125,7 @@ def _by_primitives(left: Any, right: Any, workspace: Workspace) -> Any:
         return None
     if length <= _LONGEST:
         return onednn.matmul(left, right, workspace=workspace)
-    if left.size * right.shape[1] <= _FEW_LONG:
+    if left.size * right.shape[1] <= _FEW_LONG and not right.flags.f_contiguous:
         return None
     size = -(-length // -(-length // _LONGEST))
     total = onednn.matmul(left[:, :size], right[:size], workspace=workspace)
@@ -119,6 +133,31 @@ def _by_primitives(left: Any, right: Any, workspace: Workspace) -> Any:
         piece = slice(start, start + size)
         np.add(total, onednn.matmul(left[:, piece], right[piece], workspace=workspace), out=total)
     return total
+
+
+def products_of_batch(left: Any, right: Any, out: Any = None) -> Any:
+    """The products of two batches of matrices of float32; None: NumPy's library is quicker, or has to do it.
+
+    That library takes long for small products with a right factor that lies by columns, and for large ones of all
+    kinds; for other small ones it is quicker.
+    """
+    (*batch, rows, length), columns = left.shape, right.shape[-1]
+    if not batch or right.shape[:-1] != (*batch, length) or length > _LONGEST:
+        return None
+    if left.dtype != _SINGLE or right.dtype != _SINGLE or not left.flags.aligned or not right.flags.aligned:
+        return None
+    each, item = rows * length * columns, 4
+    (left_down, left_across), (down, across) = left.strides[-2:], right.strides[-2:]
+    if item not in (left_down, left_across) or item not in (down, across) or 0 in left.strides or 0 in right.strides:
+        return None
+    if each < _LARGE_IN_BATCH and not (down == item < across and each * math.prod(batch) > _LEAST_IN_ALL):
+        return None
+    if out is not None and not (out.shape == (*batch, rows, columns) and out.flags.carray and out.dtype == _SINGLE):
+        return None
+    try:
+        return onednn.matmul(left, right, result=out)
+    except Unsupported:
+        return None
 
 
 def multiplier(rows: int, right: Any) -> Callable[[Any, Any], None] | None:

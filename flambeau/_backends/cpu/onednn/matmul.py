@@ -37,7 +37,11 @@ def matmul(
     plan = _plan(a.shape, a.strides, a.dtype, b.shape, b.strides, b.dtype, added)
     arrays = [a, b] if bias is None else [a, b, bias]
     if plan.primitive is None or not all(each.flags.aligned for each in arrays):
-        return _with_copies(plan, a, b, bias)
+        found = _with_copies(plan, a, b, bias)
+        if result is None:
+            return found
+        np.copyto(result, found)
+        return result
     if result is None:
         result = new_array(plan.shape, plan.dtype, workspace=workspace)
     run(plan.primitive, [*arrays, result], workspace)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from flambeau._backends.cpu import onednn
+from flambeau._backends.cpu.onednn import kernels
 from flambeau._backends.cpu.onednn.constants import BIAS, DST, F32, SRC, WEIGHTS
 from flambeau._backends.cpu.onednn.library import Unsupported, get
 from tests._backends.cpu.onednn.stand_in import Layout, StandIn
@@ -187,3 +188,49 @@ def test_a_matrix_that_is_multiplied_again_and_again_is_reordered_once(dnn: Any)
         np.testing.assert_allclose(out, left @ right.T, rtol=1e-4, atol=1e-4)
     with pytest.raises(Unsupported):
         onednn.Multiplier(16, right.astype(np.float64))
+
+
+# ----- batches ------------------------------------------------------------------------------------------------------
+
+
+def laid(layout: str, *shape: int) -> Any:
+    """Random matrices that lie row by row, column by column, or with gaps between their rows."""
+    if layout == "columns":
+        return random(*shape[:-2], shape[-1], shape[-2]).swapaxes(-1, -2)
+    return random(*shape) if layout == "rows" else random(*shape[:-1], shape[-1] + 3)[..., :-3]
+
+
+@pytest.mark.parametrize("sizes", [(24, 49, 49, 32), (250, 9, 9, 32), (3, 100, 64, 90), (2, 3, 70, 71, 72)])
+@pytest.mark.parametrize("left", ["rows", "columns", "part"])
+@pytest.mark.parametrize("right", ["rows", "columns", "part"])
+def test_products_of_batches(dnn: Any, sizes: tuple[int, ...], left: str, right: str) -> None:
+    *batch, rows, length, columns = sizes
+    a, b = laid(left, *batch, rows, length), laid(right, *batch, length, columns)
+    expected = a.astype(np.float64) @ b.astype(np.float64)
+    found = kernels.products_of_batch(a, b)
+    if found is None:  # a batch of small matrices
+        assert right != "columns"
+        assert rows * length * columns < 64**3
+        return
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+    out = np.full(expected.shape, np.nan, np.float32)
+    assert kernels.products_of_batch(a, b, out) is out
+    np.testing.assert_array_equal(out, found)
+
+
+def test_batches_that_are_left_to_others(dnn: Any) -> None:
+    a, b = random(3, 100, 64), random(3, 64, 90)
+    assert kernels.products_of_batch(a.astype(np.float64), b.astype(np.float64)) is None
+    assert kernels.products_of_batch(a, b[:1]) is None
+    assert kernels.products_of_batch(np.broadcast_to(a[:1], a.shape), b) is None
+    assert kernels.products_of_batch(a[..., ::2], b[:, ::2]) is None
+    assert kernels.products_of_batch(a, b, np.empty((3, 90, 100), np.float32).swapaxes(1, 2)) is None
+    assert kernels.products_of_batch(random(2, 20, 1025), random(2, 1025, 20)) is None
+    assert kernels.products_of_batch(random(0, 100, 64), random(0, 64, 90)) is None
+
+
+def test_a_given_result_is_written_where_operands_are_copied(dnn: Any) -> None:
+    a, b = random(4, 60)[:, ::2], random(30, 5)
+    out = np.zeros((4, 5), np.float32)
+    assert dnn.matmul(a, b, result=out) is out
+    np.testing.assert_allclose(out, a @ b, rtol=1e-5, atol=1e-5)

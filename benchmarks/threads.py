@@ -239,7 +239,7 @@ def main() -> int:
     for child in children.values():
         child.end()
     _measure.print_summary(ratios)
-    slower = [each for each in lines if each["flambeau"][-1] > 1.1 * min(each["flambeau"])]  # type: ignore[index]
+    slower = [each for each in lines if each["flambeau"][-1] > 1.1 * min(each["flambeau"])]
     print(f"more threads are slower by a tenth or more in {len(slower)} of {len(lines)}")
     _measure.write_json(options.json, {"threads": options.threads, "ops": lines})
     return 0

@@ -171,20 +171,28 @@ def _roll_gradient(grad: Tensor, shifts: tuple[int, ...], dims: tuple[int, ...])
 @primitive("RollBackward0", self=_roll_gradient)
 def _roll(self: Array, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Array:
     if not dims:
-        return _rolled(self.reshape(-1), shifts[0], 0).reshape(self.shape)
-    result = self
+        return _rolled(self.reshape(-1), {0: shifts[0]}).reshape(self.shape)
+    moved: dict[int, int] = {}
     for shift, dim in zip(shifts, dims, strict=True):
-        result = _rolled(result, shift, dim)
-    return result
+        moved[dim] = moved.get(dim, 0) + shift
+    return _rolled(self, moved)
 
 
-def _rolled(array: Any, shift: int, dim: int) -> Any:
-    size = array.shape[dim]
-    first = shift % size if size else 0
+def _rolled(array: Any, moved: dict[int, int]) -> Any:
+    """A copy whose elements were moved by so many places along each dimension: each corner of it is one copy."""
     result = np.empty(array.shape, array.dtype, like=array)
-    lead = (slice(None),) * dim
-    result[(*lead, slice(first, None))] = array[(*lead, slice(size - first))]
-    result[(*lead, slice(first))] = array[(*lead, slice(size - first, None))]
+    corners: list[tuple[tuple[slice, ...], tuple[slice, ...]]] = [((), ())]
+    for dim, size in enumerate(array.shape):
+        first = moved.get(dim, 0) % size if size else 0
+        parts = [(slice(first, None), slice(size - first)), (slice(first), slice(size - first, None))]
+        if not first:
+            parts = [(slice(None), slice(None))]
+        corners = [((*to, *part[:1]), (*from_, *part[1:])) for to, from_ in corners for part in parts]
+    is_large = array.size >= LARGE
+    for to, from_ in corners:
+        source = array[from_]
+        if not (is_large and arrays.store(result[to], source)):
+            result[to] = source
     return result
 
 

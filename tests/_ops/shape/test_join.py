@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -176,3 +177,16 @@ ERRORS: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
 def test_errors(T: Any, name: str) -> Any:
     action, phrase = ERRORS[name]
     return outcome(lambda: action(T, T.zeros(2, 3)), phrase)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool", "bfloat16"])
+@pytest.mark.parametrize(
+    ("shape", "shifts", "dims"),
+    [((4, 40, 40, 24), (-3, 5), (1, 2)), ((70000,), 7, 0), ((300, 300), 12345, ()), ((5, 6, 7), (1, 2, 3), (0, 1, 0))],
+)
+@differential
+def test_rolled_tensors_of_all_sizes_and_layouts(T: Any, dtype: str, shape: Any, shifts: Any, dims: Any) -> Any:
+    x = T.arange(math.prod(shape)).reshape(shape)
+    x = (x % 2 == 0) if dtype == "bool" else (x % 128).to(getattr(T, dtype))
+    found = [x.roll(shifts, dims), x.transpose(0, -1).roll(shifts, dims), x[..., ::2].roll(shifts, dims)]
+    return [(each.reshape(-1)[:: 1 + each.numel() // 997], each.stride()) for each in found]

@@ -3,29 +3,7 @@
 from __future__ import annotations
 
 from ...._core.names.absent import Table
-from .modules import (
-    BNReLU2d,
-    BNReLU3d,
-    ConvAdd2d,
-    ConvAddReLU2d,
-    ConvBn1d,
-    ConvBn2d,
-    ConvBn3d,
-    ConvBnReLU1d,
-    ConvBnReLU2d,
-    ConvBnReLU3d,
-    ConvReLU1d,
-    ConvReLU2d,
-    ConvReLU3d,
-    LinearBn1d,
-    LinearLeakyReLU,
-    LinearReLU,
-    LinearTanh,
-)
+from .modules import *  # noqa: F403
+from .modules import __all__ as __all__
 
-__all__ = [
-    "BNReLU2d", "BNReLU3d", "ConvAdd2d", "ConvAddReLU2d", "ConvBn1d", "ConvBn2d", "ConvBn3d", "ConvBnReLU1d",
-    "ConvBnReLU2d", "ConvBnReLU3d", "ConvReLU1d", "ConvReLU2d", "ConvReLU3d", "LinearBn1d", "LinearLeakyReLU",
-    "LinearReLU", "LinearTanh",
-]  # fmt: skip
 __getattr__, __dir__ = Table(__name__).submodules("qat quantized").parts()

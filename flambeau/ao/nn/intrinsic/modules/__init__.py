@@ -1,27 +1,4 @@
 """Modules that are one module for what quantizes."""
 
-from .fused import (
-    BNReLU2d,
-    BNReLU3d,
-    ConvAdd2d,
-    ConvAddReLU2d,
-    ConvBn1d,
-    ConvBn2d,
-    ConvBn3d,
-    ConvBnReLU1d,
-    ConvBnReLU2d,
-    ConvBnReLU3d,
-    ConvReLU1d,
-    ConvReLU2d,
-    ConvReLU3d,
-    LinearBn1d,
-    LinearLeakyReLU,
-    LinearReLU,
-    LinearTanh,
-)
-
-__all__ = [
-    "BNReLU2d", "BNReLU3d", "ConvAdd2d", "ConvAddReLU2d", "ConvBn1d", "ConvBn2d", "ConvBn3d", "ConvBnReLU1d",
-    "ConvBnReLU2d", "ConvBnReLU3d", "ConvReLU1d", "ConvReLU2d", "ConvReLU3d", "LinearBn1d", "LinearLeakyReLU",
-    "LinearReLU", "LinearTanh",
-]  # fmt: skip
+from .fused import *  # noqa: F403
+from .fused import __all__ as __all__

@@ -6,11 +6,10 @@ from typing import Any
 
 from flambeau import nn
 
+from ..._constructors import CONV, CONV_OPTIONS, PLACE, attributes, takes
 from ._base import copied_layer
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d"]
-
-_OPTIONS = ("in_channels", "out_channels", "kernel_size", "stride", "padding", "dilation", "groups")
 
 
 class _ConvNd:
@@ -25,25 +24,11 @@ class _ConvNd:
     training: bool
     _conv_forward: Any
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: str = "zeros",
-        qconfig: Any = None,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
+    @takes(CONV, "qconfig=None", PLACE)
+    def __init__(self, options: dict[str, Any]) -> None:
+        qconfig = options.pop("qconfig")
         make: Any = super().__init__
-        make(
-            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype
-        )
+        make(**options)
         if not qconfig:
             raise AssertionError("qconfig must be provided for QAT module")
         self.qconfig = qconfig
@@ -57,16 +42,14 @@ class _ConvNd:
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
         """Such a layer with the parameters of a layer that has a `qconfig`."""
         layer = copied_layer(cls, mod, (nn.Conv1d, nn.Conv2d, nn.Conv3d))
-        options = {name: getattr(layer, name) for name in _OPTIONS}
-        made = cls(**options, bias=layer.bias is not None, padding_mode=layer.padding_mode, qconfig=mod.qconfig)
+        made = cls(**attributes(layer, CONV_OPTIONS), bias=layer.bias is not None, qconfig=mod.qconfig)
         made.weight = layer.weight
         made.bias = layer.bias
         return made
 
     def to_float(self) -> Any:
         """An ordinary layer with the same parameters, and what belongs to it in a row."""
-        options = {name: getattr(self, name) for name in _OPTIONS}
-        made = self._FLOAT_CONV_MODULE(**options, bias=self.bias is not None, padding_mode=self.padding_mode)
+        made = self._FLOAT_CONV_MODULE(**attributes(self, CONV_OPTIONS), bias=self.bias is not None)
         made.weight = nn.Parameter(self.weight.detach())
         if self.bias is not None:
             made.bias = nn.Parameter(self.bias.detach())

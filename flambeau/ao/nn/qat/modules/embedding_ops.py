@@ -7,6 +7,7 @@ from typing import Any
 from flambeau import nn
 from flambeau.nn import functional as F
 
+from ..._constructors import EMBEDDING, EMBEDDING_BAG, EMBEDDING_OPTIONS, PLACE, attributes, takes
 from ._base import copied_layer
 
 __all__ = ["Embedding", "EmbeddingBag"]
@@ -19,7 +20,10 @@ class _Rounded:
     qconfig: Any
     training: bool
 
-    def _configure(self, qconfig: Any) -> None:
+    def _make(self, options: dict[str, Any]) -> None:
+        qconfig = options.pop("qconfig")
+        make: Any = super().__init__
+        make(**options)
         if not qconfig:
             raise AssertionError("qconfig must be provided for QAT module")
         watch = qconfig.weight()
@@ -32,8 +36,7 @@ class _Rounded:
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
         """Such a layer with the table of one that has a `qconfig`."""
         layer = copied_layer(cls, mod, (nn.Embedding, nn.EmbeddingBag))
-        names = ("num_embeddings", "embedding_dim", "max_norm", "norm_type", "scale_grad_by_freq", "sparse")
-        options = {name: getattr(layer, name) for name in (*names, *cls._FURTHER_OPTIONS)}
+        options = attributes(layer, (*EMBEDDING_OPTIONS, *cls._FURTHER_OPTIONS))
         make: Any = cls
         made = make(**options, _weight=layer.weight, qconfig=mod.qconfig)
         made.weight = layer.weight
@@ -41,8 +44,7 @@ class _Rounded:
 
     def to_float(self) -> Any:
         """An ordinary layer with the same table."""
-        names = ("num_embeddings", "embedding_dim", "max_norm", "norm_type", "scale_grad_by_freq", "sparse")
-        options = {name: getattr(self, name) for name in (*names, *self._FURTHER_OPTIONS)}
+        options = attributes(self, (*EMBEDDING_OPTIONS, *self._FURTHER_OPTIONS))
         made = self._FLOAT_MODULE(**options)
         made.weight = nn.Parameter(self.weight.detach())
         return made.train(self.training)
@@ -54,34 +56,9 @@ class Embedding(_Rounded, nn.Embedding):
     _FLOAT_MODULE: Any = nn.Embedding
     _FURTHER_OPTIONS = ("padding_idx",)
 
-    def __init__(
-        self,
-        num_embeddings: int,
-        embedding_dim: int,
-        padding_idx: int | None = None,
-        max_norm: float | None = None,
-        norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False,
-        sparse: bool = False,
-        _weight: Any = None,
-        device: Any = None,
-        dtype: Any = None,
-        qconfig: Any = None,
-    ) -> None:
-        nn.Embedding.__init__(
-            self,
-            num_embeddings,
-            embedding_dim,
-            padding_idx,
-            max_norm,
-            norm_type,
-            scale_grad_by_freq,
-            sparse,
-            _weight,
-            device,
-            dtype,
-        )
-        self._configure(qconfig)
+    @takes(EMBEDDING, PLACE, "qconfig=None")
+    def __init__(self, options: dict[str, Any]) -> None:
+        self._make(options)
 
     def forward(self, input: Any) -> Any:
         """Rows of the rounded table."""
@@ -102,38 +79,9 @@ class EmbeddingBag(_Rounded, nn.EmbeddingBag):
     _FLOAT_MODULE: Any = nn.EmbeddingBag
     _FURTHER_OPTIONS = ("mode", "include_last_offset", "padding_idx")
 
-    def __init__(
-        self,
-        num_embeddings: int,
-        embedding_dim: int,
-        max_norm: float | None = None,
-        norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False,
-        mode: str = "mean",
-        sparse: bool = False,
-        _weight: Any = None,
-        include_last_offset: bool = False,
-        padding_idx: int | None = None,
-        qconfig: Any = None,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        nn.EmbeddingBag.__init__(
-            self,
-            num_embeddings,
-            embedding_dim,
-            max_norm,
-            norm_type,
-            scale_grad_by_freq,
-            mode,
-            sparse,
-            _weight,
-            include_last_offset,
-            padding_idx,
-            device,
-            dtype,
-        )
-        self._configure(qconfig)
+    @takes(EMBEDDING_BAG, "padding_idx=None, qconfig=None", PLACE)
+    def __init__(self, options: dict[str, Any]) -> None:
+        self._make(options)
 
     def forward(self, input: Any, offsets: Any = None, per_sample_weights: Any = None) -> Any:
         """Sums or means of rows of the rounded table."""

@@ -9,12 +9,15 @@ from flambeau import nn
 from flambeau.nn import functional as F
 
 from ....._ops.quantized.layers import quantized_layer
+from ..._constructors import CONV, CONV_OPTIONS, CONV_TRANSPOSE, PLACE, attributes, takes
 from .utils import WeightedQuantizedModule, output_parameters, quantized_weight
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
 
 
 def _as_tuple(value: Any, count: int) -> Any:
+    if isinstance(value, str):  # padding may be a word
+        return value
     return (value,) * count if isinstance(value, int) else tuple(value)
 
 
@@ -25,44 +28,30 @@ class _ConvNd(WeightedQuantizedModule):
     _transposed = False
     _relu = False
     _name = ""
+    kernel_size: Any
+    stride: Any
+    padding: Any
+    dilation: Any
+    output_padding: Any
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
-        *,
-        output_padding: Any = 0,
-    ) -> None:
+    @takes(CONV, PLACE, "*, output_padding=0")
+    def __init__(self, options: dict[str, Any]) -> None:
         super().__init__()
+        in_channels, out_channels, groups = (options[name] for name in ("in_channels", "out_channels", "groups"))
         if in_channels % groups:
             raise ValueError("in_channels must be divisible by groups")
         if out_channels % groups:
             raise ValueError("out_channels must be divisible by groups")
-        count = self._dimensions
-        self.in_channels = in_channels
-        self.out_channels = out_channels
-        self.kernel_size = _as_tuple(kernel_size, count)
-        self.stride = _as_tuple(stride, count)
-        self.padding = padding if isinstance(padding, str) else _as_tuple(padding, count)
-        self.dilation = _as_tuple(dilation, count)
+        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
         self.transposed = self._transposed
-        self.output_padding = _as_tuple(output_padding, count)
-        self.groups = groups
-        if padding_mode not in ("zeros", "reflect"):
-            raise ValueError(f"'padding_mode' {padding_mode} is not supported by quantized convolution")
-        self.padding_mode = padding_mode
+        for name in ("kernel_size", "stride", "padding", "dilation", "output_padding"):
+            setattr(self, name, _as_tuple(options[name], self._dimensions))
+        self.padding_mode = options["padding_mode"]
+        if self.padding_mode not in ("zeros", "reflect"):
+            raise ValueError(f"'padding_mode' {self.padding_mode} is not supported by quantized convolution")
         shape = (in_channels, out_channels // groups) if self._transposed else (out_channels, in_channels // groups)
         weight = torch._empty_affine_quantized([*shape, *self.kernel_size], scale=1, zero_point=0, dtype=torch.qint8)
-        self.set_weight_bias(weight, torch.zeros(out_channels) if bias else None)
+        self.set_weight_bias(weight, torch.zeros(out_channels) if options["bias"] else None)
         self.scale = 1.0
         self.zero_point = 0
 
@@ -116,18 +105,8 @@ class _ConvNd(WeightedQuantizedModule):
 
     @classmethod
     def _of_layer(cls, layer: Any) -> Any:
-        names = [
-            "in_channels",
-            "out_channels",
-            "kernel_size",
-            "stride",
-            "padding",
-            "dilation",
-            "groups",
-            "padding_mode",
-        ]
-        names += ["output_padding"] if cls._transposed else []
-        return cls(**{name: getattr(layer, name) for name in names}, bias=layer.bias is not None)
+        names = (*CONV_OPTIONS, "output_padding") if cls._transposed else CONV_OPTIONS
+        return cls(**attributes(layer, names), bias=layer.bias is not None)
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
@@ -149,7 +128,7 @@ class _ConvNd(WeightedQuantizedModule):
 
     @classmethod
     def from_reference(cls, ref_qconv: Any, output_scale: Any, output_zero_point: Any) -> Any:
-        """The same from a layer that computes with floats."""
+        """The quantized layer for one that computes with floats as codes would."""
         layer = ref_qconv[0] if isinstance(ref_qconv, nn.Sequential) else ref_qconv
         made = cls._of_layer(layer)
         bias = None if layer.bias is None else layer.bias.detach().float()
@@ -184,39 +163,15 @@ class _ConvTransposeNd(_ConvNd):
 
     _transposed = True
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        output_padding: Any = 0,
-        groups: int = 1,
-        bias: bool = True,
-        dilation: Any = 1,
-        padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        if padding_mode != "zeros":
+    @takes(CONV_TRANSPOSE, PLACE)
+    def __init__(self, options: dict[str, Any]) -> None:
+        if options["padding_mode"] != "zeros":
             raise ValueError('Only "zeros" padding mode is supported for ' + type(self).__name__)
-        super().__init__(
-            in_channels,
-            out_channels,
-            kernel_size,
-            stride,
-            padding,
-            dilation,
-            groups,
-            bias,
-            padding_mode,
-            output_padding=output_padding,
-        )
+        super().__init__(**options)
 
     @classmethod
     def from_reference(cls, ref_qconvt: Any, output_scale: Any, output_zero_point: Any) -> Any:
-        """The same from a layer that computes with floats."""
+        """The quantized layer for one that computes with floats as codes would."""
         return super().from_reference(ref_qconvt, output_scale, output_zero_point)
 
 

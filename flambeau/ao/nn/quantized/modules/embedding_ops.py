@@ -8,6 +8,7 @@ import flambeau as torch
 from flambeau import nn
 from flambeau.nn import functional as F
 
+from ..._constructors import EMBEDDING, EMBEDDING_BAG, takes
 from .utils import quantize_weight
 
 __all__ = ["Embedding", "EmbeddingBag", "EmbeddingPackedParams"]
@@ -58,27 +59,16 @@ class EmbeddingPackedParams(nn.Module):
 class Embedding(nn.Module):
     """Rows of a table of codes, as floats."""
 
-    def __init__(
-        self,
-        num_embeddings: int,
-        embedding_dim: int,
-        padding_idx: int | None = None,
-        max_norm: float | None = None,
-        norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False,
-        sparse: bool = False,
-        _weight: Any = None,
-        dtype: Any = torch.quint8,
-    ) -> None:
+    @takes(EMBEDDING, "dtype=torch.quint8")
+    def __init__(self, options: dict[str, Any]) -> None:
         super().__init__()
-        self.num_embeddings = num_embeddings
-        self.embedding_dim = embedding_dim
-        self.dtype = dtype
-        self._packed_params = EmbeddingPackedParams(num_embeddings, embedding_dim, dtype)
-        if _weight is not None:
-            if tuple(_weight.shape) != (num_embeddings, embedding_dim):
+        self.num_embeddings, self.embedding_dim = sizes = options["num_embeddings"], options["embedding_dim"]
+        self.dtype, weight = options["dtype"], options["_weight"]
+        self._packed_params = EmbeddingPackedParams(*sizes, self.dtype)
+        if weight is not None:
+            if tuple(weight.shape) != sizes:
                 raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
-            self._packed_params.set_weight(_weight)
+            self._packed_params.set_weight(weight)
 
     def _get_name(self) -> str:
         return f"Quantized{type(self).__name__}"
@@ -116,7 +106,7 @@ class Embedding(nn.Module):
 
     @classmethod
     def from_reference(cls, ref_embedding: Any) -> Any:
-        """The same from a table that computes with floats."""
+        """A table of codes for one that computes with floats as codes would."""
         made = cls._of(ref_embedding, ref_embedding.weight_dtype)
         made.set_weight(ref_embedding.get_quantized_weight())
         return made
@@ -129,22 +119,12 @@ class Embedding(nn.Module):
 class EmbeddingBag(Embedding):
     """Sums or means of rows of a table of codes."""
 
-    def __init__(
-        self,
-        num_embeddings: int,
-        embedding_dim: int,
-        max_norm: float | None = None,
-        norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False,
-        mode: str = "sum",
-        sparse: bool = False,
-        _weight: Any = None,
-        include_last_offset: bool = False,
-        dtype: Any = torch.quint8,
-    ) -> None:
-        super().__init__(num_embeddings, embedding_dim, _weight=_weight, dtype=dtype)
-        self.mode = mode
-        self.include_last_offset = include_last_offset
+    @takes(EMBEDDING_BAG.replace("'mean'", "'sum'"), "dtype=torch.quint8")
+    def __init__(self, options: dict[str, Any]) -> None:
+        names = ("num_embeddings", "embedding_dim", "_weight", "dtype")
+        super().__init__(**{name: options[name] for name in names})
+        self.mode = options["mode"]
+        self.include_last_offset = options["include_last_offset"]
 
     def forward(
         self, indices: Any, offsets: Any = None, per_sample_weights: Any = None, compressed_indices_mapping: Any = None
@@ -165,5 +145,5 @@ class EmbeddingBag(Embedding):
 
     @classmethod
     def from_reference(cls, ref_embedding_bag: Any) -> Any:
-        """The same from a table that computes with floats."""
+        """A table of codes for one that computes with floats as codes would."""
         return super().from_reference(ref_embedding_bag)

@@ -2,35 +2,5 @@
 
 from __future__ import annotations
 
-from ....._core.names.absent import Table
-from .modules import (
-    Conv1d,
-    Conv2d,
-    Conv3d,
-    ConvTranspose1d,
-    ConvTranspose2d,
-    ConvTranspose3d,
-    Embedding,
-    EmbeddingBag,
-    Linear,
-)
-
-__all__ = [
-    "GRU",
-    "LSTM",
-    "Conv1d",
-    "Conv2d",
-    "Conv3d",
-    "ConvTranspose1d",
-    "ConvTranspose2d",
-    "ConvTranspose3d",
-    "Embedding",
-    "EmbeddingBag",
-    "GRUCell",
-    "LSTMCell",
-    "Linear",
-    "RNNCell",
-]  # fmt: skip
-__getattr__, __dir__ = (
-    Table(__name__).elsewhere("GRU GRUCell LSTM LSTMCell RNNCell", "ao.nn.quantized.reference.modules.rnn").parts()
-)
+from .modules import *  # noqa: F403
+from .modules import __all__ as __all__

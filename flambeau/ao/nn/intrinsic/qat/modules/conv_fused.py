@@ -13,6 +13,7 @@ import flambeau as torch
 from flambeau import nn
 from flambeau.nn import functional as F
 
+from ...._constructors import CONV, CONV_OPTIONS, attributes, takes
 from ....qat.modules import conv
 from ...modules import fused
 
@@ -30,28 +31,14 @@ class _ConvBn(conv._ConvNd):
     bn: Any
     out_channels: int
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
-        groups: int = 1,
-        bias: Any = None,
-        padding_mode: str = "zeros",
-        eps: float = 1e-5,
-        momentum: float = 0.1,
-        freeze_bn: bool = False,
-        qconfig: Any = None,
-    ) -> None:
-        super().__init__(
-            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, False, padding_mode, qconfig
-        )
+    @takes(CONV.replace("bias=True", "bias=None"), "eps=1e-5, momentum=0.1, freeze_bn=False, qconfig=None")
+    def __init__(self, options: dict[str, Any]) -> None:
+        eps, momentum, freeze_bn = (options.pop(name) for name in ("eps", "momentum", "freeze_bn"))
+        bias = options["bias"]
+        super().__init__(**{**options, "bias": False})
         self.freeze_bn = freeze_bn if self.training else True
-        self.bn = self._NORM(out_channels, eps, momentum, True, True)
-        self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
+        self.bn = self._NORM(self.out_channels, eps, momentum, True, True)
+        self.bias = nn.Parameter(torch.empty(self.out_channels)) if bias else None
         self.reset_bn_parameters()
         own: Any = self
         self.weight_fake_quant = own._modules.pop("weight_fake_quant")  # behind the norm in the state
@@ -109,16 +96,15 @@ class _ConvBn(conv._ConvNd):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """The same with the parameters of modules in a row."""
+        """Such a layer with the parameters of a convolution and a batch norm in a row."""
         if type(mod) is not cls._FLOAT_MODULE:
             raise AssertionError(f"qat.{cls.__name__}.from_float only works for {cls._FLOAT_MODULE.__name__}")
         if not getattr(mod, "qconfig", None):
             raise AssertionError("Input float module must have a valid qconfig")
         layer, norm = mod[0], mod[1]
         made = cls(
-            **{name: getattr(layer, name) for name in conv._OPTIONS},
+            **attributes(layer, CONV_OPTIONS),
             bias=layer.bias is not None,
-            padding_mode=layer.padding_mode,
             eps=norm.eps,
             momentum=norm.momentum,
             qconfig=mod.qconfig,
@@ -130,8 +116,7 @@ class _ConvBn(conv._ConvNd):
 
     def to_float(self) -> Any:
         """A convolution that is both, and a rectifier if there is one."""
-        options = {name: getattr(self, name) for name in conv._OPTIONS}
-        made = self._FLOAT_CONV_MODULE(**options, bias=self.bias is not None, padding_mode=self.padding_mode)
+        made = self._FLOAT_CONV_MODULE(**attributes(self, CONV_OPTIONS), bias=self.bias is not None)
         made.weight, made.bias = nn.utils.fuse_conv_bn_weights(
             self.weight,
             self.bias,
@@ -156,7 +141,7 @@ class ConvBn1d(_ConvBn, nn.Conv1d):
 
 
 class ConvBnReLU1d(ConvBn1d):
-    """The same and a rectifier."""
+    """A convolution in one dimension, a batch norm and a rectifier."""
 
     _FLOAT_MODULE: Any = fused.ConvBnReLU1d
     _relu = True
@@ -171,7 +156,7 @@ class ConvBn2d(_ConvBn, nn.Conv2d):
 
 
 class ConvBnReLU2d(ConvBn2d):
-    """The same and a rectifier."""
+    """A convolution in two dimensions, a batch norm and a rectifier."""
 
     _FLOAT_MODULE: Any = fused.ConvBnReLU2d
     _relu = True
@@ -186,7 +171,7 @@ class ConvBn3d(_ConvBn, nn.Conv3d):
 
 
 class ConvBnReLU3d(ConvBn3d):
-    """The same and a rectifier."""
+    """A convolution in three dimensions, a batch norm and a rectifier."""
 
     _FLOAT_MODULE: Any = fused.ConvBnReLU3d
     _relu = True

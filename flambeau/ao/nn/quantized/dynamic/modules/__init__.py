@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-from ......_core.names.absent import Table
 from .conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from .linear import Linear
+from .rnn import GRU, LSTM, GRUCell, LSTMCell, RNNCell
 
 __all__ = [
-    "GRU",
-    "LSTM",
-    "Conv1d",
-    "Conv2d",
-    "Conv3d",
-    "ConvTranspose1d",
-    "ConvTranspose2d",
-    "ConvTranspose3d",
-    "GRUCell",
-    "LSTMCell",
-    "Linear",
-    "RNNCell",
+    "GRU", "LSTM", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d",
+    "GRUCell", "LSTMCell", "Linear", "RNNCell",
 ]  # fmt: skip
-__getattr__, __dir__ = (
-    Table(__name__).elsewhere("GRU GRUCell LSTM LSTMCell RNNCell", "ao.nn.quantized.dynamic.modules.rnn").parts()
-)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ......_ops.quantized.layers import dynamic_layer
+from ...._constructors import CONV, PLACE, takes
 from ...modules import conv
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
@@ -24,34 +25,10 @@ class _Dynamic(conv._ConvNd):
 class Conv1d(_Dynamic, conv.Conv1d):
     """A convolution in one dimension."""
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
-        reduce_range: bool = True,  # as in PyTorch, only that of `forward` counts
-    ) -> None:
-        super().__init__(
-            in_channels,
-            out_channels,
-            kernel_size,
-            stride,
-            padding,
-            dilation,
-            groups,
-            bias,
-            padding_mode,
-            device,
-            dtype,
-        )
+    @takes(CONV, PLACE, "reduce_range=True")
+    def __init__(self, options: dict[str, Any]) -> None:
+        del options["reduce_range"]  # as in PyTorch, only that of `forward` counts
+        super().__init__(**options)
 
 
 class Conv2d(_Dynamic, conv.Conv2d):

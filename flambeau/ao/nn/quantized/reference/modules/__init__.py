@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
-from ......_core.names.absent import Table
 from .conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from .linear import Linear
+from .rnn import GRU, LSTM, GRUCell, LSTMCell, RNNCell
 from .sparse import Embedding, EmbeddingBag
 
 __all__ = [
-    "GRU",
-    "LSTM",
-    "Conv1d",
-    "Conv2d",
-    "Conv3d",
-    "ConvTranspose1d",
-    "ConvTranspose2d",
-    "ConvTranspose3d",
-    "Embedding",
-    "EmbeddingBag",
-    "GRUCell",
-    "LSTMCell",
-    "Linear",
-    "RNNCell",
+    "GRU", "LSTM", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d",
+    "Embedding", "EmbeddingBag", "GRUCell", "LSTMCell", "Linear", "RNNCell",
 ]  # fmt: skip
-__getattr__, __dir__ = (
-    Table(__name__).elsewhere("GRU GRUCell LSTM LSTMCell RNNCell", "ao.nn.quantized.reference.modules.rnn").parts()
-)

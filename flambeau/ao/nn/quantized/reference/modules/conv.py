@@ -7,6 +7,7 @@ from typing import Any
 from flambeau import nn
 from flambeau.nn import functional as F
 
+from ...._constructors import CONV, CONV_OPTIONS, CONV_TRANSPOSE, PLACE, attributes, takes
 from .utils import ReferenceQuantizedModule
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
@@ -20,38 +21,15 @@ class _ConvNd(ReferenceQuantizedModule):
     padding_mode: str
     _conv_forward: Any
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
-        weight_qparams: dict[str, Any] | None = None,
-        **further: Any,
-    ) -> None:
+    @takes(CONV, PLACE, "weight_qparams=None")
+    def __init__(self, options: dict[str, Any]) -> None:
+        self._make(options)
+
+    def _make(self, options: dict[str, Any]) -> None:
+        weight_qparams = options.pop("weight_qparams")
         make: Any = super().__init__
-        make(
-            in_channels,
-            out_channels,
-            kernel_size,
-            stride=stride,
-            padding=padding,
-            dilation=dilation,
-            groups=groups,
-            bias=bias,
-            padding_mode=padding_mode,
-            device=device,
-            dtype=dtype,
-            **further,
-        )
-        self._init_weight_qparams(weight_qparams, device)
+        make(**options)
+        self._init_weight_qparams(weight_qparams, options["device"])
 
     def _get_name(self) -> str:
         return f"Quantized{type(self).__name__}(Reference)"
@@ -62,18 +40,8 @@ class _ConvNd(ReferenceQuantizedModule):
 
     @classmethod
     def from_float(cls, float_conv: Any, weight_qparams: dict[str, Any]) -> Any:
-        """The same with the parameters of an ordinary layer."""
-        names = (
-            "in_channels",
-            "out_channels",
-            "kernel_size",
-            "stride",
-            "padding",
-            "dilation",
-            "groups",
-            "padding_mode",
-        )
-        options = {name: getattr(float_conv, name) for name in (*names, *cls._FURTHER)}
+        """A reference layer with the parameters of an ordinary one."""
+        options = attributes(float_conv, (*CONV_OPTIONS, *cls._FURTHER))
         made = cls(**options, bias=float_conv.bias is not None, weight_qparams=weight_qparams)
         made.weight = nn.Parameter(float_conv.weight.detach())
         if float_conv.bias is not None:
@@ -103,37 +71,9 @@ class _ConvTransposeNd(_ConvNd):
     output_padding: Any
     _output_padding: Any
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        output_padding: Any = 0,
-        groups: int = 1,
-        bias: bool = True,
-        dilation: Any = 1,
-        padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
-        weight_qparams: dict[str, Any] | None = None,
-    ) -> None:
-        super().__init__(
-            in_channels,
-            out_channels,
-            kernel_size,
-            stride,
-            padding,
-            dilation,
-            groups,
-            bias,
-            padding_mode,
-            device,
-            dtype,
-            weight_qparams,
-            output_padding=output_padding,
-        )
+    @takes(CONV_TRANSPOSE, PLACE, "weight_qparams=None")
+    def __init__(self, options: dict[str, Any]) -> None:
+        self._make(options)
 
     def forward(self, x: Any, output_size: Any = None) -> Any:
         """The result in floats."""

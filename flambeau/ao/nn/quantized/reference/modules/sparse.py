@@ -7,6 +7,7 @@ from typing import Any
 from flambeau import nn
 from flambeau.nn import functional as F
 
+from ...._constructors import EMBEDDING, EMBEDDING_BAG, EMBEDDING_OPTIONS, PLACE, attributes, takes
 from .utils import ReferenceQuantizedModule
 
 __all__ = ["Embedding", "EmbeddingBag"]
@@ -17,33 +18,11 @@ class Embedding(nn.Embedding, ReferenceQuantizedModule):
 
     _IS_REFERENCE = True
 
-    def __init__(
-        self,
-        num_embeddings: int,
-        embedding_dim: int,
-        padding_idx: int | None = None,
-        max_norm: float | None = None,
-        norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False,
-        sparse: bool = False,
-        _weight: Any = None,
-        device: Any = None,
-        dtype: Any = None,
-        weight_qparams: dict[str, Any] | None = None,
-    ) -> None:
-        super().__init__(
-            num_embeddings,
-            embedding_dim,
-            padding_idx,
-            max_norm,
-            norm_type,
-            scale_grad_by_freq,
-            sparse,
-            _weight,
-            device,
-            dtype,
-        )
-        self._init_weight_qparams(weight_qparams, device)
+    @takes(EMBEDDING, PLACE, "weight_qparams=None")
+    def __init__(self, options: dict[str, Any]) -> None:
+        weight_qparams = options.pop("weight_qparams")
+        super().__init__(**options)
+        self._init_weight_qparams(weight_qparams, options["device"])
 
     def _get_name(self) -> str:
         return "QuantizedEmbedding(Reference)"
@@ -54,20 +33,8 @@ class Embedding(nn.Embedding, ReferenceQuantizedModule):
 
     @classmethod
     def from_float(cls, mod: Any, weight_qparams: dict[str, Any]) -> Any:
-        """The same with the table of an ordinary layer."""
-        return cls(
-            mod.num_embeddings,
-            mod.embedding_dim,
-            mod.padding_idx,
-            mod.max_norm,
-            mod.norm_type,
-            mod.scale_grad_by_freq,
-            mod.sparse,
-            mod.weight,
-            mod.weight.device,
-            mod.weight.dtype,
-            weight_qparams,
-        )
+        """A reference layer with the table of an ordinary one."""
+        return _of(cls, mod, weight_qparams, "padding_idx")
 
 
 class EmbeddingBag(nn.EmbeddingBag, ReferenceQuantizedModule):
@@ -75,37 +42,11 @@ class EmbeddingBag(nn.EmbeddingBag, ReferenceQuantizedModule):
 
     _IS_REFERENCE = True
 
-    def __init__(
-        self,
-        num_embeddings: int,
-        embedding_dim: int,
-        max_norm: float | None = None,
-        norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False,
-        mode: str = "mean",
-        sparse: bool = False,
-        _weight: Any = None,
-        include_last_offset: bool = False,
-        padding_idx: int | None = None,
-        device: Any = None,
-        dtype: Any = None,
-        weight_qparams: dict[str, Any] | None = None,
-    ) -> None:
-        super().__init__(
-            num_embeddings,
-            embedding_dim,
-            max_norm,
-            norm_type,
-            scale_grad_by_freq,
-            mode,
-            sparse,
-            _weight,
-            include_last_offset,
-            padding_idx,
-            device,
-            dtype,
-        )
-        self._init_weight_qparams(weight_qparams, device)
+    @takes(EMBEDDING_BAG, "padding_idx=None", PLACE, "weight_qparams=None")
+    def __init__(self, options: dict[str, Any]) -> None:
+        weight_qparams = options.pop("weight_qparams")
+        super().__init__(**options)
+        self._init_weight_qparams(weight_qparams, options["device"])
 
     def _get_name(self) -> str:
         return "QuantizedEmbedding(Reference)"
@@ -119,19 +60,10 @@ class EmbeddingBag(nn.EmbeddingBag, ReferenceQuantizedModule):
 
     @classmethod
     def from_float(cls, mod: Any, weight_qparams: dict[str, Any], use_precomputed_fake_quant: bool = False) -> Any:
-        """The same with the table of an ordinary layer."""
-        return cls(
-            mod.num_embeddings,
-            mod.embedding_dim,
-            mod.max_norm,
-            mod.norm_type,
-            mod.scale_grad_by_freq,
-            mod.mode,
-            mod.sparse,
-            mod.weight,
-            mod.include_last_offset,
-            mod.padding_idx,
-            mod.weight.device,
-            mod.weight.dtype,
-            weight_qparams,
-        )
+        """A reference layer with the table of an ordinary one."""
+        return _of(cls, mod, weight_qparams, "mode", "include_last_offset", "padding_idx")
+
+
+def _of(cls: Any, mod: Any, weight_qparams: dict[str, Any], *further: str) -> Any:
+    place = {"_weight": mod.weight, "device": mod.weight.device, "dtype": mod.weight.dtype}
+    return cls(**attributes(mod, (*EMBEDDING_OPTIONS, *further)), **place, weight_qparams=weight_qparams)

@@ -1,0 +1,50 @@
+"""Constructors by tables: a quantized layer takes the options of the ordinary one, and a few of its own."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+import flambeau as torch
+
+CONV = """in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
+    padding_mode='zeros'"""
+CONV_TRANSPOSE = """in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True,
+    dilation=1, padding_mode='zeros'"""
+EMBEDDING = """num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
+    sparse=False, _weight=None"""
+EMBEDDING_BAG = """num_embeddings, embedding_dim, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode='mean',
+    sparse=False, _weight=None, include_last_offset=False"""
+PLACE = "device=None, dtype=None"
+
+CONV_OPTIONS = ("in_channels", "out_channels", "kernel_size", "stride", "padding", "dilation", "groups", "padding_mode")
+"""What a convolution has as attributes of the names of its options."""
+EMBEDDING_OPTIONS = ("num_embeddings", "embedding_dim", "max_norm", "norm_type", "scale_grad_by_freq", "sparse")
+"""What both embeddings have as attributes of the names of their options."""
+
+Body = Callable[[Any, dict[str, Any]], None]
+
+
+def takes(*options: str) -> Callable[[Body], Callable[..., None]]:
+    """Give a function of an instance and its options the parameters of a constructor, as Python's source has them."""
+    parameters = ", ".join(options)
+    parsed = ast.parse(f"def __init__(self, {parameters}): ...").body[0]
+    assert isinstance(parsed, ast.FunctionDef)
+    names = [each.arg for each in (*parsed.args.args[1:], *parsed.args.kwonlyargs)]
+    given = ", ".join([f"{name!r}: {name}" for name in names])
+    source = f"def __init__(self, {parameters}):\n    return body(self, {{{given}}})\n"
+
+    def decorate(body: Body) -> Callable[..., None]:
+        scope: dict[str, Any] = {"body": body, "torch": torch}
+        exec(compile(source, __file__, "exec"), scope)
+        made: Callable[..., None] = scope["__init__"]
+        made.__qualname__, made.__module__ = body.__qualname__, body.__module__
+        return made
+
+    return decorate
+
+
+def attributes(layer: Any, names: tuple[str, ...]) -> dict[str, Any]:
+    """The options that a layer was made with, from its attributes."""
+    return {name: getattr(layer, name) for name in names}

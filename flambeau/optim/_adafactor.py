@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from .._core.dtype import finfo
 from .._core.tensor import Tensor
 from ._update import advance, as_scalar, number, update_alike
-from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, scalar
+from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, chosen, kept, run_on, scalar
 
 __all__ = ["Adafactor", "adafactor"]
 
@@ -66,15 +66,7 @@ class Adafactor(GroupOptimizer):
             raise ValueError(f"Clipping threshold d should be >= 1 but is: {d}")
         if not weight_decay >= 0.0:
             raise ValueError(f"weight_decay should be >= 0 but is: {weight_decay}")
-        defaults = {
-            "lr": lr,
-            "beta2_decay": beta2_decay,
-            "eps": eps,
-            "d": d,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-        }
+        defaults = chosen(locals(), "lr beta2_decay eps d weight_decay foreach maximize")
         super().__init__(params, defaults)
 
     def _initial_state(self, param: Any, group: Group) -> dict[str, Any]:
@@ -94,21 +86,17 @@ class Adafactor(GroupOptimizer):
         if any(each.is_complex() for each in params):
             raise RuntimeError("Adafactor does not support complex parameters")
         eps1, eps2 = group["eps"]
-        adafactor(
+        run_on(
+            adafactor,
+            group,
             params,
             grads,
             [each.get("row_var") for each in states],
             [each.get("col_var") for each in states],
             [each.get("variance") for each in states],
-            [each["step"] for each in states],
-            d=group["d"],
-            lr=group["lr"],
-            beta2_decay=group["beta2_decay"],
-            weight_decay=group["weight_decay"],
+            *kept(states, "step"),
             eps1=eps1,
             eps2=eps2,
-            foreach=group["foreach"],
-            maximize=group["maximize"],
             grad_scale=getattr(self, "grad_scale", None),
             found_inf=getattr(self, "found_inf", None),
         )

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from .._core.tensor import Tensor
 from ._update import as_scalar, number, update_alike
-from .optimizer import Group, GroupOptimizer, ParamsT, check_lr
+from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, chosen, kept, run_on
 
 __all__ = ["Muon", "muon"]
 
@@ -68,16 +68,7 @@ class Muon(GroupOptimizer):
             raise ValueError(
                 f"Adjust learning rate function {adjust_lr_fn} is not supported: 'original' and 'match_rms_adamw' are"
             )
-        defaults = {
-            "lr": lr,
-            "weight_decay": weight_decay,
-            "momentum": momentum,
-            "nesterov": nesterov,
-            "ns_coefficients": ns_coefficients,
-            "eps": eps,
-            "ns_steps": ns_steps,
-            "adjust_lr_fn": adjust_lr_fn,
-        }
+        defaults = chosen(locals(), "lr weight_decay momentum nesterov ns_coefficients eps ns_steps adjust_lr_fn")
         super().__init__(params, defaults)
         for group in self.param_groups:
             for param in group["params"]:
@@ -95,20 +86,7 @@ class Muon(GroupOptimizer):
         params, grads, states = self._gather(group)
         if any(each.is_complex() for each in params):
             raise RuntimeError("Muon does not support complex parameters")
-        muon(
-            params,
-            grads,
-            [each["momentum_buffer"] for each in states],
-            lr=group["lr"],
-            weight_decay=group["weight_decay"],
-            momentum=group["momentum"],
-            nesterov=group["nesterov"],
-            ns_coefficients=group["ns_coefficients"],
-            eps=group["eps"],
-            ns_steps=group["ns_steps"],
-            adjust_lr_fn=group["adjust_lr_fn"],
-            has_complex=False,
-        )
+        run_on(muon, group, params, grads, *kept(states, "momentum_buffer"), has_complex=False)
 
 
 def muon(

@@ -6,7 +6,18 @@ from typing import Any, ClassVar
 
 from .._core.tensor import Tensor
 from ._update import add_scaled, advance, as_scalar, check_capturable, check_foreach, update_all, with_decay
-from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, check_not_negative, scalar, zeros_of
+from .optimizer import (
+    Group,
+    GroupOptimizer,
+    ParamsT,
+    check_lr,
+    check_not_negative,
+    chosen,
+    kept,
+    run_on,
+    scalar,
+    zeros_of,
+)
 
 __all__ = ["Adadelta", "adadelta"]
 
@@ -68,16 +79,7 @@ class Adadelta(GroupOptimizer):
         if not 0.0 <= rho <= 1.0:
             raise ValueError(f"Invalid rho value: {rho}")
         check_not_negative(eps=eps, weight_decay=weight_decay)
-        defaults = {
-            "lr": lr,
-            "rho": rho,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-            "capturable": capturable,
-            "foreach": foreach,
-            "differentiable": differentiable,
-        }
+        defaults = chosen(locals(), "lr rho eps weight_decay maximize capturable foreach differentiable")
         super().__init__(params, defaults)
 
     def _initial_state(self, param: Tensor, group: Group) -> dict[str, Any]:
@@ -85,21 +87,7 @@ class Adadelta(GroupOptimizer):
 
     def _update(self, group: Group) -> None:
         params, grads, states = self._gather(group)
-        adadelta(
-            params,
-            grads,
-            [each["square_avg"] for each in states],
-            [each["acc_delta"] for each in states],
-            [each["step"] for each in states],
-            lr=group["lr"],
-            rho=group["rho"],
-            eps=group["eps"],
-            weight_decay=group["weight_decay"],
-            foreach=group["foreach"],
-            maximize=group["maximize"],
-            differentiable=group["differentiable"],
-            capturable=group["capturable"],
-        )
+        run_on(adadelta, group, params, grads, *kept(states, "square_avg", "acc_delta", "step"))
 
 
 def adadelta(

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from .._core.tensor import Tensor
 from ._scaling import skipped, update_with_steps_unless
 from ._update import add_quotient, as_scalar, check_foreach, number, with_decay
-from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, check_not_negative, scalar
+from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, check_not_negative, chosen, kept, run_on, scalar
 
 __all__ = ["Adagrad", "adagrad"]
 
@@ -73,17 +73,10 @@ class Adagrad(GroupOptimizer):
             initial_accumulator_value=initial_accumulator_value,
             eps=eps,
         )
-        defaults = {
-            "lr": lr,
-            "lr_decay": lr_decay,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "initial_accumulator_value": initial_accumulator_value,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "fused": fused,
-        }
+        defaults = chosen(
+            locals(),
+            "lr lr_decay eps weight_decay initial_accumulator_value foreach maximize differentiable fused",
+        )
         super().__init__(params, defaults)
         self._allow_fused(fused, foreach, differentiable)
         for group in self.param_groups:
@@ -106,19 +99,12 @@ class Adagrad(GroupOptimizer):
 
     def _update(self, group: Group) -> None:
         params, grads, states = self._gather(group)
-        adagrad(
+        run_on(
+            adagrad,
+            group,
             params,
             grads,
-            [each["sum"] for each in states],
-            [each["step"] for each in states],
-            lr=group["lr"],
-            weight_decay=group["weight_decay"],
-            lr_decay=group["lr_decay"],
-            eps=group["eps"],
-            foreach=group["foreach"],
-            maximize=group["maximize"],
-            differentiable=group["differentiable"],
-            fused=group["fused"],
+            *kept(states, "sum", "step"),
             grad_scale=getattr(self, "grad_scale", None),
             found_inf=getattr(self, "found_inf", None),
         )

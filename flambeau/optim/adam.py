@@ -14,7 +14,19 @@ from ._update import (
     number,
     with_decay,
 )
-from .optimizer import Group, GroupOptimizer, ParamsT, check_betas, check_lr, check_not_negative, scalar, zeros_of
+from .optimizer import (
+    Group,
+    GroupOptimizer,
+    ParamsT,
+    check_betas,
+    check_lr,
+    check_not_negative,
+    chosen,
+    kept,
+    run_on,
+    scalar,
+    zeros_of,
+)
 
 __all__ = ["Adam", "adam"]
 
@@ -96,20 +108,11 @@ class Adam(GroupOptimizer):
         for index, beta in enumerate(betas):
             if isinstance(beta, Tensor) and beta.numel() != 1:
                 raise ValueError(f"Tensor betas[{index}] must be 1-element")
-        defaults = {
-            "lr": lr,
-            "betas": tuple(map(as_scalar, betas)),
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "amsgrad": amsgrad,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "differentiable": differentiable,
-            "fused": fused,
-            "decoupled_weight_decay": decoupled_weight_decay,
-        }
-        super().__init__(params, defaults)
+        defaults = chosen(
+            locals(),
+            "lr betas eps weight_decay amsgrad maximize foreach capturable differentiable fused decoupled_weight_decay",
+        )
+        super().__init__(params, defaults | {"betas": tuple(map(as_scalar, betas))})
         self._allow_fused(fused, foreach, differentiable)
 
     def _initial_state(self, param: Tensor, group: Group) -> dict[str, Any]:
@@ -124,27 +127,18 @@ class Adam(GroupOptimizer):
         if group["differentiable"] and any(each.requires_grad for each in steps):
             raise RuntimeError("`requires_grad` is not supported for `step` in differentiable mode")
         beta1, beta2 = group["betas"]
-        adam(
+        run_on(
+            adam,
+            group,
             params,
             grads,
-            [each["exp_avg"] for each in states],
-            [each["exp_avg_sq"] for each in states],
+            *kept(states, "exp_avg", "exp_avg_sq"),
             [each["max_exp_avg_sq"] for each in states] if group["amsgrad"] else [],
             steps,
-            amsgrad=group["amsgrad"],
             beta1=beta1,
             beta2=beta2,
-            lr=group["lr"],
-            weight_decay=group["weight_decay"],
-            eps=group["eps"],
-            maximize=group["maximize"],
-            foreach=group["foreach"],
-            capturable=group["capturable"],
-            differentiable=group["differentiable"],
-            fused=group["fused"],
             grad_scale=getattr(self, "grad_scale", None),
             found_inf=getattr(self, "found_inf", None),
-            decoupled_weight_decay=group["decoupled_weight_decay"],
         )
 
 

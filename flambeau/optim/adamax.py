@@ -6,7 +6,19 @@ from typing import Any, ClassVar
 
 from .._core.tensor import Tensor
 from ._update import add_quotient, advance, as_scalar, check_capturable, check_foreach, update_all, with_decay
-from .optimizer import Group, GroupOptimizer, ParamsT, check_betas, check_lr, check_not_negative, scalar, zeros_of
+from .optimizer import (
+    Group,
+    GroupOptimizer,
+    ParamsT,
+    check_betas,
+    check_lr,
+    check_not_negative,
+    chosen,
+    kept,
+    run_on,
+    scalar,
+    zeros_of,
+)
 
 __all__ = ["Adamax", "adamax"]
 
@@ -67,16 +79,7 @@ class Adamax(GroupOptimizer):
         check_not_negative(eps=eps)
         check_betas(betas)
         check_not_negative(weight_decay=weight_decay)
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
+        defaults = chosen(locals(), "lr betas eps weight_decay foreach maximize differentiable capturable")
         super().__init__(params, defaults)
 
     def _initial_state(self, param: Tensor, group: Group) -> dict[str, Any]:
@@ -85,22 +88,7 @@ class Adamax(GroupOptimizer):
     def _update(self, group: Group) -> None:
         params, grads, states = self._gather(group)
         beta1, beta2 = group["betas"]
-        adamax(
-            params,
-            grads,
-            [each["exp_avg"] for each in states],
-            [each["exp_inf"] for each in states],
-            [each["step"] for each in states],
-            eps=group["eps"],
-            beta1=beta1,
-            beta2=beta2,
-            lr=group["lr"],
-            weight_decay=group["weight_decay"],
-            foreach=group["foreach"],
-            maximize=group["maximize"],
-            differentiable=group["differentiable"],
-            capturable=group["capturable"],
-        )
+        run_on(adamax, group, params, grads, *kept(states, "exp_avg", "exp_inf", "step"), beta1=beta1, beta2=beta2)
 
 
 def adamax(

@@ -8,7 +8,18 @@ from .._core.tensor import Tensor
 from .._dispatch.changes.history import end_change
 from .._dispatch.changes.storing import store_number
 from ._update import advance, as_scalar, check_capturable, check_foreach, number, update_all, with_decay
-from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, check_not_negative, scalar, zeros_of
+from .optimizer import (
+    Group,
+    GroupOptimizer,
+    ParamsT,
+    check_lr,
+    check_not_negative,
+    chosen,
+    kept,
+    run_on,
+    scalar,
+    zeros_of,
+)
 
 __all__ = ["ASGD", "asgd"]
 
@@ -68,17 +79,7 @@ class ASGD(GroupOptimizer):
     ) -> None:
         check_lr(lr)
         check_not_negative(weight_decay=weight_decay)
-        defaults = {
-            "lr": lr,
-            "lambd": lambd,
-            "alpha": alpha,
-            "t0": t0,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
+        defaults = chosen(locals(), "lr lambd alpha t0 weight_decay foreach maximize differentiable capturable")
         super().__init__(params, defaults)
 
     def _initial_state(self, param: Tensor, group: Group) -> dict[str, Any]:
@@ -91,23 +92,7 @@ class ASGD(GroupOptimizer):
 
     def _update(self, group: Group) -> None:
         params, grads, states = self._gather(group)
-        asgd(
-            params,
-            grads,
-            [each["ax"] for each in states],
-            [each["mu"] for each in states],
-            [each["eta"] for each in states],
-            [each["step"] for each in states],
-            lambd=group["lambd"],
-            lr=group["lr"],
-            t0=group["t0"],
-            alpha=group["alpha"],
-            weight_decay=group["weight_decay"],
-            foreach=group["foreach"],
-            maximize=group["maximize"],
-            differentiable=group["differentiable"],
-            capturable=group["capturable"],
-        )
+        run_on(asgd, group, params, grads, *kept(states, "ax", "mu", "eta", "step"))
 
 
 def asgd(

@@ -7,7 +7,19 @@ from typing import Any, ClassVar
 from .._core.tensor import Tensor
 from .._dispatch.changes.history import end_change
 from ._update import add_quotient, advance, as_scalar, check_capturable, check_foreach, update_all, with_decay
-from .optimizer import Group, GroupOptimizer, ParamsT, check_betas, check_lr, check_not_negative, scalar, zeros_of
+from .optimizer import (
+    Group,
+    GroupOptimizer,
+    ParamsT,
+    check_betas,
+    check_lr,
+    check_not_negative,
+    chosen,
+    kept,
+    run_on,
+    scalar,
+    zeros_of,
+)
 
 __all__ = ["NAdam", "nadam"]
 
@@ -73,18 +85,11 @@ class NAdam(GroupOptimizer):
         check_not_negative(eps=eps)
         check_betas(betas)
         check_not_negative(weight_decay=weight_decay, momentum_decay=momentum_decay)
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "momentum_decay": momentum_decay,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "differentiable": differentiable,
-        }
+        defaults = chosen(
+            locals(),
+            "lr betas eps weight_decay momentum_decay decoupled_weight_decay "
+            "maximize foreach capturable differentiable",
+        )
         super().__init__(params, defaults)
 
     def _initial_state(self, param: Tensor, group: Group) -> dict[str, Any]:
@@ -98,24 +103,14 @@ class NAdam(GroupOptimizer):
     def _update(self, group: Group) -> None:
         params, grads, states = self._gather(group)
         beta1, beta2 = group["betas"]
-        nadam(
+        run_on(
+            nadam,
+            group,
             params,
             grads,
-            [each["exp_avg"] for each in states],
-            [each["exp_avg_sq"] for each in states],
-            [each["mu_product"] for each in states],
-            [each["step"] for each in states],
+            *kept(states, "exp_avg", "exp_avg_sq", "mu_product", "step"),
             beta1=beta1,
             beta2=beta2,
-            lr=group["lr"],
-            weight_decay=group["weight_decay"],
-            momentum_decay=group["momentum_decay"],
-            eps=group["eps"],
-            maximize=group["maximize"],
-            decoupled_weight_decay=group["decoupled_weight_decay"],
-            foreach=group["foreach"],
-            capturable=group["capturable"],
-            differentiable=group["differentiable"],
         )
 
 

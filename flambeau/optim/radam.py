@@ -6,7 +6,19 @@ from typing import Any, ClassVar
 
 from .._core.tensor import Tensor
 from ._update import add_scaled, advance, as_scalar, check_capturable, check_foreach, update_all, with_decay
-from .optimizer import Group, GroupOptimizer, ParamsT, check_betas, check_lr, check_not_negative, scalar, zeros_of
+from .optimizer import (
+    Group,
+    GroupOptimizer,
+    ParamsT,
+    check_betas,
+    check_lr,
+    check_not_negative,
+    chosen,
+    kept,
+    run_on,
+    scalar,
+    zeros_of,
+)
 
 __all__ = ["RAdam", "radam"]
 
@@ -71,17 +83,10 @@ class RAdam(GroupOptimizer):
         check_not_negative(eps=eps)
         check_betas(betas)
         check_not_negative(weight_decay=weight_decay)
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "differentiable": differentiable,
-        }
+        defaults = chosen(
+            locals(),
+            "lr betas eps weight_decay maximize foreach capturable decoupled_weight_decay differentiable",
+        )
         super().__init__(params, defaults)
 
     def _initial_state(self, param: Tensor, group: Group) -> dict[str, Any]:
@@ -90,23 +95,7 @@ class RAdam(GroupOptimizer):
     def _update(self, group: Group) -> None:
         params, grads, states = self._gather(group)
         beta1, beta2 = group["betas"]
-        radam(
-            params,
-            grads,
-            [each["exp_avg"] for each in states],
-            [each["exp_avg_sq"] for each in states],
-            [each["step"] for each in states],
-            beta1=beta1,
-            beta2=beta2,
-            lr=group["lr"],
-            weight_decay=group["weight_decay"],
-            eps=group["eps"],
-            maximize=group["maximize"],
-            foreach=group["foreach"],
-            capturable=group["capturable"],
-            differentiable=group["differentiable"],
-            decoupled_weight_decay=group["decoupled_weight_decay"],
-        )
+        run_on(radam, group, params, grads, *kept(states, "exp_avg", "exp_avg_sq", "step"), beta1=beta1, beta2=beta2)
 
 
 def radam(

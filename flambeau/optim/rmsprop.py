@@ -15,7 +15,18 @@ from ._update import (
     update_all,
     with_decay,
 )
-from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, check_not_negative, scalar, zeros_of
+from .optimizer import (
+    Group,
+    GroupOptimizer,
+    ParamsT,
+    check_lr,
+    check_not_negative,
+    chosen,
+    kept,
+    run_on,
+    scalar,
+    zeros_of,
+)
 
 __all__ = ["RMSprop", "rmsprop"]
 
@@ -79,18 +90,10 @@ class RMSprop(GroupOptimizer):
     ) -> None:
         check_lr(lr)
         check_not_negative(eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
-        defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "alpha": alpha,
-            "eps": eps,
-            "centered": centered,
-            "weight_decay": weight_decay,
-            "capturable": capturable,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-        }
+        defaults = chosen(
+            locals(),
+            "lr momentum alpha eps centered weight_decay capturable foreach maximize differentiable",
+        )
         super().__init__(params, defaults)
 
     def _initial_state(self, param: Tensor, group: Group) -> dict[str, Any]:
@@ -103,23 +106,15 @@ class RMSprop(GroupOptimizer):
 
     def _update(self, group: Group) -> None:
         params, grads, states = self._gather(group)
-        rmsprop(
+        run_on(
+            rmsprop,
+            group,
             params,
             grads,
-            [each["square_avg"] for each in states],
+            *kept(states, "square_avg"),
             [each["grad_avg"] for each in states] if group["centered"] else [],
             [each["momentum_buffer"] for each in states] if group["momentum"] > 0 else [],
-            [each["step"] for each in states],
-            lr=group["lr"],
-            alpha=group["alpha"],
-            eps=group["eps"],
-            weight_decay=group["weight_decay"],
-            momentum=group["momentum"],
-            centered=group["centered"],
-            foreach=group["foreach"],
-            maximize=group["maximize"],
-            differentiable=group["differentiable"],
-            capturable=group["capturable"],
+            *kept(states, "step"),
         )
 
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from .._core.tensor import Tensor
 from ._update import advance, as_scalar, check_capturable, check_foreach, update_all
-from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, scalar, zeros_of
+from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, chosen, kept, run_on, scalar, zeros_of
 
 __all__ = ["Rprop", "rprop"]
 
@@ -66,15 +66,7 @@ class Rprop(GroupOptimizer):
             raise ValueError(
                 f"Invalid eta values: {etas[0]}, {etas[1]}. The first must be between 0 and 1, the second above 1"
             )
-        defaults = {
-            "lr": lr,
-            "etas": etas,
-            "step_sizes": step_sizes,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
+        defaults = chosen(locals(), "lr etas step_sizes foreach maximize differentiable capturable")
         super().__init__(params, defaults)
 
     def _initial_state(self, param: Any, group: Group) -> dict[str, Any]:
@@ -88,20 +80,16 @@ class Rprop(GroupOptimizer):
         params, grads, states = self._gather(group)
         etaminus, etaplus = group["etas"]
         step_size_min, step_size_max = group["step_sizes"]
-        rprop(
+        run_on(
+            rprop,
+            group,
             params,
             grads,
-            [each["prev"] for each in states],
-            [each["step_size"] for each in states],
-            [each["step"] for each in states],
+            *kept(states, "prev", "step_size", "step"),
             step_size_min=step_size_min,
             step_size_max=step_size_max,
             etaminus=etaminus,
             etaplus=etaplus,
-            foreach=group["foreach"],
-            maximize=group["maximize"],
-            differentiable=group["differentiable"],
-            capturable=group["capturable"],
         )
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from .._core.tensor import Tensor
 from ._scaling import skipped, update_unless
 from ._update import add_scaled, as_scalar, update_all, with_decay
-from .optimizer import Group, GroupOptimizer, ParamsT, check_fused
+from .optimizer import Group, GroupOptimizer, ParamsT, check_fused, chosen, run_on
 
 __all__ = ["SGD", "sgd"]
 
@@ -77,17 +77,10 @@ class SGD(GroupOptimizer):
                 "Nesterov momentum requires a momentum and zero dampening: "
                 f"momentum is {momentum}, dampening is {dampening}"
             )
-        defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "dampening": dampening,
-            "weight_decay": weight_decay,
-            "nesterov": nesterov,
-            "maximize": maximize,
-            "foreach": foreach,
-            "differentiable": differentiable,
-            "fused": fused,
-        }
+        defaults = chosen(
+            locals(),
+            "lr momentum dampening weight_decay nesterov maximize foreach differentiable fused",
+        )
         super().__init__(params, defaults)
         self._allow_fused(fused, foreach, differentiable)
 
@@ -106,18 +99,12 @@ class SGD(GroupOptimizer):
         buffers: list[Tensor | None] = []
         if momentum != 0:
             buffers = [self.state[each].get("momentum_buffer") for each in params]
-        sgd(
+        run_on(
+            sgd,
+            group,
             params,
             grads,
             buffers,
-            weight_decay=group["weight_decay"],
-            momentum=momentum,
-            lr=group["lr"],
-            dampening=group["dampening"],
-            nesterov=group["nesterov"],
-            maximize=group["maximize"],
-            foreach=group["foreach"],
-            fused=group["fused"],
             grad_scale=getattr(self, "grad_scale", None),
             found_inf=getattr(self, "found_inf", None),
         )

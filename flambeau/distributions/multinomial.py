@@ -9,15 +9,15 @@ import flambeau
 from flambeau import Size, Tensor
 
 from . import constraints
+from ._of_categorical import OfCategorical
 from .binomial import Binomial
 from .categorical import Categorical
-from .distribution import Distribution
 from .utils import broadcast_all
 
 __all__ = ["Multinomial"]
 
 
-class Multinomial(Distribution):
+class Multinomial(OfCategorical):
     """How often each of K outcomes happens in `total_count` draws with the given `probs`.
 
     Args:
@@ -37,7 +37,6 @@ class Multinomial(Distribution):
         "probs": constraints.simplex,
         "logits": constraints.real_vector,
     }
-    _batched = ("_categorical",)
     total_count: int
 
     def __init__(
@@ -62,21 +61,6 @@ class Multinomial(Distribution):
     @constraints.dependent_property(is_discrete=True, event_dim=1)
     def support(self) -> Any:
         return constraints.multinomial(self.total_count)
-
-    @property
-    def probs(self) -> Tensor:
-        """The probabilities of the outcomes."""
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Tensor:
-        """The normalised log-probabilities of the outcomes."""
-        return self._categorical.logits
-
-    @property
-    def param_shape(self) -> Size:
-        """The shape of `probs` and of `logits`."""
-        return self._categorical.param_shape
 
     @property
     def mean(self) -> Tensor:

@@ -10,13 +10,13 @@ from flambeau import Size, Tensor
 
 from . import constraints
 from ._functions import one_hot
+from ._of_categorical import OfCategorical
 from .categorical import Categorical
-from .distribution import Distribution
 
 __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
 
-class OneHotCategorical(Distribution):
+class OneHotCategorical(OfCategorical):
     """The categorical distribution with samples as unit vectors instead of numbers.
 
     Args:
@@ -36,7 +36,6 @@ class OneHotCategorical(Distribution):
     }
     support = constraints.one_hot
     has_enumerate_support = True
-    _batched = ("_categorical",)
 
     def __init__(
         self, probs: Tensor | None = None, logits: Tensor | None = None, validate_args: bool | None = None
@@ -44,25 +43,6 @@ class OneHotCategorical(Distribution):
         self._categorical = Categorical(probs, logits)
         shape = self._categorical.param_shape
         super().__init__(shape[:-1], shape[-1:], validate_args=validate_args)
-
-    @property
-    def _param(self) -> Tensor:
-        return self._categorical._param
-
-    @property
-    def probs(self) -> Tensor:
-        """The probabilities."""
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Tensor:
-        """The normalised log-probabilities."""
-        return self._categorical.logits
-
-    @property
-    def param_shape(self) -> Size:
-        """The shape of `probs` and of `logits`."""
-        return self._categorical.param_shape
 
     @property
     def mean(self) -> Tensor:

@@ -247,8 +247,11 @@ def grows(small: Any, operand: Any) -> bool:
     """Whether the result of a small array and an operand is large: that one is, or both are broadcast."""
     if type(operand) is not np.ndarray or operand.size * small.size < LARGE or operand.shape == small.shape:
         return False
+    shape, other = small.shape, operand.shape
+    if shape[len(shape) - len(other) :] == other:  # such as a weight for each feature: the small one is the result
+        return False
     try:
-        return math.prod(joint_shape(small.shape, operand.shape)) >= LARGE
+        return math.prod(joint_shape(shape, other)) >= LARGE
     except ValueError:  # they do not fit: whoever computes says so
         return False
 

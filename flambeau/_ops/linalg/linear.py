@@ -130,7 +130,8 @@ def _rows_by_rows(input: Any, weight: Any) -> Any:
         return None
     if input.ndim == 2:
         return array_dot(input, weight.T)
-    return array_dot(_rows_of(input), weight.T).reshape(*input.shape[:-1], weight.shape[0])
+    shape = input.shape
+    return array_dot(input.reshape(-1, shape[-1]), weight.T).reshape(*shape[:-1], weight.shape[0])
 
 
 _product_by_rows = BackendOp("product_by_rows", elsewhere=_rows_by_rows)
@@ -141,12 +142,17 @@ _product_by_rows = BackendOp("product_by_rows", elsewhere=_rows_by_rows)
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input @ weight.T + bias`."""
     kind = input._kind
-    if (
-        bias is None
-        and weight._kind is kind
-        and (not kind.is_cpu or (not THREAD.modes.grad and input._array.dtype.num in _NUMBERS))
-    ):
-        product: Tensor | None = _product_by_rows(input, weight)
+    if bias is None and weight._kind is kind:
+        modes = THREAD.modes
+        product: Tensor | None = None
+        if not kind.is_cpu:
+            product = _product_by_rows(input, weight)
+        elif not modes.grad and input._array.dtype.num in _NUMBERS:
+            if modes.plain and type(input) in PLAIN_TYPES and type(weight) in PLAIN_TYPES and not kind.indirect:
+                array = _rows_by_rows(input._array, weight._array)  # as the op has it, without the way through it
+                product = None if array is None else fresh(array, input)
+            else:
+                product = _product_by_rows(input, weight)
         if product is not None:
             return product
     dims, weight_dims = input._array.ndim, weight._array.ndim

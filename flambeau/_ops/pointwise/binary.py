@@ -523,6 +523,8 @@ def _log_of_number(base: Any, is_complex: bool) -> Any:
 
 @primitive("PowBackward0", axes=ELEMENTS, self=_pow_self_gradient)
 def _pow_number(self: Array, exponent: Any) -> Array:
+    if exponent == 2 and self.dtype.char in "fd":
+        return np.square(self)
     if self.dtype.itemsize == 2 and self.dtype.kind not in "iu":  # half precision, which the exponent takes on
         if self.dtype == np.float16 and abs(exponent) == 0.5:
             return in_single(_half_power)(self, exponent)

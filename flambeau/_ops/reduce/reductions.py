@@ -41,8 +41,8 @@ def reduced_dims(dim: Dims, ndim: int) -> tuple[int, ...]:
     if dim is None:
         return _ALL_DIMS[ndim]
     if type(dim) is int:
-        if 0 <= dim < ndim:
-            return (dim,)
+        if -ndim <= dim < ndim:
+            return (dim % ndim,)
         wrapped_dim = wrap_dim(dim, ndim)
         return (wrapped_dim,) if ndim else ()
     dims = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
@@ -113,6 +113,7 @@ def kept_shape(shape: tuple[int, ...], dim: tuple[int, ...] | None) -> tuple[int
 # ----- sum, mean, prod --------------------------------------------------------------------------------------------
 
 _BLOCK = 128
+_FEW = 8 * _BLOCK
 _add: Any = np.add.reduce
 
 
@@ -120,7 +121,7 @@ def _total(array: Any, dim: tuple[int, ...] | None, keepdim: bool) -> Any:
     """The sum; in blocks where NumPy would add up a long dimension one by one, and rounding errors with it."""
     if array.size >= LARGE and (done := arrays.reduced("add", array, dim, array.dtype)) is not None:
         return done.reshape(kept_shape(array.shape, dim)) if keepdim else done
-    if dim is not None and len(dim) == 1 and array.ndim > 1 and array.shape[dim[0]] > 8 * _BLOCK:
+    if dim is not None and len(dim) == 1 and array.ndim > 1 and array.shape[dim[0]] > _FEW:
         axis = dim[0]
         size = array.shape[axis]
         if axis != array.ndim - 1 and array.dtype.kind in "fc":
@@ -243,8 +244,13 @@ def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any
 
 
 def _mean_of(array: Any, dim: tuple[int, ...] | None, keepdim: bool, dtype: DType) -> Any:
-    count = array.size if dim is None else math.prod([array.shape[each] for each in dim])
+    if dim is None:
+        count = array.size
+    else:
+        count = array.shape[dim[0]] if len(dim) == 1 else math.prod([array.shape[each] for each in dim])
     if array.dtype is dtype.numpy and dtype.itemsize > 2:
+        if type(array) is np.ndarray and count <= _FEW and 0 < array.size < LARGE and array.flags.c_contiguous:
+            return _add(array, dim, None, None, keepdim) / count  # as `_total` does it, after more questions
         return _total(array, dim, keepdim) / count
     wide = array.astype(np.float32 if dtype.itemsize == 2 else dtype.numpy)
     return as_array(_total(wide, dim, keepdim) / count).astype(dtype.numpy, copy=False)

@@ -130,6 +130,14 @@ def _stacked(arrays: Sequence[Any], dim: int) -> Any:
     return _concatenate(_grown_by(arrays, dim), dim)
 
 
+def _with_gaps(arrays: Sequence[Any], dim: int) -> Any:
+    """Arrays of which some have gaps side by side, row by row."""
+    first = arrays[0]
+    shape = list(first.shape)
+    shape[dim] = sum([each.shape[dim] for each in arrays])
+    return _concatenate(arrays, dim, np.empty(shape, first.dtype))
+
+
 def _plain_cat(tensors: Any, dim: int, stacked: bool = False) -> Tensor | None:
     """The short way for tensors of one kind that fit together; None where it does not apply.
 
@@ -143,18 +151,25 @@ def _plain_cat(tensors: Any, dim: int, stacked: bool = False) -> Tensor | None:
     if not kind.is_cpu or type(dim) is not int or not -dims <= dim < dims:
         return None
     dim %= dims
-    arrays, size = [], 0
+    arrays, size, has_gaps = [], 0, False
     for tensor in tensors:
         if type(tensor) not in PLAIN_TYPES or tensor._kind is not kind:
             return None
         array = tensor._array
         elements = array.size
-        if not elements or not array.flags.c_contiguous:
+        if not elements:
             return None
+        if not array.flags.c_contiguous:
+            has_gaps = True
         size += elements
         arrays.append(array)
+    if has_gaps and (stacked or (dims > 3 and all(map(is_channels_last, arrays)))):
+        return None
     try:
-        joined = array_functions.concatenated(arrays, dim, stacked) if size >= LARGE else None
+        if has_gaps:
+            joined = _with_gaps(arrays, dim)
+        else:
+            joined = array_functions.concatenated(arrays, dim, stacked) if size >= LARGE else None
         if joined is None:
             joined = _stacked(arrays, dim) if stacked else _concatenate(arrays, dim)
     except (ValueError, IndexError):

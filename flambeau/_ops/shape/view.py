@@ -183,6 +183,10 @@ def view(input: Tensor, size: Any = None, *more: int, dtype: Any = None) -> Tens
                 return _view(input, fitted)
             shape = as_shape((size, *more))
         elif isinstance(size, (tuple, list)) or hasattr(size, "__index__"):
+            if isinstance(size, tuple) and not more:
+                fitted = _fitted(tuple(size), input._array.size)
+                if fitted is not None:
+                    return _view(input, fitted)
             shape = as_shape((size, *more))
         else:
             from .complex_view import view_dtype
@@ -420,4 +424,7 @@ def _unsqueeze(self: Array, dim: int) -> Array:
 @public()
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """`input` with a new dimension of size 1 at `dim`; shares memory."""
-    return _unsqueeze(input, wrap_dim(dim, input._array.ndim + 1))
+    dims = input._array.ndim + 1
+    if type(dim) is int and -dims <= dim < dims:
+        return _unsqueeze(input, dim % dims)
+    return _unsqueeze(input, wrap_dim(dim, dims))

@@ -190,3 +190,19 @@ def test_rolled_tensors_of_all_sizes_and_layouts(T: Any, dtype: str, shape: Any,
     x = (x % 2 == 0) if dtype == "bool" else (x % 128).to(getattr(T, dtype))
     found = [x.roll(shifts, dims), x.transpose(0, -1).roll(shifts, dims), x[..., ::2].roll(shifts, dims)]
     return [(each.reshape(-1)[:: 1 + each.numel() // 997], each.stride()) for each in found]
+
+
+@pytest.mark.parametrize("dim", [0, 1, -1])
+@differential
+def test_joined_with_gaps(T: Any, dim: int) -> Any:
+    """Halves of a row, transposed and strided tensors, channels last: values, strides and gradients."""
+    x = _numbers(T, 2, 6, 4, 8, dtype="float32").requires_grad_()
+    halves = [-x[..., 4:], x[..., :4]]
+    steps = [x[:, ::2], x[:, 1::2].transpose(2, 3).transpose(2, 3)]
+    last = [x.contiguous(memory_format=T.channels_last), x.to(memory_format=T.channels_last) * 2]
+    flat = [x[0, 0].t(), x[1, 1].t()]
+    mixed = [x.contiguous(memory_format=T.channels_last), x]
+    found = [T.cat(each, dim) for each in (halves, steps, last, flat, mixed)]
+    weights = [T.linspace(-1, 1, each.numel()).reshape(each.shape) for each in found]
+    total = T.stack([(each * weight).sum() for each, weight in zip(found, weights, strict=True)]).sum()
+    return [(each, each.stride()) for each in found], T.autograd.grad(total, x)

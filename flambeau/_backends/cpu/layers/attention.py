@@ -57,7 +57,8 @@ def attention(
     workspace: Workspace = DIRECT,
 ) -> tuple[Any, Any] | None:
     """The result, and the logarithms of the sums of exponentials."""
-    q, k, v = wide(query), wide(key), wide(value)
+    is_full = query.dtype in FULL_NAMES
+    q, k, v = (query, key, value) if is_full else (wide(query), wide(key), wide(value))
     mask = None if attn_mask is None else wide(attn_mask)
     if not _serves(mask, q, k, v):
         return None

@@ -20,7 +20,6 @@ class LocationScale(Distribution):
     }
     support = constraints.real
     has_rsample = True
-    _batched = ("loc", "scale")
 
     def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)

@@ -11,7 +11,6 @@ from .distribution import Distribution
 class OfCategorical(Distribution):
     """A distribution of vectors with one element for each outcome of a categorical one."""
 
-    _batched = ("_categorical",)
     _categorical: Categorical
 
     @property

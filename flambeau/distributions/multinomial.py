@@ -37,6 +37,7 @@ class Multinomial(OfCategorical):
         "probs": constraints.simplex,
         "logits": constraints.real_vector,
     }
+    _batched = ("_categorical",)
     total_count: int
 
     def __init__(

@@ -28,6 +28,7 @@ class Normal(LocationScale, ExponentialFamily):
             `Distribution.set_default_validate_args`.
     """
 
+    _batched = ("loc", "scale")
     _mean_carrier_measure = 0
 
     @property

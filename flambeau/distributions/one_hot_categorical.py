@@ -36,6 +36,7 @@ class OneHotCategorical(OfCategorical):
     }
     support = constraints.one_hot
     has_enumerate_support = True
+    _batched = ("_categorical",)
 
     def __init__(
         self, probs: Tensor | None = None, logits: Tensor | None = None, validate_args: bool | None = None

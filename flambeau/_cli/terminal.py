@@ -23,12 +23,14 @@ def say(text: str = "", stream: TextIO | None = None) -> None:
     (sys.stdout if stream is None else stream).write(text + "\n")
 
 
+def has_colours(stream: TextIO) -> bool:
+    """Whether a stream is a terminal with colours, and nobody asked for plain text."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
 def coloured(text: str, colour: str, stream: TextIO | None = None) -> str:
     """`text` in a colour, or bold or dim, if the stream is a terminal and nobody asked for plain text."""
-    out = sys.stdout if stream is None else stream
-    if not out.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
-        return text
-    return f"\033[{_CODES[colour]}m{text}\033[0m"
+    return f"\033[{_CODES[colour]}m{text}\033[0m" if has_colours(stream or sys.stdout) else text
 
 
 def warn(text: str) -> None:

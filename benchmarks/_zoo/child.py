@@ -60,7 +60,9 @@ class Case:
                 return self.call(**self._inputs)
         with context:
             found = self.call(**self._inputs)
-            loss = found.loss if hasattr(found, "loss") else _loss_of(_tensors(torch, found))
+            loss = getattr(found, "loss", None)
+            if loss is None:
+                loss = _loss_of(_tensors(torch, found))
         self._optimizer.zero_grad()
         loss.backward()
         self._optimizer.step()

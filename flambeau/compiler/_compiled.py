@@ -38,7 +38,7 @@ from .emit.backward import Joint, is_of_ops
 from .emit.deferred import Later
 from .emit.outline import places_in
 from .emit.resume import is_of_generated_code, stopped_at
-from .emit.sizes import Family
+from .emit.sizes import AllButSizes, Family
 from .emit.source import Source
 from .emit.write import Recording, built_for_sizes, outlined, places_of
 from .program.items import Item, Read
@@ -48,9 +48,6 @@ _MOST_ATTEMPTS = 4
 """So many calls may be refused; then the function is left alone, and a call costs one comparison more."""
 
 MOST_PROGRAMS = 8
-
-_OF_ONE_SIZE = 3
-"""So many programs are each for one size: these are faster. The next one is for all sizes."""
 
 _MOST_READINGS = 3
 """So many different things may be found at one place before a read is no check any more, but a break."""
@@ -112,6 +109,8 @@ class Compiled:
         """What a call has read that nothing spoke against: the next one is recorded."""
         self._attempts = 0
         self._families: list[Family] = []
+        self._of_one_size: list[AllButSizes] = []
+        """The calls that have programs for their sizes alone: where only sizes differ, the next program is for all."""
         self._readings: dict[str, list[Any]] = {}
         """What was found where Python looked at elements."""
 
@@ -256,6 +255,9 @@ class Compiled:
             self.dynamic = True
         if self._watch is None:
             return self._watched(attempt)
+        meets = [each.meets() for each in self._families]  # all of them: they forget what they were asked for
+        if self.dynamic is None and any(meets):
+            return attempt.run()  # sizes may never come again, as those of a cache that grows
         if self._programs:
             self._note_recompile(attempt)
         try:
@@ -380,7 +382,7 @@ class Compiled:
 
     def _program(self, recording: Recording) -> Callable[..., Any] | None:
         """The program of a recorded call; None: one that is there has it now."""
-        if self.dynamic or (self.dynamic is None and len(self._programs) >= _OF_ONE_SIZE):
+        if self.dynamic or (self.dynamic is None and self._differs_in_sizes(recording.state)):
             return built_for_sizes(recording, self._families)
         tuning = generated("choices").tuning if self.tunes and generated("choices") is not None else nullcontext
         source, known = Source(recording.state.constants, places_of(recording.state)), recording.known
@@ -395,6 +397,14 @@ class Compiled:
             return made
 
         return Later(write_function, lambda: settings() == known, places_in(outline.items), self._programs)
+
+    def _differs_in_sizes(self, state: State) -> bool:
+        """Whether there is a program already for a call that differs in sizes alone; if not, there will be."""
+        kept = AllButSizes(state)
+        if any(kept.is_as(each) for each in self._of_one_size):
+            return True
+        self._of_one_size.append(kept)
+        return False
 
     def _part(self, function: Callable[..., Any], definition: Definition | None) -> Compiled:
         """A part of the function, or something that it calls, compiled by itself."""

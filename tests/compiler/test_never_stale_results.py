@@ -213,6 +213,43 @@ def numbers_that_follow_from_sizes(compile: Compile) -> Iterator[Any]:
         yield shown(f(torch.ones(size, 3)))
 
 
+@program
+def a_tensor_and_its_views(compile: Compile) -> Iterator[Any]:
+    weight = torch.linspace(-1, 1, 6).reshape(2, 3).clone().requires_grad_()
+
+    def scores(x: Any) -> Any:
+        y = (x * weight).relu() + x
+        return y.t(), {"rows": y, "last": y[-1]}
+
+    f = compile(scores)
+    for change in (None, None, None, None, "view", "base", "last"):
+        weight.grad = None
+        turned, held = f(X[:2, :3].clone())
+        rows, last = held["rows"], held["last"]
+        if change is not None:
+            {"view": turned, "base": rows, "last": last}[change].mul_(3.0)
+        (rows.sum() * 2 + turned.square().sum() + last.exp().sum()).backward()
+        yield weight.grad
+        yield turned
+        yield last
+        yield turned._base is rows, last._base is rows, turned._version, rows._version
+
+
+@program
+def views_without_a_history(compile: Compile) -> Iterator[Any]:
+    def halves(x: Any) -> Any:
+        y = x * 2
+        return y[:1], y, y.view(-1)
+
+    f = compile(halves)
+    for _ in range(6):
+        first, whole, flat = f(X)
+        flat.mul_(2.0)
+        yield first
+        yield whole
+        yield first._base is whole, flat._base is whole, first._version, whole._version
+
+
 @pytest.mark.parametrize("name", sorted(PROGRAMS))
 def test_compiled_returns_what_plain_does(name: str) -> None:
     made: list[Compiled] = []

@@ -125,11 +125,59 @@ def test_one_program_has_many_sizes(name: str) -> None:
     assert not compiled.reasons
 
 
-def test_sizes_of_their_own_come_first() -> None:
-    compiled = Compiled(FUNCTIONS["elementwise"])
-    for length in range(2, 40):
-        compiled(of(3, length))
+@pytest.mark.parametrize("name", ["elementwise", "reductions", "views", "attention", "embedding", "norms", "noise"])
+def test_the_second_size_makes_the_program_for_all(name: str) -> None:
+    compiled = Compiled(FUNCTIONS[name])
+    for _ in range(3):
+        for length in range(2, 22):
+            assert outcome(compiled, of(3, length)) == outcome(FUNCTIONS[name], of(3, length)), length
+    assert len(compiled.programs) == 2
+    assert not compiled.reasons
+
+
+def test_what_differs_in_more_than_sizes_has_programs_of_its_own() -> None:
+    compiled = Compiled(lambda x, scale: x * scale)
+    for scale in (2.0, 3.0, 4.0):
+        for _ in range(4):
+            compiled(of(3, 4), scale)
+    assert len(compiled.programs) == 3
+    assert not compiled._families
+    for length in range(2, 9):
+        compiled(of(3, length), 3.0)
     assert len(compiled.programs) == 4
+
+
+def test_sizes_that_never_come_again_are_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded: list[int] = []
+    plain = Compiled._recorded
+
+    def counted(self: Any, *args: Any) -> Any:
+        recorded.append(1)
+        return plain(self, *args)
+
+    monkeypatch.setattr(Compiled, "_recorded", counted)
+    compiled = Compiled(lambda rows, x: torch.cat([rows, x]))
+    rows = expected = of(1, 4)
+    for _ in range(20):
+        rows, expected = compiled(rows, of(1, 4)), torch.cat([expected, of(1, 4)])
+        assert seen(rows) == seen(expected)
+    assert len(compiled.programs) == 2
+    assert len(recorded) == 2
+    for _ in range(2):  # the same sizes again: these are worth it
+        rows = of(1, 4)
+        for _ in range(20):
+            rows = compiled(rows, of(1, 4))
+    assert len(recorded) == 20  # all but the one that the first program is for, in which it was not recorded twice
+    before = len(recorded)
+    rows = of(1, 4)
+    for _ in range(20):
+        rows = compiled(rows, of(1, 4))
+    assert seen(rows) == seen(expected[:21])
+    assert len(recorded) == before
+    assert len(compiled.programs) == 2
+
+
+def test_static_sizes_have_programs_of_their_own() -> None:
     static = Compiled(FUNCTIONS["elementwise"], dynamic=False)
     for length in range(2, 40):
         static(of(3, length))

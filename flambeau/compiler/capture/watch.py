@@ -322,6 +322,8 @@ class Watch:
             self.variables.append(owner)  # what it holds is compared, before and after
         elif name in ("id", "vars") and (_is_ours(frame) or _is_standard(frame.f_code)):
             return  # they tell apart objects that are compared, or look for names that stand there
+        elif _is_ours(frame) and (name == "globals" or type(owner) is np.ufunc):
+            return  # a name that is found when it is first asked for; a look at arrays, by an op where it is recorded
         elif function in _BY_NAME:
             if not (_is_ours(frame) or _is_standard(frame.f_code) or names_constant(frame.f_code, frame.f_lasti)):
                 self.reads_any_name = True

@@ -9,7 +9,16 @@ from typing import Any
 from ..._core.size import Size
 from ..._core.tensor import Tensor, View
 from ..capture.mutations import Change
-from ..capture.new_objects import attributes_of, base_of, fill_attributes, filler, is_remade, slots_of
+from ..capture.new_objects import (
+    attributes_of,
+    base_of,
+    fill_attributes,
+    filler,
+    is_container,
+    is_remade,
+    parts_of,
+    slots_of,
+)
 from ..capture.watch import Uncompilable
 from ..program.items import Call, Value, values_in
 from .source import Source
@@ -26,6 +35,9 @@ class Answer:
         self._tensors, self._wanted = tensors, wanted
         self._made: dict[int, str] = {}
         self._owners: set[int] = set()
+        left = [recording.result, *[each.after for each in recording.changes]]
+        self._left = _tensors_in(left, recording.recorder.made.parts)
+        """The identities of the tensors that a call leaves."""
         self._objects: dict[int, str | None] = {}
         """The names of new objects and containers; None: of one that is being written."""
 
@@ -142,6 +154,9 @@ class Answer:
         self._wanted.append(value)
         name = self._made[id(tensor)] = f"r{len(self._made)}"
         origin = tensor._view
+        if origin is not None and id(origin.base) in self._left and origin.base.requires_grad is tensor.requires_grad:
+            self._as_view_of_result(name, tensor, origin, self.expression(origin.base), value)
+            return name
         owner = id(tensor if origin is None else origin.base)
         if owner in self._owners:
             raise Uncompilable("it returns two tensors over the same memory")
@@ -150,6 +165,13 @@ class Answer:
         if origin is not None:
             self._as_view(name, tensor, origin)
         return name
+
+    def _as_view_of_result(self, name: str, tensor: Tensor, origin: View, base: str, value: Value) -> None:
+        """Write a new tensor that is a view of another one that the call returns, as `x.t()` beside `x`."""
+        self.lines += [
+            f"{name} = {self._source.tensor(value, tensor._kind, tensor._counter is None)}",
+            f"{name}._counter, {name}._view = {base}._counter, View({base}, 0, {origin.creation})",
+        ]
 
     def _as_view(self, name: str, tensor: Tensor, origin: View) -> None:
         """Write of what a new tensor is a view. One with a history is what the node behind it gives, and no view."""
@@ -162,3 +184,18 @@ class Answer:
                 f"base = {self._source.tensor(base, origin.base._kind, tensor._counter is None)}",
                 f"{name}._counter, {name}._view = base._counter, View(base, 0, {origin.creation})",
             ]
+
+
+def _tensors_in(tree: Any, objects: set[int]) -> set[int]:
+    """The identities of the tensors in containers, and in those of the objects in them that are asked for."""
+    found: set[int] = set()
+    done: dict[int, Any] = {}
+    waiting = [tree]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, Tensor):
+            found.add(id(value))
+        elif id(value) not in done and (is_container(value) or id(value) in objects):
+            done[id(value)] = value
+            waiting += parts_of(value)
+    return found

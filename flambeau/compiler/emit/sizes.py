@@ -174,14 +174,51 @@ def sized_checks(state: State) -> tuple[list[str], str, tuple[Any, ...]]:
     return lines, key, tuple([part for _, _, _, parts in state.sizes for part in parts])
 
 
+class Rows(dict[tuple[Any, ...], tuple[Any, ...]]):
+    """The rows of a table by sizes; it remembers which sizes it was asked for in vain."""
+
+    def __init__(self) -> None:
+        self.asked: tuple[Any, ...] | None = None
+
+    def __missing__(self, sizes: tuple[Any, ...]) -> None:
+        self.asked = sizes
+
+
+class AllButSizes:
+    """What a call depends on beside sizes."""
+
+    def __init__(self, state: State) -> None:
+        self._lines, _, _ = sized_checks(state)
+        self._constants, self._of_sizes = state.constants, state.of_sizes
+
+    def is_as(self, other: AllButSizes) -> bool:
+        """Whether two calls differ in nothing but sizes."""
+        if self._lines != other._lines or self._constants.keys() != other._constants.keys():
+            return False
+        return all(
+            (_is_like if name in self._of_sizes else _same)(value, other._constants[name])
+            for name, value in self._constants.items()
+        )
+
+
 class Family:
     """A program for many sizes."""
 
     def __init__(self, source: SizedSource, text: str, regions: list[SizedRegion]) -> None:
         self._source, self._text, self._regions = source, text, regions
-        self.table: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+        self.table = Rows()
+        self._met: set[tuple[Any, ...]] = set()
+        """Sizes that have come once."""
         source.constants["TABLE"] = self.table
         self.program: Callable[..., Any] = source.function("call", "args, kwargs")
+
+    def meets(self) -> bool:
+        """Whether the last call had sizes that are not in the table, and come for the first time."""
+        sizes, self.table.asked = self.table.asked, None
+        if sizes is None or sizes in self._met or len(self._met) >= _MOST_ROWS:
+            return False
+        self._met.add(sizes)
+        return True
 
     def takes(self, source: SizedSource, text: str, regions: list[SizedRegion], sizes: tuple[Any, ...]) -> bool:
         """Let a call with other sizes in, if it is the same program."""

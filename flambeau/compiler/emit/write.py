@@ -47,7 +47,7 @@ def built_for_sizes(recording: Recording, families: list[Family]) -> Callable[..
     source = SizedSource(state.constants, places_of(state))
     checks, key, sizes = sized_checks(state)
     source.of_sizes = state.of_sizes
-    checks += [f"row = TABLE.get({key})", "if row is None: return MISS"]
+    checks += [f"row = TABLE[{key}]", "if row is None: return MISS"]
     items, _ = write(source, checks, recording)
     source.lines.insert(1 + len(checks), source.unpacked())
     family = family_of(families, source, sizes)

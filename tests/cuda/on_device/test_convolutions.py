@@ -110,3 +110,45 @@ def test_an_address_between_packs() -> None:
     weight = torch.ones(4, 4, 1, 1).cuda()
     found = torch.nn.functional.conv2d(image, weight)
     assert found.cpu()[0, 0].tolist() == image.cpu()[0].sum(0).tolist()
+
+
+DEPTHWISE: dict[str, tuple[str, tuple[int, ...], tuple[int, int], dict[str, Any]]] = {
+    "padded": ("conv2d", (2, 5, 7, 6), (3, 3), {"padding": 1}),
+    "in steps": ("conv2d", (3, 4, 9, 10), (5, 5), {"padding": 2, "stride": 2}),
+    "wide": ("conv2d", (2, 3, 6, 13), (1, 7), {"padding": (0, 3), "stride": (2, 1)}),
+    "dilated": ("conv2d", (1, 4, 11, 9), (3, 2), {"padding": (2, 1), "dilation": (2, 3)}),
+    "larger than the image": ("conv2d", (4, 6, 2, 2), (7, 7), {"padding": 3}),
+    "many lines": ("conv2d", (9, 2, 20, 5), (3, 3), {"padding": 1}),
+    "transposed": ("conv_transpose2d", (2, 4, 5, 6), (3, 3), {"stride": 2, "padding": 1, "output_padding": 1}),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("name", DEPTHWISE)
+def test_kernels_for_each_channel_of_halves(name: str, bias: bool, dtype: str) -> None:
+    """Generated kernels; the library is not asked."""
+    function, shape, kernel, options = DEPTHWISE[name]
+    generator, channels = pytorch.Generator().manual_seed(0), shape[1]
+    sizes = (shape, (channels, 1, *kernel), (channels,))[: 2 + bias]
+    halves = [pytorch.randn(each, generator=generator).to(getattr(pytorch, dtype)) for each in sizes]
+    wanted = [each.float().requires_grad_() for each in halves]
+    given = [torch.tensor(each.float().numpy()).to("cuda", getattr(torch, dtype)).requires_grad_() for each in halves]
+    options = {**options, "groups": channels}
+    with mock.patch.object(conv, "Convolution", None):
+        found = getattr(torch.nn.functional, function)(*given, **options)
+        weights = pytorch.linspace(-1, 1, found.numel()).reshape(found.shape).to(getattr(pytorch, dtype))
+        ours = torch.tensor(weights.float().numpy()).to("cuda", getattr(torch, dtype))
+        gradients = torch.autograd.grad(found, given, ours)
+    expected = getattr(pytorch.nn.functional, function)(*wanted, **options)
+    expected_gradients = pytorch.autograd.grad(expected, wanted, weights.float())
+    step = pytorch.finfo(getattr(pytorch, dtype)).eps
+    for mine, theirs in zip((found, *gradients), (expected, *expected_gradients), strict=True):
+        assert mine.dtype == getattr(torch, dtype)
+        assert mine.shape == tuple(theirs.shape)
+        assert mine.is_contiguous()
+        exact = theirs.detach().numpy()
+        bound = step * abs(exact) + 1e-5
+        if mine is found and bias and "transpose" in function:  # rounded before the bias is added, too
+            bound += step * abs(exact - wanted[2].detach().numpy()[:, None, None])
+        assert (abs(mine.detach().float().cpu().numpy() - exact) <= bound).all()

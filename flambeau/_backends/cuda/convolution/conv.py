@@ -1,4 +1,4 @@
-"""Convolutions on the device by cuDNN. None: it is not there, or does not do it.
+"""Convolutions on the device by cuDNN, or by generated kernels. None: it is not there, or does not do it.
 
 The lowerings of the ops remember what a call needs by the shapes and strides of its operands: one look finds a plan and
 the form of the result. The products themselves take operands that lie in any way.
@@ -26,10 +26,13 @@ from ..arrays.array import DeviceArray, form_of, nothing, of_form
 from ..cudnn.convolutions import FORWARD, OF_INPUT, OF_WEIGHT, TYPES, Convolution
 from ..cudnn.descriptors import Refused, library
 from ..reductions.reduce import reduced
+from . import depthwise
 
 _ALIGNED = 15
 _MOST_CALLS = 4096
-_plans: dict[Any, Convolution | None] = {}
+Plan = Callable[[int, int, int], None]
+"""Computes one of the three products, given the addresses of input, weight and output."""
+_plans: dict[Any, Plan | None] = {}
 
 
 # ----- the ops --------------------------------------------------------------------------------------------------------
@@ -38,9 +41,11 @@ _plans: dict[Any, Convolution | None] = {}
 class _Call(NamedTuple):
     """A product that needs no preparation when its like comes again."""
 
-    plan: Convolution
+    plan: Plan
     form: Any
     """Of the result: arrays share it."""
+    plan_with_bias: Callable[[int, int, int, int], None] | None
+    """Adds a bias too, whose address comes last."""
     add_bias: Callable[[int, int, int], None] | None
     """Adds a bias to it, given the address of the result, once more, and that of the bias."""
 
@@ -68,9 +73,12 @@ def convolution(
     place = input.pointer
     if call is None or (place | weight.pointer) & _ALIGNED:
         return None
-    plan, form, add_bias = call
+    plan, form, plan_with_bias, add_bias = call
     result = of_form(form)
     made = result.pointer
+    if plan_with_bias and bias is not None and bias.form.dtype is form.dtype and bias.form.flags.c_contiguous:
+        plan_with_bias(place, weight.pointer, made, bias.pointer)
+        return result
     if transposed:
         plan(made, weight.pointer, place)
     else:
@@ -94,11 +102,14 @@ def _prepared_forward(input: Any, weight: Any, geometry: Geometry, output_paddin
     form = _form((input.shape[0], channels, *sizes), input.dtype, last)
     if not _serves(input, weight) or not _lie_so((input, weight), last) or not form.size:
         return None
+    plan_with_bias = None
     if output_padding is None:
         plan = _plan(FORWARD, (input, weight, form), geometry)
+        if depthwise.fits((input, weight, form), geometry):
+            plan_with_bias = depthwise.forward((input, weight, form), geometry, biased=True)
     else:
         plan = _plan(OF_INPUT, (form, weight, input), geometry)
-    return None if plan is None else _Call(plan, form, _bias_adder(form))
+    return None if plan is None else _Call(plan, form, plan_with_bias, _bias_adder(form))
 
 
 def _bias_adder(form: Any) -> Callable[[int, int, int], None] | None:
@@ -108,7 +119,7 @@ def _bias_adder(form: Any) -> Callable[[int, int, int], None] | None:
     return None if added is None else added.between([form], [form, shift])
 
 
-_Gradient = tuple[Convolution, Any]
+_Gradient = tuple[Plan, Any]
 """The product that gives a gradient, and the form of this."""
 _backward_calls: dict[Any, tuple[_Gradient | None, _Gradient | None] | None] = {}
 
@@ -248,7 +259,12 @@ def _choices() -> tuple[bool, bool, bool, bool]:
     return CHOICES.uses_library, CHOICES.shortened_convolutions, CHOICES.measured, CHOICES.deterministic
 
 
-def _plan(product: int, forms: Any, geometry: Geometry) -> Convolution | None:
+_DEPTHWISE = {
+    FORWARD: depthwise.forward, OF_INPUT: depthwise.input_gradient, OF_WEIGHT: depthwise.weight_gradient
+}  # fmt: skip
+
+
+def _plan(product: int, forms: Any, geometry: Geometry) -> Plan | None:
     """The plan for one of the products; `forms` are those of input, weight and output."""
     if len(geometry.stride) == 1:  # a signal is an image of one line
         forms = [form[:, :, None] for form in forms]
@@ -258,10 +274,14 @@ def _plan(product: int, forms: Any, geometry: Geometry) -> Convolution | None:
         return _plans[key]
     except KeyError:
         pass
-    try:
-        plan = Convolution(product, name_of(dtype), forms, geometry)
-    except Refused:
-        plan = None
+    plan: Plan | None
+    if depthwise.fits(forms, geometry):
+        plan = _DEPTHWISE[product](forms, geometry)
+    else:
+        try:
+            plan = Convolution(product, name_of(dtype), forms, geometry)
+        except Refused:
+            plan = None
     _plans[key] = plan
     return plan
 

@@ -70,6 +70,14 @@ def reduced(
     return made
 
 
+def reducing(kind: str, form: Any, axes: Any, dtype: np.dtype[Any]) -> Callable[[int, int], None]:
+    """What reduces arrays of a form, given where one is, at a multiple of 16, and where the result goes."""
+    call = _prepared(kind, form, axes, dtype, False, True)
+    assert call is not None
+    assert call.run is not None
+    return call.run
+
+
 def _prepared(
     kind: str, form: Any, axes: Any, dtype: np.dtype[Any] | None, keepdims: bool, aligned: bool
 ) -> _Call | None:

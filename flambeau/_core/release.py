@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-RELEASE = "0.2.0"
+RELEASE = "0.3.0"

@@ -40,7 +40,7 @@ _ENGINE_CLASSES = {
 
 
 def version() -> TorchVersion:
-    """PyTorch's version with Flambeau's behind it: 2.13.0+flambeau.0.2.0."""
+    """PyTorch's version with Flambeau's behind it: 2.13.0+flambeau.0.3.0."""
     from flambeau import _RELEASE
     from flambeau.version import PYTORCH
 

@@ -35,8 +35,9 @@ from .warm_up import write_kernels
 PACKAGE = "onednn-cpu-gomp"
 FILE = "libdnnl.so.3"
 MAJOR = 3
-_SPINS = "2000"
-"""About a tenth of a millisecond."""
+_FEW_CORES = 2
+_SPINS, _SPINS_ON_FEW_CORES = 20_000, 2_000
+"""How often a thread asks for work before it sleeps: for about a millisecond, and for a tenth of one."""
 
 _TYPES = {
     "p": ctypes.c_void_p, "i": ctypes.c_int, "u": ctypes.c_uint, "z": ctypes.c_size_t, "n": ctypes.c_int64,
@@ -199,12 +200,13 @@ def _loaded(path: Path) -> Any:
     """The library at a path, whose threads wait as briefly as suits ops that follow one another.
 
     OpenMP's runtime reads how long its threads spin before they sleep when it is loaded: some 15 ms if nobody says
-    otherwise. All that time they keep processors from others: beside another process that computes, a training step
-    took ten times as long.
+    otherwise. All that time they keep processors from others: on two cores, beside another process that computes, a
+    training step took ten times as long. To wake many threads takes longer than a small op: with 16 of them, networks
+    of timm took a tenth longer when their threads slept between the ops.
     """
     if any(name in os.environ for name in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")):
         return ctypes.CDLL(str(path))
-    os.environ["GOMP_SPINCOUNT"] = _SPINS
+    os.environ["GOMP_SPINCOUNT"] = str(_SPINS if num_threads() > _FEW_CORES else _SPINS_ON_FEW_CORES)
     try:
         return ctypes.CDLL(str(path))
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import subprocess
 import sys
 import threading
@@ -302,3 +303,18 @@ def test_threads_compute_at_the_same_time(dnn: Any) -> None:
     for each in threads:
         each.join()
     assert not wrong
+
+
+@pytest.mark.parametrize(("threads", "spins"), [(1, "2000"), (2, "2000"), (3, "20000"), (16, "20000")])
+def test_many_threads_ask_for_work_longer(monkeypatch: pytest.MonkeyPatch, threads: int, spins: str) -> None:
+    """The runtime reads the variable when it is loaded; afterwards the environment is as it was."""
+    seen: list[str | None] = []
+    for name in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(library, "num_threads", lambda: threads)
+    monkeypatch.setattr(ctypes, "CDLL", lambda path: seen.append(os.environ.get("GOMP_SPINCOUNT")))
+    library._loaded(Path("libdnnl.so.3"))
+    assert "GOMP_SPINCOUNT" not in os.environ
+    monkeypatch.setenv("GOMP_SPINCOUNT", "7")
+    library._loaded(Path("libdnnl.so.3"))
+    assert seen == [spins, "7"]

@@ -547,6 +547,7 @@ def _delitem(self: Tensor, index: Any) -> None:
 
 for _function, _name in ((_getitem, "__getitem__"), (_setitem, "__setitem__"), (_delitem, "__delitem__")):
     _function.__name__ = _function.__qualname__ = _name
+    _function.__module__ = __name__
 export_method(_getitem, "__getitem__")
 export_method(_setitem, "__setitem__")
 export_method(_delitem, "__delitem__")

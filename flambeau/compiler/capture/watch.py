@@ -267,7 +267,8 @@ class Watch:
         return self._on_end_outside
 
     def _switch(self, on: bool) -> None:
-        if self.reason is None and self.fault is None:
+        # Set once more within an event, the same function would miss the call that is under way.
+        if on is not self._is_on and self.reason is None and self.fault is None:
             self._is_on = on
             sys.setprofile(self._note if on else None)
 

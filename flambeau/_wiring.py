@@ -10,6 +10,7 @@ from ._core.slots import SLOTS
 
 _FUNCTIONS = {
     "usable_cuda_device": "_backends.cuda.runtime.presence:usable",
+    "cuda_is_present": "_backends.cuda.runtime.presence:is_present",
     "pinned_copy": "_backends.cuda.memory.pinned:pinned_copy",
     "is_pinned": "_backends.cuda.memory.pinned:is_pinned",
     "load_family": "_ops:load",
@@ -42,9 +43,12 @@ _FUNCTIONS = {
     "tensors_of_bytes": "safetensors:load",
     "call_module": "_dynamo.eval_frame:call_module",
     "compiled_module": "_dynamo.eval_frame:compiled_module",
+    "tree_flatten": "utils._pytree:tree_flatten",
     "tree_map_only": "utils._pytree:tree_map_only",
+    "tree_unflatten": "utils._pytree:tree_unflatten",
+    "rank_and_size": "distributed._world:rank_and_size",
     "pytorch_reduced": "_serialization.pytorch_pickles:reduced",
-    "storage_as_bytes": "_serialization.pytorch_pickles:storage_as_bytes",
+    "storage_as_bytes": "storage:_as_bytes",
 }
 """For each slot the module and the name of the function that belongs there."""
 

@@ -29,6 +29,15 @@ def _load_from_bytes(b: bytes) -> Any:
     return load(io.BytesIO(b), weights_only=False)
 
 
+def _as_bytes(storage: Any) -> tuple[Any, ...]:
+    """How PyTorch pickles a storage: as the bytes of a file of it."""
+    from .serialization import save
+
+    content = io.BytesIO()
+    save(storage, content, _use_new_zipfile_serialization=False)
+    return _load_from_bytes, (content.getvalue(),)
+
+
 def _warn_typed_storage_removal(stacklevel: int = 2) -> None:
     """Say that typed storages are going to go."""
     warnings.warn(

@@ -19,7 +19,7 @@ import flambeau
 from flambeau._core.device import LAYOUTS, MEMORY_FORMATS
 from flambeau._core.dtype import NAMES
 from flambeau._dispatch.public import registry
-from flambeau._dispatch.public.examples import as_method
+from flambeau._dispatch.public.docstrings.examples import as_method
 from flambeau._dispatch.public.registry import FUNCTIONS, METHODS, resolved
 from flambeau._torch import _rare_names
 

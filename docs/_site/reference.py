@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from flambeau._dispatch.public.examples import as_method
+from flambeau._dispatch.public.docstrings.examples import as_method
 
 from .modules import GROUPS, HELPERS, HIDDEN
 from .source_pages import source_link

@@ -5,7 +5,7 @@ So a folder knows nothing of those above it: it says what it wants done, and who
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 class Slots:
     """What is called upwards."""
 
+    cuda_is_present: Callable[[], bool]
+    """Whether there is a CUDA device."""
     usable_cuda_device: Callable[[device], device]
     """A CUDA device with its ordinal, ready to hold tensors; an error where there is none."""
     pinned_copy: Callable[[Any], Any]
@@ -85,9 +87,15 @@ class Slots:
     """`(module, forward, args, kwargs)`: call a module with another `forward` than its own."""
     compiled_module: Callable[[Any, Any], Any]
     """What `compile` gives for a module, which is a module too; None for what is none."""
+    tree_flatten: Callable[[Any], tuple[list[Any], Any]]
+    """`utils._pytree.tree_flatten`: the leaves of containers, and their structure."""
+    tree_unflatten: Callable[[Sequence[Any], Any], Any]
+    """`(leaves, structure)`: the containers again."""
     tree_map_only: Callable[[type, Callable[[Any], Any], Any], Any]
     """`(class, function, containers)`: the containers with what is of the class replaced."""
 
+    rank_and_size: Callable[[], tuple[int, int] | None]
+    """The number of this process and how many there are; None before the process group is made."""
     pytorch_reduced: Callable[[Any], Any]
     """A tensor as PyTorch pickles it; None where there is no such form."""
     storage_as_bytes: Callable[[Any], tuple[Any, ...]]

@@ -58,7 +58,7 @@ from .dispatch import after, formula_names, leading, node_class
 from .gradients.recorder import Recorder, elementwise_recorder, nothing
 from .interpreter import at_level, interpret, watched
 from .op import Formula, Op
-from .public.documentation import of_elementwise
+from .public.docstrings.documentation import of_elementwise
 from .public.namespaces import Namespace, written
 from .public.overrides import has_override, run_override
 from .public.protocol import Function, explain, write_out

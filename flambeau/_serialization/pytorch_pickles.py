@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections import OrderedDict
 from typing import Any
 
@@ -49,13 +48,3 @@ def reduced(tensor: Tensor) -> tuple[Any, ...] | None:
     if get_state is not None and get_state is not getattr(object, "__getstate__", None):
         state = get_state(tensor)
     return rebuild.rebuild_from_type_v2, (plain[0], type(tensor), plain[1], state)
-
-
-def storage_as_bytes(storage: Any) -> tuple[Any, ...]:
-    """How PyTorch pickles a storage: as the bytes of a file of it."""
-    from ..serialization import save
-    from ..storage import _load_from_bytes
-
-    content = io.BytesIO()
-    save(storage, content, _use_new_zipfile_serialization=False)
-    return _load_from_bytes, (content.getvalue(),)

@@ -11,6 +11,7 @@ import numpy as np
 
 from .._core.dtype import bfloat16, dtype, float16, float64
 from .._core.self_type import Self
+from .._core.slots import SLOTS
 from .._core.tensor import Tensor
 from .._dispatch.arguments.autocast import (
     autocast_decrement_nesting,
@@ -24,7 +25,6 @@ from .._dispatch.arguments.autocast import (
     set_autocast_dtype,
     set_autocast_enabled,
 )
-from ..cuda import is_available as cuda_is_available
 
 __all__ = ["autocast", "autocast_decorator", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
@@ -105,7 +105,7 @@ class autocast:
 
     def _unusable(self) -> str | None:
         """Why this region can cast nothing, if so."""
-        if self.device == "cuda" and not cuda_is_available():
+        if self.device == "cuda" and not SLOTS.cuda_is_present():
             return "CUDA is not available or torch_xla is imported. Disabling autocast."
         if self.device == "cpu" and self.fast_dtype not in (bfloat16, float16):
             return (

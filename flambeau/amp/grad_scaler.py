@@ -10,12 +10,12 @@ from enum import Enum
 from typing import Any, cast
 
 from .._core.dtype import float16, float32, int32
+from .._core.slots import SLOTS
 from .._core.tensor import Tensor
 from .._dispatch.abstract.list_rules import unscale_at_once
 from .._ops.create.constants import full
 from .._ops.tensor.loss_scale import adapt_loss_scale
 from ..autograd.grad_mode import no_grad
-from ..cuda import is_available as cuda_is_available
 
 __all__ = ["GradScaler", "OptState"]
 
@@ -67,7 +67,7 @@ class GradScaler:
     ) -> None:
         self._device = device
         self._enabled = enabled
-        if device == "cuda" and enabled and not cuda_is_available():
+        if device == "cuda" and enabled and not SLOTS.cuda_is_present():
             warnings.warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2)
             self._enabled = False
         if self._enabled:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import autograd
+from .._core.slots import SLOTS
 from .._core.tensor import Tensor
 from ..autograd.function import Function
 from ..nn.modules.module import Module
-from ..utils._pytree import tree_flatten, tree_unflatten
 
 
 class _Captured:
@@ -18,7 +18,7 @@ class _Captured:
     def __init__(self, function: Callable[..., Any], sample: tuple[Any, ...]) -> None:
         self.function = function
         self.sample = sample
-        self.inputs, self.form = tree_flatten(sample)
+        self.inputs, self.form = SLOTS.tree_flatten(sample)
         if not all(isinstance(each, Tensor) for each in self.inputs):
             raise TypeError(
                 "In the beta API, sample_args for each callable must contain only Tensors. Other types are not allowed."
@@ -45,7 +45,7 @@ class _Captured:
     def warm_up(self, times: int, allow_unused: bool) -> None:
         """Let everything that happens only the first time happen."""
         for _ in range(times):
-            outputs = [each for each in tree_flatten(self.function(*self.sample))[0] if each.requires_grad]
+            outputs = [each for each in SLOTS.tree_flatten(self.function(*self.sample))[0] if each.requires_grad]
             if outputs and self._differentiable:
                 autograd.grad(
                     outputs, self._differentiable, [each.new_empty(each.shape) for each in outputs],
@@ -55,7 +55,7 @@ class _Captured:
     def capture_forward(self, graph: Any) -> None:
         """Inside the capture of the forward graph."""
         self.forward_graph = graph
-        self.outputs, self.output_form = tree_flatten(self.function(*self.sample))
+        self.outputs, self.output_form = SLOTS.tree_flatten(self.function(*self.sample))
 
     def prepare_backward(self) -> None:
         """Before the capture of the backward graph: memory for the gradients that it is given."""
@@ -95,8 +95,8 @@ class _Captured:
                 return tuple([None if each is None else each.detach() for each in graphed.found])
 
         def run(*args: Any) -> Any:
-            outputs = Graphed.apply(*tree_flatten(args)[0], *graphed.parameters)
-            return tree_unflatten(list(outputs), graphed.output_form)
+            outputs = Graphed.apply(*SLOTS.tree_flatten(args)[0], *graphed.parameters)
+            return SLOTS.tree_unflatten(list(outputs), graphed.output_form)
 
         return run
 

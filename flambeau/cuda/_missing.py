@@ -11,13 +11,14 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
-from .._core.backend import is_installed
 from .._core.names.absent import Table
 
 
 def is_present() -> bool:
-    """Whether there is a CUDA device. Nothing of it is started by the question."""
-    return is_installed("cuda") or importlib.import_module("flambeau._backends.cuda.runtime.presence").missing() is None
+    """Whether there is a CUDA device; what looks is loaded when it is asked."""
+    from .._backends.cuda.runtime.presence import is_present
+
+    return is_present()
 
 
 def where_present(modules: str, table: Table) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:

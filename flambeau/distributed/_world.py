@@ -279,6 +279,11 @@ def get_world_size(group: ProcessGroup | None = None) -> int:
     return group_of(group).size() if is_member(group) else -1
 
 
+def rank_and_size() -> tuple[int, int] | None:
+    """The rank of this process among all, and how many there are; None before the process group is made."""
+    return (get_rank(), get_world_size()) if is_initialized() else None
+
+
 def get_backend(group: ProcessGroup | None = None) -> Backend:
     """What moves the bytes of a group: 'gloo', 'nccl' or 'mpi'.
 

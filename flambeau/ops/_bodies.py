@@ -18,11 +18,11 @@ from .._dispatch.public.overloads import overload_named
 from .._dispatch.public.registry import function_named
 from .._dispatch.public.schema import Argument, FunctionSchema
 from .._dispatch.public.schemas import dispatched, schemas_of
+from ..jit._language.composed import COMPOSED
 from ..jit._language.numbers_of import dtype_of_number, memory_format_of_number, number_of_dtype
 from ..jit._language.plain import PLAIN
 from ..jit._language.tensors import ADAPTED
 from ._backwards import BACKWARDS
-from ._composed import COMPOSED
 
 Body = Callable[..., Any]
 """Takes all arguments of a schema in its order."""

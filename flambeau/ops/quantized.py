@@ -34,15 +34,25 @@ def _finish(numbers: Any, like: Any, scale: Any, zero_point: Any, relu: bool = F
 
 
 def _shifted(x: Any, y: float) -> Any:
-    from ..ao.nn.quantized import QFunctional
-
-    return QFunctional().add_scalar(x, y)
+    """`x + y` with a number, which moves the zero point."""
+    scale, zero_point = x.q_scale(), x.q_zero_point()
+    low, high = (0, 255) if x.dtype is torch.quint8 else (-128, 127)
+    moved = zero_point - round(y / scale)
+    if low <= moved <= high:
+        return torch._make_per_tensor_quantized_tensor(x.int_repr(), scale, moved)
+    end = low if moved < low else high
+    wider = (high - low + (low - moved if moved < low else moved - high)) / (high - low)
+    return _finish(x.dequantize() + y, x, scale * wider, end)
 
 
 def _stretched(x: Any, y: float) -> Any:
-    from ..ao.nn.quantized import QFunctional
-
-    return QFunctional().mul_scalar(x, y)
+    """`x * y` with a number, which changes the scale."""
+    if y > 0:
+        return torch._make_per_tensor_quantized_tensor(x.int_repr(), x.q_scale() * y, x.q_zero_point())
+    low, high = (0, 255) if x.dtype is torch.quint8 else (-128, 127)
+    if y == 0:
+        return _finish(x.dequantize() * 0, x, 1.0, 0)
+    return _finish(x.dequantize() * y, x, abs(y) * x.q_scale(), high - (x.q_zero_point() - low))
 
 
 def _rectified(x: Any) -> Any:

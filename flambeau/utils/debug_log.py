@@ -6,6 +6,7 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
+from .._core.slots import SLOTS
 from .._core.tensor import Tensor
 from ..autograd.graph import register_multi_grad_hook
 
@@ -15,9 +16,8 @@ _LOG = logging.getLogger(__name__)
 
 
 def _rank() -> int:
-    from .. import distributed
-
-    return distributed.get_rank() if distributed.is_available() and distributed.is_initialized() else 0
+    known = SLOTS.rank_and_size()
+    return 0 if known is None else known[0]
 
 
 def debug_grad_log(*tensors: Tensor) -> None:

@@ -197,7 +197,7 @@ def with_protocol(
 
     from ..._codegen.machine.bytecode import compiled_sources  # not before a function is called
     from ..changes.exact_out import store_exactly
-    from .documentation import completed
+    from .docstrings.documentation import completed
 
     signature = inspect.signature(body)
     parameters = list(signature.parameters.values())

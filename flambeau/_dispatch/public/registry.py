@@ -16,7 +16,7 @@ from ..._core.slots import SLOTS
 from ..._core.tensor import Tensor
 from ..arguments.autocast_rules import Autocast, rules_of
 from . import catalogue
-from .documentation import complete
+from .docstrings.documentation import complete
 from .namespaces import HOME, Namespace, namespace_at, written
 from .overrides import has_override, original_of, run_override
 from .places import COMPILED_SPACES, is_compiled_at

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from flambeau._core.slots import SLOTS
 from flambeau._core.tensor import Tensor
 from flambeau._ops.shape.join import cat, stack
-from flambeau.func import vmap
-from flambeau.utils._pytree import tree_flatten, tree_unflatten
 
 __all__ = ["associative_scan"]
 
@@ -39,7 +38,7 @@ def associative_scan(
         raise ValueError(f"Dim must be an int, but got {type(dim)}")
     if combine_mode not in ("pointwise", "generic"):
         raise ValueError(f"Combine_mode must either 'pointwise' or 'generic', but got {combine_mode}")
-    leaves, form = tree_flatten(xs)
+    leaves, form = SLOTS.tree_flatten(xs)
     if combine_mode == "pointwise" and any(each.device.type == "cpu" for each in leaves):
         raise ValueError(
             "For combine_mode='pointwise', all input tensors need to be on CUDA or XPU: use combine_mode='generic'"
@@ -50,17 +49,19 @@ def associative_scan(
             "All xs leaves must at least have 'dim' number of dimensions and scan dimension > 0, "
             f"but got {[list(each.shape) for each in leaves]}"
         )
-    every = combine_fn if combine_mode == "pointwise" else vmap(combine_fn)
+    every = combine_fn if combine_mode == "pointwise" else SLOTS.vmap(combine_fn)
 
     def combined(first: Leaves, second: Leaves) -> Leaves:
-        return tree_flatten(every(tree_unflatten(list(first), form), tree_unflatten(list(second), form)))[0]
+        return SLOTS.tree_flatten(
+            every(SLOTS.tree_unflatten(list(first), form), SLOTS.tree_unflatten(list(second), form))
+        )[0]
 
     if reverse:
         given = [each.flip(0) for each in given]
     found = _scanned(combined, given)
     if reverse:
         found = [each.flip(0) for each in found]
-    return tree_unflatten([each.movedim(0, dim) for each in found], form)
+    return SLOTS.tree_unflatten([each.movedim(0, dim) for each in found], form)
 
 
 def _scanned(combined: Callable[[Leaves, Leaves], Leaves], leaves: Leaves) -> Leaves:

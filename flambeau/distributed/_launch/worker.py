@@ -1,7 +1,4 @@
-"""What a process of `flambeau launch` runs first: the program, with Flambeau in PyTorch's place.
-
-It ends when the launcher does, however that ended, and leaves what went wrong in a file for the launcher.
-"""
+"""What binds a process to its launcher: it ends when that does, however that ended, and leaves it a file of errors."""
 
 from __future__ import annotations
 
@@ -47,17 +44,10 @@ def _note_errors() -> None:
     sys.excepthook = note
 
 
-def main(arguments: list[str]) -> int:
-    """Run the program in `arguments`, which may begin with -m."""
-    from ..._cli.main import main as flambeau
-
+def follow_the_launcher() -> None:
+    """End when the launcher does, and leave errors in its file."""
     pipe = os.environ.pop(PIPE, None)
     if pipe is not None:
         os.set_inheritable(int(pipe), False)
         threading.Thread(target=_end_with_the_launcher, args=(int(pipe),), name="launcher", daemon=True).start()
     _note_errors()
-    return flambeau(["run", *arguments])
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

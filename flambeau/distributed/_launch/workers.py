@@ -86,7 +86,7 @@ class Workers:
         if not options.python:
             return options.command
         module = ["-m"] if options.module else []
-        return [sys.executable, "-u", "-m", "flambeau.distributed._launch.worker", *module, *options.command]
+        return [sys.executable, "-u", "-m", "flambeau._cli.worker", *module, *options.command]
 
     def _output(self, local_rank: int, kind: int, path: Path) -> Any:
         options = self._options

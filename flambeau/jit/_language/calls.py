@@ -16,7 +16,7 @@ from ..._dispatch.public import catalogue
 from ..._dispatch.public.explain import forms_of
 from ..._dispatch.public.registry import function_named
 from ..._dispatch.public.schemas import dispatched
-from ...ops._composed import COMPOSED
+from .composed import COMPOSED
 from .numbers_of import dtype_of_number, layout_of_number, memory_format_of_number
 from .plain import INTEGER_POWER, PLAIN
 from .prims import FREE, PRIMS
@@ -72,14 +72,12 @@ def _missing(name: str) -> Callable[..., Any]:
 
 def _custom(space: str, name: str) -> Callable[..., Any]:
     """An operator that the user's own program has registered."""
-    from ...ops._custom import OPERATORS
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        if name not in OPERATORS.get(space, {}):
-            return _missing(f"{space}::{name}")()
         import flambeau
 
-        return getattr(getattr(flambeau.ops, space), name)(*args, **kwargs)
+        operator = getattr(getattr(flambeau.ops, space), name, None) or _missing(f"{space}::{name}")
+        return operator(*args, **kwargs)
 
     return call
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ..._core.device import device, memory_format
 from ..._core.device import device as Device
@@ -18,8 +18,10 @@ from ..._ops.tensor.convert import _targets
 from ..._torch import __future__ as choices
 from ...autograd.grad_mode import no_grad
 from ..parameter import Parameter, is_lazy
-from . import module as whole
 from ._members import Members
+
+if TYPE_CHECKING:
+    from . import module as whole
 
 
 class Conversions(Members):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..._core.tensor import Tensor
 from ..parameter import Parameter
-from . import module as whole
+
+if TYPE_CHECKING:
+    from . import module as whole
 
 HookDict = OrderedDict[int, Any]
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from ..._core.generator import Generator
+from ..._core.slots import SLOTS
 from .dataset import Dataset
 from .sampler import Sampler
 
@@ -43,15 +44,14 @@ class DistributedSampler(Sampler[int]):
         drop_last: bool = False,
     ) -> None:
         if num_replicas is None or rank is None:
-            from ...distributed._world import get_rank, get_world_size, is_initialized
-
-            if not is_initialized():
+            known = SLOTS.rank_and_size()
+            if known is None:
                 raise ValueError(
                     "Default process group has not been initialized, please make sure to call init_process_group, "
                     "or pass num_replicas and rank"
                 )
-            num_replicas = get_world_size() if num_replicas is None else num_replicas
-            rank = get_rank() if rank is None else rank
+            num_replicas = known[1] if num_replicas is None else num_replicas
+            rank = known[0] if rank is None else rank
         if not 0 <= rank < num_replicas:
             raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset = dataset

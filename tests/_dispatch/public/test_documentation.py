@@ -9,11 +9,11 @@ from types import FunctionType, MethodType
 from typing import Any
 
 import flambeau
-from flambeau._dispatch.public import documentation
-from flambeau._dispatch.public.differences import OF_FUNCTIONS, OF_NAMES
-from flambeau._dispatch.public.parameter_docs import EXPLANATIONS
+from flambeau._dispatch.public.docstrings import documentation
+from flambeau._dispatch.public.docstrings.differences import OF_FUNCTIONS, OF_NAMES
+from flambeau._dispatch.public.docstrings.parameter_docs import EXPLANATIONS
+from flambeau._dispatch.public.docstrings.return_docs import CHANGED, REDUCED, SENTENCES
 from flambeau._dispatch.public.registry import FUNCTIONS, METHODS, load_all, resolved
-from flambeau._dispatch.public.return_docs import CHANGED, REDUCED, SENTENCES
 
 _PRIVATE_SPACES = ("ops.aten",)
 

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 import flambeau
-from flambeau._dispatch.public import examples
 from flambeau._dispatch.public.catalogue import METHODS
+from flambeau._dispatch.public.docstrings import examples
 from tests._dispatch.public.test_documentation import public_functions
 from tests.support.oracle import older_than, pytorch
 

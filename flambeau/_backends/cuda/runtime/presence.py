@@ -25,6 +25,11 @@ def missing() -> str | None:
     return None if count else "cupy finds no GPU"
 
 
+def is_present() -> bool:
+    """Whether there is a CUDA device. Nothing of it is started by the question."""
+    return is_installed("cuda") or missing() is None
+
+
 def usable(found: device) -> device:
     """A CUDA device with its ordinal, or PyTorch's error where there is none."""
     if not is_installed("cuda"):

@@ -124,26 +124,11 @@ class QFunctional(_Functions, nn.Module):
 
     def add_scalar(self, x: Any, y: float) -> Any:
         """`x + y` with a number, which moves the zero point."""
-        return self._shifted(x, y)
-
-    def _shifted(self, x: Any, y: float) -> Any:
-        scale, zero_point = x.q_scale(), x.q_zero_point()
-        low, high = (0, 255) if x.dtype is torch.quint8 else (-128, 127)
-        moved = zero_point - round(y / scale)
-        if low <= moved <= high:
-            return torch._make_per_tensor_quantized_tensor(x.int_repr(), scale, moved)
-        end = low if moved < low else high
-        wider = (high - low + (low - moved if moved < low else moved - high)) / (high - low)
-        return requantized(x.dequantize() + y, x, scale * wider, end)
+        return torch.ops.quantized.add(x, y)
 
     def mul_scalar(self, x: Any, y: float) -> Any:
         """`x * y` with a number, which changes the scale."""
-        if y > 0:
-            return torch._make_per_tensor_quantized_tensor(x.int_repr(), x.q_scale() * y, x.q_zero_point())
-        low, high = (0, 255) if x.dtype is torch.quint8 else (-128, 127)
-        if y == 0:
-            return requantized(x.dequantize() * 0, x, 1.0, 0)
-        return requantized(x.dequantize() * y, x, abs(y) * x.q_scale(), high - (x.q_zero_point() - low))
+        return torch.ops.quantized.mul(x, y)
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> QFunctional:

@@ -11,9 +11,9 @@ import re
 from functools import cache
 from pathlib import Path
 
-from . import catalogue
+from .. import catalogue
 
-_OPS = Path(__file__).parents[2] / "_ops"
+_OPS = Path(__file__).parents[3] / "_ops"
 _TITLE = re.compile(r"^# (.+)\n", re.MULTILINE)
 
 

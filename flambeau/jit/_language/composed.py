@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from .._core.dtype import bool_
-from .._core.names.absent import refusal
-from .._core.reduction import REDUCTIONS
-from .._core.tensor import Tensor
+from ..._core.dtype import bool_
+from ..._core.names.absent import refusal
+from ..._core.reduction import REDUCTIONS
+from ..._core.tensor import Tensor
 
 
 def _to_copy(
@@ -43,7 +43,7 @@ def _is_any_true(input: Tensor) -> Tensor:
 
 def _assert_async(input: Tensor, assert_msg: str = "") -> None:
     """An error if the one element is not true."""
-    from .._dispatch.public.checks import _assert_async as check
+    from ..._dispatch.public.checks import _assert_async as check
 
     check(input, assert_msg) if assert_msg else check(input)
 
@@ -265,7 +265,7 @@ def _linalg_eigh(A: Tensor, UPLO: str = "L", compute_v: bool = True) -> Any:
 
 def _linalg_check_errors(info: Tensor, api_name: str, is_matrix: bool) -> None:
     """An error if a factorisation reports one."""
-    from .._ops.linalg.checks import check_codes
+    from ..._ops.linalg.checks import check_codes
 
     check_codes(info, api_name)
 

@@ -15,9 +15,9 @@ from inspect import Parameter, cleandoc, signature
 from textwrap import indent
 from typing import Any
 
+from ..namespaces import written
 from .differences import differences
 from .examples import example_of
-from .namespaces import written
 from .parameter_docs import EXPLANATIONS
 from .return_docs import returned
 

@@ -1,0 +1,1 @@
+"""Docstrings of public functions, put together from what each says and what many share."""

@@ -123,7 +123,7 @@ class Adam(GroupOptimizer):
         params, grads, states = self._gather(group)
         if group["foreach"] and isinstance(group["lr"], Tensor) and not group["capturable"] and params:
             raise RuntimeError("lr as a Tensor is not supported for capturable=False and foreach=True")
-        steps = [each["step"] for each in states]
+        averages, squares, steps = kept(states, "exp_avg", "exp_avg_sq", "step")
         if group["differentiable"] and any(each.requires_grad for each in steps):
             raise RuntimeError("`requires_grad` is not supported for `step` in differentiable mode")
         beta1, beta2 = group["betas"]
@@ -132,7 +132,8 @@ class Adam(GroupOptimizer):
             group,
             params,
             grads,
-            *kept(states, "exp_avg", "exp_avg_sq"),
+            averages,
+            squares,
             [each["max_exp_avg_sq"] for each in states] if group["amsgrad"] else [],
             steps,
             beta1=beta1,

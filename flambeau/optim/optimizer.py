@@ -8,6 +8,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from itertools import chain
+from operator import itemgetter
 from typing import Any, ClassVar, TypeAlias, TypeVar, cast, overload
 
 from .._core.dtype import dtype, float32, float64, get_default_dtype
@@ -467,7 +468,7 @@ def chosen(values: dict[str, Any], names: str) -> dict[str, Any]:
 
 def kept(states: Sequence[dict[str, Any]], *names: str) -> list[list[Any]]:
     """What is kept for the parameters under each of the names, as lists."""
-    return [[state[name] for state in states] for name in names]
+    return [list(map(itemgetter(name), states)) for name in names]
 
 
 def run_on(function: Callable[..., None], group: Group, *lists: list[Any], **further: Any) -> None:

@@ -143,16 +143,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input @ weight.T + bias`."""
     kind = input._kind
     if bias is None and weight._kind is kind:
-        modes = THREAD.modes
-        product: Tensor | None = None
-        if not kind.is_cpu:
-            product = _product_by_rows(input, weight)
-        elif not modes.grad and input._array.dtype.num in _NUMBERS:
-            if modes.plain and type(input) in PLAIN_TYPES and type(weight) in PLAIN_TYPES and not kind.indirect:
-                array = _rows_by_rows(input._array, weight._array)  # as the op has it, without the way through it
-                product = None if array is None else fresh(array, input)
-            else:
-                product = _product_by_rows(input, weight)
+        is_quick = not kind.is_cpu or (not THREAD.modes.grad and input._array.dtype.num in _NUMBERS)
+        product: Tensor | None = _product_by_rows(input, weight) if is_quick else None
         if product is not None:
             return product
     dims, weight_dims = input._array.ndim, weight._array.ndim

@@ -57,6 +57,8 @@ class Backend:
     """Whether a kernel costs the same at every size that is not large: then one that does several steps is better."""
     is_compiled_for = False
     """Whether recorded programs run on its arrays."""
+    ordinal: int | None = None
+    """Which device of its type it is for, where the type has several: see `at`."""
 
     def __init__(self, device_type: str) -> None:
         self.device_type = device_type
@@ -75,6 +77,18 @@ class Backend:
 
         self.in_one_pass: Kernel | None = None
         """Computes all gradients that a node hands on at once, if it can: `(node, grad, saved values, edges)`."""
+
+    def at(self, index: int | None) -> Backend:
+        """The backend of one of several devices of the type; this one where there are no several."""
+        return self
+
+    def fetched(self, array: Any) -> Any:
+        """The elements of an array of this type of device, as one of the device that this backend is for."""
+        return array
+
+    def ordinal_of(self, array: Any) -> int | None:
+        """Which device of its type an array is on; None where there are no several."""
+        return None
 
     def push(self, lowerings: Mapping[str, Find]) -> None:
         """Take lowerings over, by the names of their ops."""
@@ -180,6 +194,11 @@ def backend_of(device_type: str) -> Backend:
     if found is None:
         found = _BACKENDS.setdefault(device_type, Backend(device_type))
     return found
+
+
+def backend_at(place: Any) -> Backend:
+    """The backend of a device."""
+    return backend_of("meta" if place.dataless else place.type).at(place.index)
 
 
 def faster(family: str) -> Any:
@@ -300,7 +319,9 @@ def all_within(array: Any, low: int, high: int, op: str) -> bool:
 
 def moved(array: Any, target: Backend) -> Any:
     """The elements of an array as one of `target`."""
-    return array if type(array) is target.array_class else target.from_host(to_host(array))
+    if type(array) is not target.array_class:
+        return target.from_host(to_host(array))
+    return array if target.ordinal is None else target.fetched(array)
 
 
 def beside(host: Any, array: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, ClassVar
 
-from .backend import is_installed, rename_backend
+from .backend import backend_of_array, is_installed, rename_backend
 from .slots import SLOTS
 
 DEVICE_TYPES = ("cpu", "cuda", "meta", "mps", "xpu", "xla", "mkldnn", "vulkan", "hpu", "mtia", "privateuseone", "ipu")
@@ -277,3 +277,9 @@ def usable_device(value: Any) -> device:
     raise NotImplementedError(
         f"Could not run an operation on device '{found}': this Flambeau has the devices cpu and meta"
     )
+
+
+def device_of_array(array: Any) -> device:
+    """The device that an array is on."""
+    backend = backend_of_array(array)
+    return usable_device(device(backend.device_type, backend.ordinal_of(array)))

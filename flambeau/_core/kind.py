@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .backend import backend_of
+from .backend import backend_at
 from .device import CPU, device, is_fake, shown_device
 from .dtype import LEGACY_NAMES, dtype, from_numpy_dtype
 
@@ -28,7 +28,7 @@ class Kind:
         self.shown = shown_device(device)  # the device that tensors of this kind say they are on
         # Kernels do not run on its arrays as they are: some have no data, others have to be widened.
         self.indirect = device.dataless or dtype.wide is not None
-        self.backend = backend_of("meta" if device.dataless else device.type)
+        self.backend = backend_at(device)
         self.runs, self.tries = self.backend.runs, self.backend.tries  # one look-up less on the way to a kernel
         self.plain: Kind = self  # the kind of results; another one where a sign is still to be taken (lazy_signs.py)
 

@@ -16,7 +16,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from .arrays.abstract import empty_meta
 from .arrays.byte_order import bytes_of_buffer
-from .backend import backend_of, backend_of_array, is_array, is_installed, moved, read, to_host
+from .backend import backend_at, backend_of_array, is_array, is_installed, moved, read, to_host
 from .device import CPU, META, device, usable_device
 from .dtype import dtype
 from .slots import SLOTS
@@ -175,7 +175,7 @@ class UntypedStorage:
             nbytes = content if isinstance(content, int) else content.nbytes
             return _new_storage(empty_meta((nbytes,), _BYTE), place, nbytes)
         memory = _bytes(np.zeros, content) if isinstance(content, int) else content
-        return _new_storage(backend_of(place.type).from_host(memory), place)
+        return _new_storage(backend_at(place).from_host(memory), place)
 
     @staticmethod
     def from_buffer(
@@ -296,7 +296,7 @@ class UntypedStorage:
         if source.nbytes() != self.nbytes():
             raise RuntimeError(f"size does not match: self has {self.nbytes()} bytes, source {source.nbytes()}")
         memory = self.bytes()
-        memory[:] = moved(source._untyped().bytes(), backend_of_array(memory))
+        memory[:] = moved(source._untyped().bytes(), backend_at(self.device))
         return self
 
     def clone(self) -> UntypedStorage:
@@ -323,7 +323,7 @@ class UntypedStorage:
             return self
         if target.dataless:
             return UntypedStorage(self.nbytes(), device=target)
-        return _new_storage(moved(self.bytes(), backend_of(target.type)), target)
+        return _new_storage(moved(self.bytes(), backend_at(target)), target)
 
     def cuda(self, device: Any = None, non_blocking: bool = False) -> UntypedStorage:
         """This storage on a CUDA device."""
@@ -368,7 +368,7 @@ class UntypedStorage:
         if self.device.dataless:
             self._meta_bytes = nbytes
         elif nbytes != self._owner.nbytes:
-            self._move(_bytes(backend_of(self.device.type).empty, nbytes), mover)
+            self._move(_bytes(backend_at(self.device).empty, nbytes), mover)
         return self
 
     def _move(self, memory: Any, mover: Any = None) -> None:

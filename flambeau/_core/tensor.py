@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from .backend import backend_of
+from .backend import backend_at
 from .device import CPU, device, layout, strided
 from .dtype import C_NAMES, DEFAULTS, LEGACY_NAMES, dtype
 from .hooks import HookDict, RemovableHandle
@@ -714,7 +714,7 @@ def run_directly(cls: type) -> None:
 def wrap(array: Any, place: device) -> Tensor:
     """A new tensor outside any graph over a kernel's result, which may be a NumPy scalar."""
     if type(array) is not np.ndarray or place is not CPU:
-        array = backend_of("meta" if place.dataless else place.type).asarray(array)
+        array = backend_at(place).asarray(array)
     return Tensor._from_parts((array, kind_of_array(array.dtype, place), new_counter()))
 
 

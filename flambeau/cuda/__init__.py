@@ -126,7 +126,9 @@ def device_count() -> int:
         >>> torch.cuda.device_count() == 0 or torch.cuda.is_available()
         True
     """
-    return int(is_present())
+    from .._backends.cuda.runtime.presence import count
+
+    return count()
 
 
 def current_device() -> int:
@@ -143,6 +145,20 @@ def current_device() -> int:
     return 0 if found is None else found
 
 
+def _exchange_device(index: int) -> int:
+    """Let a device be the one in use; the ordinal of the one before. A negative ordinal changes nothing."""
+    if index < 0:
+        return -1
+    from .._backends.cuda.runtime.devices import use_ordinal
+
+    before = current_device()
+    use_ordinal(index)
+    return before
+
+
+_maybe_exchange_device = _exchange_device
+
+
 class device:
     """A context in which another device is in use; None and negative ordinals change nothing.
 
@@ -157,13 +173,16 @@ class device:
     def __init__(self, device: Any) -> None:
         named = device if isinstance(device, _Device) else None if device is None else _Device(device)
         self.idx = -1 if named is None else -1 if named.index is None else named.index
+        self.prev_idx = -1
 
     def __enter__(self) -> None:
         if self.idx >= 0:
             usable_device(_Device("cuda", self.idx))
+            self.prev_idx = _exchange_device(self.idx)
 
     def __exit__(self, *exception: object) -> None:
-        pass
+        if self.prev_idx >= 0:
+            _exchange_device(self.prev_idx)
 
 
 class device_of(device):
@@ -179,6 +198,7 @@ class device_of(device):
 
     def __init__(self, obj: Any) -> None:
         self.idx = obj.get_device() if obj.is_cuda else -1
+        self.prev_idx = -1
 
 
 class StreamContext:

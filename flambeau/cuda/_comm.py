@@ -1,4 +1,4 @@
-"""Moving tensors between the CUDA devices of one process. There is one: what is asked of it twice is copied."""
+"""Moving tensors between the CUDA devices of one process. What one device is asked for twice is copied there."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def broadcast(tensor: Tensor, devices: Sequence[Any] | None = None, *, out: Sequ
         return tuple([each.copy_(tensor) for each in out])
     assert devices is not None
     first = tensor.to(place_of(devices[0]))
-    return tuple([first if n == 0 else first.clone().to(place_of(each)) for n, each in enumerate(devices)])
+    return tuple([first if n == 0 else first.to(place_of(each), copy=True) for n, each in enumerate(devices)])
 
 
 def broadcast_coalesced(tensors: Sequence[Tensor], devices: Sequence[Any], buffer_size: int = 10485760) -> Any:
@@ -34,7 +34,7 @@ def reduce_add(inputs: Sequence[Tensor], destination: Any = None) -> Tensor:
         if each.shape != shape:
             raise ValueError(f"input {n} has invalid size: got {tuple(each.shape)}, but expected {tuple(shape)}")
     place = place_of(destination)
-    result = inputs[0].to(place).clone()
+    result = inputs[0].to(place, copy=True)
     for each in inputs[1:]:
         result.add_(each.to(place))
     return result

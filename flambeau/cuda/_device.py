@@ -7,12 +7,14 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from .._backends.cuda.runtime.devices import use_ordinal
 from .._backends.cuda.runtime.driver import driver
+from .._backends.cuda.runtime.presence import count
 from .._backends.cuda.runtime.synchronization import SYNCHRONIZATIONS
 from .._core.backend import is_installed
 from .._core.device import usable_device
-from .._core.random.philox import cuda_generator
-from ._ordinals import place_of
+from .._core.random.philox import generator_of
+from ._ordinals import driver_of, index_of, on
 from ._streams import current_stream, default_stream, get_stream_from_external, set_stream
 
 __all__ = [
@@ -23,7 +25,7 @@ __all__ = [
     "set_device", "set_stream", "set_sync_debug_mode", "synchronize",
 ]  # fmt: skip
 
-default_generators = (cuda_generator,)
+default_generators = tuple(map(generator_of, range(count())))
 
 
 def _library() -> Any:
@@ -96,7 +98,7 @@ def set_device(device: Any) -> None:
         >>> torch.cuda.set_device(0)
     """
     if not (isinstance(device, int) and device < 0):
-        place_of(device)
+        use_ordinal(index_of(device))
 
 
 def synchronize(device: Any = None) -> None:
@@ -109,8 +111,8 @@ def synchronize(device: Any = None) -> None:
         >>> if torch.cuda.is_available():
         ...     torch.cuda.synchronize()
     """
-    place_of(device)
-    driver().synchronize()
+    with on(device):
+        driver().synchronize()
 
 
 _SLEEP = """
@@ -214,7 +216,7 @@ def get_device_properties(device: Any = None) -> _DeviceProperties:
     Returns:
         its `name`, `total_memory`, `multi_processor_count`, `major` and `minor`.
     """
-    index = place_of(device).index
+    index = index_of(device)
     return _DeviceProperties(_library().runtime.getDeviceProperties(index))
 
 
@@ -263,7 +265,7 @@ def get_gencode_flags() -> str:
 
 
 def can_device_access_peer(device: Any, peer_device: Any) -> bool:
-    """Whether one device reads another one's memory; there is one.
+    """Whether one device reads another one's memory by itself.
 
     Args:
         device: one device.
@@ -276,9 +278,7 @@ def can_device_access_peer(device: Any, peer_device: Any) -> bool:
         >>> torch.cuda.can_device_access_peer(0, 0)
         False
     """
-    for each in (device, peer_device):
-        place_of(each)
-    return False
+    return driver_of(device).can_read(index_of(peer_device))
 
 
 def ipc_collect() -> None:
@@ -340,7 +340,8 @@ class _Runtime:
 
     def cudaMemGetInfo(self, device: int = 0) -> tuple[int, int]:
         """How many bytes of the device are free, and how many there are."""
-        return driver().pool.device_memory()
+        with on(device):
+            return driver().pool.device_memory()
 
     def cudaProfilerStart(self) -> int:
         """Let NVIDIA's profilers look from now on."""

@@ -121,7 +121,7 @@ class graph:
     ) -> None:  # fmt: skip
         if stream is None:
             stream = graph.default_capture_stream
-            if stream is None:
+            if stream is None or stream.device_index != driver().ordinal:
                 stream = graph.default_capture_stream = Stream()
         self.cuda_graph = cuda_graph
         self.pool = pool

@@ -16,7 +16,7 @@ from .._backends.cuda.memory.summary import summary
 from .._backends.cuda.runtime.driver import driver
 from .._core.device import usable_device
 from .._core.process.caller import Place, line_of, warn_user
-from ._ordinals import place_of
+from ._ordinals import driver_of, on, on_each_device
 from ._streams import Stream
 
 __all__ = [
@@ -32,8 +32,7 @@ __all__ = [
 
 
 def _pool(device: Any = None) -> Pool:
-    place_of(device)
-    return driver().pool
+    return driver_of(device).pool
 
 
 def memory_allocated(device: Any = None) -> int:
@@ -185,7 +184,8 @@ def empty_cache() -> None:
     Example:
         >>> torch.cuda.empty_cache()
     """
-    _pool().give_back()
+    for each in on_each_device():
+        each.pool.give_back()
 
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:
@@ -202,7 +202,8 @@ def mem_get_info(device: Any = None) -> tuple[int, int]:
         >>> free <= total
         True
     """
-    return _pool(device).device_memory()
+    with on(device):
+        return _pool(device).device_memory()
 
 
 def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
@@ -365,9 +366,9 @@ def memory_snapshot(mempool_id: tuple[int, int] | None = None, include_traces: b
         >>> len(torch.cuda.memory_snapshot()) > 0
         True
     """
-    pool = _pool()
+    wanted = None if mempool_id is None else mempool_id[1]
     found = []
-    for address, size, blocks in pool.segments(None if mempool_id is None else mempool_id[1]):
+    for address, size, blocks in [each for own in on_each_device() for each in own.pool.segments(wanted)]:
         shelf, at = blocks[0].shelf, address
         parts: list[dict[str, Any]] = []
         for block in blocks:
@@ -381,17 +382,18 @@ def memory_snapshot(mempool_id: tuple[int, int] | None = None, include_traces: b
         in_use = [part for part in parts if part["state"] == "active_allocated"]
         held = sum(part["size"] for part in in_use)
         found.append({
-            "device": 0, "address": address, "total_size": size, "allocated_size": held, "active_size": held,
-            "requested_size": sum(part["requested_size"] for part in in_use), "stream": shelf.stream,
-            "segment_type": "small" if shelf.small else "large", "segment_pool_id": (0, shelf.pool),
-            "is_expandable": False, "frames": [], "blocks": parts,
+            "device": shelf.ordinal, "address": address, "total_size": size, "allocated_size": held,
+            "active_size": held, "requested_size": sum(part["requested_size"] for part in in_use),
+            "stream": shelf.stream, "segment_type": "small" if shelf.small else "large",
+            "segment_pool_id": (0, shelf.pool), "is_expandable": False, "frames": [], "blocks": parts,
         })  # fmt: skip
     return found
 
 
 def _record_memory_history(enabled: str | bool | None = "all", *options: Any, **more: Any) -> None:
     """Write down, or do not any more, which line of the program asks for each block: snapshots and errors show it."""
-    _pool().notes_places = bool(enabled)
+    for each in on_each_device():
+        each.pool.notes_places = bool(enabled)
 
 
 def _snapshot(device: Any = None, augment_with_fx_traces: bool = False) -> dict[str, Any]:
@@ -456,7 +458,8 @@ def caching_allocator_enable(value: bool = True) -> None:
     Example:
         >>> torch.cuda.caching_allocator_enable(True)
     """
-    _pool().keep(bool(value))
+    for each in on_each_device():
+        each.pool.keep(bool(value))
     if not value:
         empty_cache()
 

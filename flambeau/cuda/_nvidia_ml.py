@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from .._core.device import usable_device
+from ._ordinals import index_of
 
 
 def _library() -> Any:
@@ -19,10 +19,10 @@ def _library() -> Any:
     return found
 
 
-def _handle() -> tuple[Any, Any]:
-    usable_device("cuda")
+def _handle(device: Any) -> tuple[Any, Any]:
+    index = index_of(device)
     library = _library()
-    return library, library.nvmlDeviceGetHandleByIndex(0)
+    return library, library.nvmlDeviceGetHandleByIndex(index)
 
 
 def utilization(device: Any = None) -> int:
@@ -34,7 +34,7 @@ def utilization(device: Any = None) -> int:
     Returns:
         int: the percentage.
     """
-    library, handle = _handle()
+    library, handle = _handle(device)
     return int(library.nvmlDeviceGetUtilizationRates(handle).gpu)
 
 
@@ -47,7 +47,7 @@ def memory_usage(device: Any = None) -> int:
     Returns:
         int: the percentage.
     """
-    library, handle = _handle()
+    library, handle = _handle(device)
     return int(library.nvmlDeviceGetUtilizationRates(handle).memory)
 
 
@@ -60,7 +60,7 @@ def device_memory_used(device: Any = None) -> int:
     Returns:
         int: the number of bytes.
     """
-    library, handle = _handle()
+    library, handle = _handle(device)
     return int(library.nvmlDeviceGetMemoryInfo(handle).used)
 
 
@@ -73,7 +73,7 @@ def temperature(device: Any = None) -> int:
     Returns:
         int: the temperature.
     """
-    library, handle = _handle()
+    library, handle = _handle(device)
     return int(library.nvmlDeviceGetTemperature(handle, 0))
 
 
@@ -86,7 +86,7 @@ def power_draw(device: Any = None) -> int:
     Returns:
         int: the power.
     """
-    library, handle = _handle()
+    library, handle = _handle(device)
     return int(library.nvmlDeviceGetPowerUsage(handle))
 
 
@@ -99,7 +99,7 @@ def clock_rate(device: Any = None) -> int:
     Returns:
         int: the rate.
     """
-    library, handle = _handle()
+    library, handle = _handle(device)
     return int(library.nvmlDeviceGetClockInfo(handle, 1))
 
 
@@ -113,7 +113,7 @@ def list_gpu_processes(device: Any = None) -> str:
         str: a table.
     """
     try:
-        library, handle = _handle()
+        library, handle = _handle(device)
     except ModuleNotFoundError:
         return "pynvml module not found, please install nvidia-ml-py"
     found = library.nvmlDeviceGetComputeRunningProcesses(handle)

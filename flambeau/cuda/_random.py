@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._core.random.philox import cuda_generator
+from .._backends.cuda.runtime.presence import count
+from .._backends.cuda.runtime.synchronization import HERE
+from .._core.device import usable_device
+from .._core.random.philox import PhiloxGenerator, generator_of, seed_all_devices
 from .._core.tensor import Tensor
-from ._ordinals import place_of
 
 
 def manual_seed(seed: int) -> None:
@@ -22,10 +24,21 @@ def manual_seed(seed: int) -> None:
         >>> torch.equal(first, torch.rand(2, device="cuda"))
         True
     """
-    cuda_generator.manual_seed(int(seed))
+    _generator(None).manual_seed(int(seed))
 
 
-manual_seed_all = manual_seed
+def manual_seed_all(seed: int) -> None:
+    """Start the random numbers of all devices again from `seed`.
+
+    Args:
+        seed (int): the seed.
+
+    Example:
+        >>> torch.cuda.manual_seed_all(0)
+        >>> torch.cuda.initial_seed()
+        0
+    """
+    seed_all_devices(int(seed))
 
 
 def seed() -> None:
@@ -34,10 +47,16 @@ def seed() -> None:
     Example:
         >>> torch.cuda.seed()
     """
-    cuda_generator.seed()
+    _generator(None).seed()
 
 
-seed_all = seed
+def seed_all() -> None:
+    """Start the random numbers of all devices from one seed taken from the operating system.
+
+    Example:
+        >>> torch.cuda.seed_all()
+    """
+    seed_all_devices(_generator(None).seed())
 
 
 def initial_seed() -> int:
@@ -51,13 +70,14 @@ def initial_seed() -> int:
         >>> torch.cuda.initial_seed()
         7
     """
-    return cuda_generator.initial_seed()
+    return _generator(None).initial_seed()
 
 
-def _check(device: Any) -> None:
-    """Refuse what is no device; the generator itself is there without one."""
-    if device != "cuda" and device is not None:
-        place_of(device)
+def _generator(device: Any) -> PhiloxGenerator:
+    """The generator of a device; that of the one in use is there even where there is none."""
+    if device == "cuda" or device is None:
+        return generator_of(HERE.ordinal)
+    return generator_of(usable_device(f"cuda:{device}" if isinstance(device, int) else device).index or 0)
 
 
 def get_rng_state(device: Any = "cuda") -> Tensor:
@@ -76,8 +96,7 @@ def get_rng_state(device: Any = "cuda") -> Tensor:
         >>> torch.equal(first, torch.rand(2, device="cuda"))
         True
     """
-    _check(device)
-    return cuda_generator.get_state()
+    return _generator(device).get_state()
 
 
 def get_rng_state_all() -> list[Tensor]:
@@ -90,7 +109,7 @@ def get_rng_state_all() -> list[Tensor]:
         >>> len(torch.cuda.get_rng_state_all()) == torch.cuda.device_count()
         True
     """
-    return [cuda_generator.get_state()]
+    return [generator_of(each).get_state() for each in range(max(count(), 1))]
 
 
 def set_rng_state(new_state: Tensor, device: Any = "cuda") -> None:
@@ -103,8 +122,7 @@ def set_rng_state(new_state: Tensor, device: Any = "cuda") -> None:
     Example:
         >>> torch.cuda.set_rng_state(torch.cuda.get_rng_state())
     """
-    _check(device)
-    cuda_generator.set_state(new_state)
+    _generator(device).set_state(new_state)
 
 
 def set_rng_state_all(new_states: list[Tensor]) -> None:
@@ -116,5 +134,5 @@ def set_rng_state_all(new_states: list[Tensor]) -> None:
     Example:
         >>> torch.cuda.set_rng_state_all(torch.cuda.get_rng_state_all())
     """
-    for each in new_states:
-        cuda_generator.set_state(each)
+    for number, each in enumerate(new_states):
+        generator_of(number).set_state(each)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from .._backends.cuda.runtime.devices import on_device, use_ordinal
 from .._backends.cuda.runtime.driver import driver
 from .._backends.cuda.runtime.synchronization import HERE, SYNCHRONIZATIONS
 from .._core.device import device as Device
 from .._core.device import usable_device
-from ._ordinals import place_of
+from ._ordinals import index_of
 
 
 def _library() -> Any:
@@ -28,16 +29,17 @@ class _Handle:
 
 
 _IN_TURN = 32
-_queues: dict[int, list[Any]] = {}
-"""For each priority the queues that are handed out in turn, as PyTorch does: the pool remembers which ones use a block,
-so that none may go."""
-_handed_out: Counter[int] = Counter()
+_queues: dict[tuple[int, int], list[Any]] = {}
+"""For each device and priority the queues that are handed out in turn, as PyTorch does: the pool remembers which ones
+use a block, so that none may go."""
+_handed_out: Counter[tuple[int, int]] = Counter()
 
 
 def _queue(priority: int) -> Any:
-    queues = _queues.setdefault(priority, [])
-    number = _handed_out[priority] % _IN_TURN
-    _handed_out[priority] += 1
+    key = HERE.ordinal, priority
+    queues = _queues.setdefault(key, [])
+    number = _handed_out[key] % _IN_TURN
+    _handed_out[key] += 1
     if number == len(queues):
         queues.append(_library().Stream(non_blocking=True, priority=priority))
     return queues[number]
@@ -47,20 +49,19 @@ class Stream:
     """A queue: what is started in it runs in order, beside what other queues hold."""
 
     def __init__(self, device: Any = None, priority: int = 0, **options: Any) -> None:
-        if device is not None:
-            place_of(device)
+        self.device_index = index_of(device)
         found = options.get("found")
-        if found is None and options.get("stream_id"):
-            found = _library().Stream.from_external(_Handle(options["stream_id"]))
-        self._found = _queue(priority) if found is None else found
+        with on_device(self.device_index):
+            if found is None and options.get("stream_id"):
+                found = _library().Stream.from_external(_Handle(options["stream_id"]))
+            self._found = _queue(priority) if found is None else found
         self._priority = priority
-        self._entered: list[Any] = []
+        self._entered: list[tuple[int, Any]] = []
 
     @property
     def device(self) -> Device:
-        return Device("cuda", 0)
+        return Device("cuda", self.device_index)
 
-    device_index = 0
     device_type = 1
 
     @property
@@ -80,13 +81,18 @@ class Stream:
         return 0, -5
 
     def enter(self) -> None:
-        """Let it be the queue in use."""
-        self._entered.append(_library().get_current_stream())
+        """Let it be the queue in use, and its device the one in use."""
+        before = HERE.ordinal
+        use_ordinal(self.device_index)
+        self._entered.append((before, _library().get_current_stream()))
         driver().use_stream(self._found)
 
     def leave(self) -> None:
-        """Let the queue be in use that was before."""
-        driver().use_stream(self._entered.pop())
+        """Let the queue and the device be in use that were before."""
+        ordinal, found = self._entered.pop()
+        use_ordinal(self.device_index)
+        driver().use_stream(found)
+        use_ordinal(ordinal)
 
     def __enter__(self) -> Stream:
         self.enter()
@@ -102,13 +108,15 @@ class Stream:
     def synchronize(self) -> None:
         """Wait for everything in the queue; what kernels found wrong is raised here."""
         SYNCHRONIZATIONS.note("Stream.synchronize")
-        self._found.synchronize()
-        driver().report_faults()
+        with on_device(self.device_index):
+            self._found.synchronize()
+            driver().report_faults()
 
     def wait_event(self, event: Event) -> None:
         """Let what comes in the queue wait for a mark in another one."""
         if event._found is not None:
-            self._found.wait_event(event._found)
+            with on_device(self.device_index):
+                self._found.wait_event(event._found)
 
     def wait_stream(self, stream: Stream) -> None:
         """Let what comes in the queue wait for everything that is in another one."""
@@ -130,10 +138,12 @@ class Stream:
         return 0, self.cuda_stream
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Stream) and self.cuda_stream == other.cuda_stream
+        if not isinstance(other, Stream):
+            return False
+        return self.cuda_stream == other.cuda_stream and self.device_index == other.device_index
 
     def __hash__(self) -> int:
-        return hash(self.cuda_stream)
+        return hash((self.cuda_stream, self.device_index))
 
     def __repr__(self) -> str:
         return f"<torch.cuda.Stream device={self.device} cuda_stream={self.cuda_stream:#x}>"
@@ -143,7 +153,9 @@ class ExternalStream(Stream):
     """A queue that somebody else has made, by its handle."""
 
     def __init__(self, stream_ptr: int, device: Any = None, **options: Any) -> None:
-        super().__init__(device, found=_library().Stream.from_external(_Handle(stream_ptr)))
+        index = index_of(device)
+        with on_device(index):
+            super().__init__(index, found=_library().Stream.from_external(_Handle(stream_ptr)))
 
 
 class Event:
@@ -156,22 +168,30 @@ class Event:
             raise NotImplementedError("torch.cuda.Event(interprocess=True) does not work in Flambeau yet")
         self._options = {"block": blocking, "disable_timing": not enable_timing}
         self._found: Any = None
+        self._ordinal: int | None = None
+        """Its device: that of the queue in which it is first recorded."""
 
     @property
-    def device(self) -> Device:
-        return Device("cuda", 0)
+    def device(self) -> Device | None:
+        return None if self._ordinal is None else Device("cuda", self._ordinal)
 
     def record(self, stream: Stream | None = None) -> None:
         """Put the mark into a queue, the one in use by default."""
-        library = _library()
-        if self._found is None:
-            self._found = library.Event(**self._options)
-        self._found.record(library.get_current_stream() if stream is None else stream._found)
+        queue = current_stream() if stream is None else stream
+        if self._ordinal is None:
+            self._ordinal = queue.device_index
+        if queue.device_index != self._ordinal:
+            raise RuntimeError(
+                f"Event device {self._ordinal} does not match recording stream's device {queue.device_index}."
+            )
+        with on_device(self._ordinal):
+            if self._found is None:
+                self._found = _library().Event(**self._options)
+            self._found.record(queue._found)
 
     def wait(self, stream: Stream | None = None) -> None:
         """Let what comes in a queue wait for the mark."""
-        if self._found is not None:
-            (_library().get_current_stream() if stream is None else stream._found).wait_event(self._found)
+        (current_stream() if stream is None else stream).wait_event(self)
 
     def query(self) -> bool:
         """Whether the mark has been reached."""
@@ -232,7 +252,9 @@ def current_stream(device: Any = None) -> Stream:
         >>> torch.cuda.current_stream() == torch.cuda.default_stream()
         True
     """
-    return Stream(device, found=_library().get_current_stream())
+    index = index_of(device)
+    with on_device(index):
+        return Stream(index, found=_library().get_current_stream())
 
 
 def default_stream(device: Any = None) -> Stream:
@@ -262,6 +284,7 @@ def set_stream(stream: Stream | None) -> None:
     """
     if stream is not None:
         _library()
+        use_ordinal(stream.device_index)
         driver().use_stream(stream._found)
 
 

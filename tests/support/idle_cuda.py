@@ -19,7 +19,6 @@ from flambeau._backends.cuda.backend import install_backend
 from flambeau._backends.cuda.convolution import conv
 from flambeau._backends.cuda.cudnn import frontend as cudnn
 from flambeau._backends.cuda.layers import linear
-from flambeau._backends.cuda.runtime.driver import use
 from tests.support.simulated_cuda import SimulatedDriver
 
 Note = Callable[[str, str], None]
@@ -82,8 +81,7 @@ def idle_device(note: Note) -> Iterator[None]:
         def __call__(self, *operands: Any) -> None:
             note("library", "")
 
-    use(IdleDriver(note))
-    install_backend()
+    install_backend([IdleDriver(note)])
     with (
         mock.patch.multiple(conv, library=lambda: True, Convolution=Plan),
         mock.patch.multiple(cudnn, library=lambda: True, Plan=Plan),

@@ -26,7 +26,7 @@ from flambeau._backends.cuda.arrays.array import over
 from flambeau._backends.cuda.memory.host import HostPool, pinned_memory
 from flambeau._backends.cuda.memory.pool import Pool, exhausted
 from flambeau._backends.cuda.runtime.compile_queue import COMPILE_QUEUE
-from flambeau._backends.cuda.runtime.driver import Launch, use
+from flambeau._backends.cuda.runtime.driver import Launch
 from flambeau._backends.cuda.runtime.index_errors import PLACES, Faults
 from flambeau._backends.cuda.runtime.synchronization import HERE, SYNCHRONIZATIONS
 from flambeau._codegen.cuda.elementwise import functions
@@ -99,6 +99,7 @@ class _Adopted:
     def __init__(self, array: Any) -> None:
         self.array = array
         self.ptr: int = _address(array)
+        self.ordinal = HERE.ordinal
 
     # As where memory is given back to a device: what is to be started may be about it. No function of this file's, as
     # compiled functions would have to know where that came from.
@@ -115,16 +116,19 @@ _ANYWHERE = _Anywhere()
 
 
 class SimulatedDriver:
-    """The host as a device."""
+    """The host as a device; `all_devices`: those of its machine, which it is one of where there are several."""
 
-    def __init__(self) -> None:
+    def __init__(self, ordinal: int = 0, all_devices: list[SimulatedDriver] | None = None) -> None:
+        self.ordinal = ordinal
+        self._all = [self] if all_devices is None else all_devices
+        self.copies_from_peers = 0
         self.folder = Path(os.environ.get("FLAMBEAU_SIMULATED_CUDA", tempfile.gettempdir())) / "flambeau-simulated-cuda"
         self.together = False
         """Whether threads of a block that wait for each other are simulated, or a block has only one."""
         self.folder.mkdir(exist_ok=True, parents=True)
         self.functions: Any = np
         self.supplier = simulated_library.HostSupplier(CAPACITY)
-        self.pool = Pool(self.supplier, exhausted)
+        self.pool = Pool(self.supplier, exhausted, ordinal)
         self.host_pool = HostPool(self.supplier)
         self.allocate = self.pool.allocate
         self._faults = Faults(self.host_pool.empty((PLACES, 2), np.int64))
@@ -135,6 +139,29 @@ class SimulatedDriver:
         COMPILE_QUEUE.catch_up()
         return simulated_library
 
+    def _check(self, *pointers: int) -> None:
+        """Find work that is about the memory of one device and given to another: a real one would fail, or be wrong."""
+        if len(self._all) < 2:
+            return
+        assert self.ordinal == HERE.ordinal, f"a thread on cuda:{HERE.ordinal} calls for cuda:{self.ordinal}"
+        for other in self._all:
+            if other is not self:
+                for pointer in pointers:
+                    assert not other.supplier.has(pointer), f"cuda:{self.ordinal} was given memory of {other.ordinal}"
+
+    def copy_from(self, peer: Any, target: int, source: int, nbytes: int) -> None:
+        COMPILE_QUEUE.catch_up()
+        assert self.supplier.has(target)
+        self._check(target)
+        self.copies_from_peers += 1
+        self._recorder(lambda: ctypes.memmove(target, source, nbytes))
+
+    def can_read(self, ordinal: int) -> bool:
+        return ordinal != self.ordinal
+
+    def enter(self) -> None:
+        assert HERE.ordinal == self.ordinal
+
     def _do(self, step: Callable[[], Any]) -> None:
         if COMPILE_QUEUE.steps is None or HERE.recording is not None:
             self._recorder(step)
@@ -143,6 +170,7 @@ class SimulatedDriver:
 
     def upload(self, pointer: int, host: Any) -> None:
         COMPILE_QUEUE.catch_up()
+        self._check(pointer)
         if HERE.recording is not None and pinned_memory(host) is None:
             host = host.copy("K")
         self._recorder(lambda: ctypes.memmove(pointer, _address(host), host.nbytes))
@@ -151,6 +179,7 @@ class SimulatedDriver:
 
     def download(self, host: Any, pointer: int) -> None:
         COMPILE_QUEUE.catch_up()
+        self._check(pointer)
         goes_on = pinned_memory(host) is not None and (HERE.goes_on or HERE.recording is not None)
         if not goes_on:
             SYNCHRONIZATIONS.note("reading a tensor's elements")
@@ -159,14 +188,22 @@ class SimulatedDriver:
             self.report_faults()
 
     def copy(self, target: int, source: int, nbytes: int) -> None:
+        self._check(target, source)
         self._do(lambda: ctypes.memmove(target, source, nbytes))
 
     def clear(self, pointer: int, nbytes: int) -> None:
+        self._check(pointer)
         self._do(lambda: ctypes.memset(pointer, 0, nbytes))
 
     def compile(self, source: str) -> Launch:
         run = COMPILE_QUEUE.compiled(partial(self._run_of, source))
-        return lambda blocks, threads, fields: self._do(lambda: run()(blocks, threads, fields))
+
+        def launch(blocks: int, threads: int, fields: bytes) -> None:
+            if len(self._all) > 1:  # every number that could be an address
+                self._check(*np.frombuffer(fields[: len(fields) // 8 * 8], np.uint64).tolist())
+            self._do(lambda: run()(blocks, threads, fields))
+
+        return launch
 
     def _run_of(self, source: str) -> Any:
         """What runs the kernel of a source."""
@@ -203,6 +240,7 @@ class SimulatedDriver:
         wide = np.float32 if left.dtype.itemsize == 2 else left.dtype
 
         def multiply(*pointers: int) -> None:
+            self._check(*pointers)
             forms = zip((result, left, right), pointers, strict=True)
             target, first, second = (self._window(over(_ANYWHERE, place, *_layout(form))) for form, place in forms)
 
@@ -222,6 +260,7 @@ class SimulatedDriver:
 
     def seen(self, array: Any) -> Any:
         COMPILE_QUEUE.catch_up()
+        self._check(array.pointer)
         if HERE.recording is not None:
             raise NotImplementedError("the simulated device records its own kernels alone, not those of a library")
         return self._window(array)
@@ -325,11 +364,16 @@ class _Window:
         }  # fmt: skip
 
 
-def install_simulated_device() -> Any:
-    """Have the device, and give its backend; more than once is once."""
+COUNT = "FLAMBEAU_SIMULATED_DEVICES"
+"""The environment variable that says how many devices are simulated; one by default."""
+
+
+def install_simulated_device(count: int = int(os.environ.get(COUNT, "1"))) -> Any:
+    """Have the device, or so many of them, and give its backend; more than once is once."""
     if is_installed("cuda"):
         return backend_of("cuda")
-    use(SimulatedDriver())
     from flambeau._backends.cuda.backend import install_backend
 
-    return install_backend()
+    drivers: list[SimulatedDriver] = []
+    drivers += [SimulatedDriver(ordinal, drivers) for ordinal in range(count)]
+    return install_backend(drivers)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import sys
 import threading
+from bisect import bisect_right, insort
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +13,7 @@ import numpy as np
 
 from flambeau._backends.cuda.memory.pool import Exhausted
 from flambeau._backends.cuda.runtime.compile_queue import COMPILE_QUEUE
+from flambeau._backends.cuda.runtime.synchronization import HERE
 
 
 class Event:
@@ -39,6 +42,7 @@ class Stream:
     null: Stream
 
     def __init__(self, null: bool = False, non_blocking: bool = False, priority: int = 0) -> None:
+        self.device_id = HERE.ordinal
         self.ptr = 0 if null else next(_handles)
         self.priority = priority
         self.done = True
@@ -51,7 +55,7 @@ class Stream:
         return found
 
     def use(self) -> None:
-        _here.stream = self
+        _here.streams[HERE.ordinal] = self
 
     def synchronize(self) -> None:
         self.synchronizations += 1
@@ -65,15 +69,17 @@ Stream.null = Stream(null=True)
 
 
 class _Here(threading.local):
-    stream = Stream.null
+    def __init__(self) -> None:
+        self.streams: dict[int, Stream] = {}
+        """For each device the queue in use there, unless it is the default one."""
 
 
 _here = _Here()
 
 
 def get_current_stream() -> Stream:
-    """The queue in use."""
-    return _here.stream
+    """The queue in use, on the device that the thread works on."""
+    return _here.streams.get(HERE.ordinal, Stream.null)
 
 
 def get_elapsed_time(begin: Event, end: Event) -> float:
@@ -100,15 +106,28 @@ class HostSupplier:
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
         self.taken: dict[int, Any] = {}
+        self._ranges: list[tuple[int, int]] = []
+        """Where the device's own memory begins and ends, in order."""
 
     def take(self, nbytes: int) -> int:
         if nbytes > self.memory()[0]:
             raise Exhausted
-        return self.take_host(nbytes)
+        pointer = self.take_host(nbytes)
+        insort(self._ranges, (pointer, pointer + nbytes))
+        return pointer
 
     def give(self, pointer: int) -> None:
+        self.give_host(pointer)
+        del self._ranges[bisect_right(self._ranges, (pointer,))]
+
+    def give_host(self, pointer: int) -> None:
         COMPILE_QUEUE.catch_up()
         del self.taken[pointer]
+
+    def has(self, pointer: int) -> bool:
+        """Whether an address is in memory that was taken."""
+        at = bisect_right(self._ranges, (pointer, sys.maxsize)) - 1
+        return at >= 0 and self._ranges[at][0] <= pointer < self._ranges[at][1]
 
     def take_host(self, nbytes: int) -> int:
         memory = np.empty(nbytes + 512, np.uint8)
@@ -116,8 +135,6 @@ class HostSupplier:
         pointer: int = start + -start % 512
         self.taken[pointer] = memory
         return pointer
-
-    give_host = give
 
     def stream(self) -> int:
         return get_current_stream().ptr

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -16,7 +16,16 @@ from .arrays.array import DeviceArray, empty, from_host, to_host, window, zeros
 from .memory.block import PooledMemory
 from .memory.graph_results import ResultMemory
 from .runtime.compile_queue import COMPILE_QUEUE
-from .runtime.driver import driver
+from .runtime.devices import (
+    Devices,
+    Family,
+    beside_its_arrays,
+    fetched,
+    lead_calls_to_their_devices,
+    ordinal_of,
+    there,
+)
+from .runtime.driver import Driver, driver, use
 from .runtime.synchronization import HERE
 
 
@@ -92,22 +101,88 @@ def _family(family: str) -> Any:
     return importlib.import_module(f"{__package__}.{PLACES[family]}") if family in _FAMILIES else None
 
 
+class OneOfSeveral(Cuda):
+    """The backend of one device of several: what it runs and makes is on that device."""
+
+    def __init__(self, whole: Cuda, ordinal: int) -> None:
+        super().__init__()
+        self.ordinal: int = ordinal
+        self.lowerings = whole.lowerings
+        self.array_functions = whole.array_functions
+        self.in_one_pass = whole.in_one_pass
+        for name in ("asarray", "empty", "zeros", "from_host"):
+            setattr(self, name, there(ordinal, getattr(self, name)))
+        for name in ("to_host", "used_by", "all_within"):
+            setattr(self, name, getattr(whole, name))
+
+    def prepare(self, op: Any) -> Any:
+        self.runs[op] = run = there(self.ordinal, super().prepare(op))
+        return run
+
+    def first_try(self, op: Any) -> Any:
+        self.tries[op] = run = there(self.ordinal, super().first_try(op))
+        return run
+
+    def ordinal_of(self, array: Any) -> int | None:
+        return ordinal_of(array)
+
+    def fetched(self, array: Any) -> Any:
+        return fetched(array, self.ordinal)
+
+
+class SeveralCuda(Cuda):
+    """The backend of the device that a thread works on, among several, and of arrays on whichever."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self.array_functions = cache(lambda family: None if (found := _family(family)) is None else Family(found))
+        for name in ("to_host", "used_by", "all_within"):
+            setattr(self, name, beside_its_arrays(getattr(self, name)))
+        self._count = count
+        self._single: list[OneOfSeveral] = []
+
+    def at(self, index: int | None) -> Backend:
+        if not self._single:
+            self._single = [OneOfSeveral(self, ordinal) for ordinal in range(self._count)]
+        return self if index is None else self._single[index]
+
+    def ordinal_of(self, array: Any) -> int | None:
+        return ordinal_of(array)
+
+    def forget(self) -> None:
+        super().forget()
+        for each in getattr(self, "_single", ()):
+            each.forget()
+
+
 def start() -> None:
     """Have the backend; more than once is once."""
     if is_installed("cuda"):
         return
-    from .runtime.driver import CupyDriver, use
+    import cupy
 
-    use(CupyDriver())
-    install_backend()
+    from .runtime.driver import CupyDriver
+
+    drivers = [CupyDriver(ordinal) for ordinal in range(cupy.cuda.runtime.getDeviceCount())]
+    if len(drivers) == 1:
+        cupy.cuda.set_allocator(drivers[0].allocate_for_library)
+    else:
+        cupy.cuda.set_allocator(lambda nbytes: drivers[HERE.ordinal].allocate_for_library(nbytes))
+    install_backend(drivers)
 
 
-def install_backend() -> Cuda:
-    """Let the arrays of the driver in use be those of the device type "cuda"."""
+def install_backend(drivers: Sequence[Driver]) -> Cuda:
+    """Let the arrays of some drivers, one for each device, be those of the device type "cuda"."""
     from .arrays import functions as _functions  # noqa: F401  (completes the class of arrays)
     from .lowerings import push
 
-    backend = Cuda()
+    if len(drivers) == 1:
+        use(drivers[0])
+        backend = Cuda()
+    else:
+        use(cast(Driver, Devices(drivers)))  # what it does not have itself is one of the drivers'
+        lead_calls_to_their_devices()
+        backend = SeveralCuda(len(drivers))
     push(backend)
     backend.in_one_pass = backend_of("cpu").in_one_pass
     install(backend)

@@ -13,7 +13,7 @@ import numpy as np
 from ..arrays.lazy_signs import content
 from ..device import device as Device
 from ..generator import DEFAULT_SEED, Generator
-from ..process.locks import new_reentrant_lock
+from ..process.locks import new_lock, new_reentrant_lock
 from ..tensor import Tensor
 
 _STATE_SIZE = 16
@@ -96,5 +96,28 @@ def _from_state(device: str, state: bytes) -> PhiloxGenerator:
 
 
 cuda_generator = PhiloxGenerator()
-"""The generator of every random function on a CUDA device that is given none."""
+"""The generator of every random function on the first CUDA device that is given none."""
 cuda_generator.seed()
+_generators = [cuda_generator]
+"""For each CUDA device that has been asked for, its generator."""
+_making = new_lock()
+_common_seed: list[int] = []
+"""The last seed that was given to all devices: one that is used later begins from it, too."""
+
+
+def generator_of(ordinal: int) -> PhiloxGenerator:
+    """The generator of every random function on a CUDA device that is given none."""
+    if ordinal >= len(_generators):
+        with _making:
+            for number in range(len(_generators), ordinal + 1):
+                made = PhiloxGenerator(Device("cuda", number))
+                made.manual_seed(_common_seed[0]) if _common_seed else made.seed()
+                _generators.append(made)
+    return _generators[ordinal]
+
+
+def seed_all_devices(seed: int) -> None:
+    """Start the numbers of all CUDA devices again from a seed."""
+    _common_seed[:] = [seed]
+    for each in _generators:
+        each.manual_seed(seed)

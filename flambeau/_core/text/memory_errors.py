@@ -37,13 +37,13 @@ def out_of_memory(error: BaseException | None = None, wanted: int | None = None)
 
 
 def out_of_device_memory(
-    wanted: int, free: int, total: int, allocated: int, reserved: int, array_class: type
+    wanted: int, free: int, total: int, allocated: int, reserved: int, ordinal: int, array_class: type
 ) -> OutOfMemoryError:
-    """The error for a GPU, whose arrays are of `array_class`."""
+    """The error for the GPU of an ordinal, whose arrays are of `array_class`."""
     return OutOfMemoryError(
-        f"CUDA out of memory. Tried to allocate {_size(wanted)}. GPU 0 has a total capacity of {_size(total)} of which "
-        f"{_size(free)} is free. Tensors hold {_size(allocated)}, and {_size(reserved - allocated)} is reserved but "
-        f"unallocated (torch.cuda.empty_cache()).{_live_tensors(array_class)}"
+        f"CUDA out of memory. Tried to allocate {_size(wanted)}. GPU {ordinal} has a total capacity of {_size(total)} "
+        f"of which {_size(free)} is free. Tensors hold {_size(allocated)}, and {_size(reserved - allocated)} is "
+        f"reserved but unallocated (torch.cuda.empty_cache()).{_live_tensors(array_class)}"
     )
 
 

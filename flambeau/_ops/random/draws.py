@@ -23,7 +23,7 @@ from ..._core.generator import Generator, default_generator
 from ..._core.kind import Kind
 from ..._core.modes import THREAD
 from ..._core.random import permutation, sampling
-from ..._core.random.philox import cuda_generator
+from ..._core.random.philox import seed_all_devices
 from ..._core.size import fits_int64
 from ..._core.tensor import Tensor
 from ..._core.version import note_change
@@ -560,7 +560,7 @@ def random_(input: Tensor, *bounds: Any, generator: Generator | None = None, **n
 
 def manual_seed(seed: Any) -> Generator:
     """Start the random numbers of all devices again from `seed`; returns the default generator."""
-    cuda_generator.manual_seed(int(seed))
+    seed_all_devices(int(seed))
     return default_generator.manual_seed(int(seed))
 
 

@@ -59,7 +59,8 @@ def converted(input: Tensor, kind: Kind, memory_format: Any) -> Tensor:
     else:
         array = content(input)
         dense = array.flags.c_contiguous and memory_format in (None, preserve_format)
-        if not dense or array.dtype != array_type or type(array) is kind.backend.array_class:
+        crosses = type(array) is not kind.backend.array_class or kind.backend.ordinal != input._kind.backend.ordinal
+        if not dense or array.dtype != array_type or not crosses:
             array = copied(array, memory_format, array_type)
         array = moved(array, kind.backend)
     return recorded(_to_device, (input, kind.dtype, memory_format, source), array, kind)

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
-from ..._core.backend import backend_of_array, is_array
-from ..._core.device import usable_device
+from ..._core.backend import is_array
+from ..._core.device import device_of_array
 from ..._core.kind import kind_of_array
 from ..._core.modes import recording
 from ..._core.process.caller import GENERATED
@@ -148,7 +148,7 @@ def by_op(op: Op, *args: Any) -> Any:
 
 def _tensors(value: Any) -> Any:
     if is_array(value):
-        place = usable_device(backend_of_array(value).device_type)
+        place = device_of_array(value)
         return Tensor._from_parts((value, kind_of_array(value.dtype, place), [0, None]))
     return type(value)([_tensors(each) for each in value]) if type(value) in (list, tuple) else value
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.backend import LARGE, backend_of_array, is_array
-from ..._core.device import CPU, usable_device
+from ..._core.backend import LARGE, is_array
+from ..._core.device import CPU, device_of_array
 from ..._core.dtype import int64
 from ..._core.geometry.layout import arranged
 from ..._core.kind import kind_of_array
@@ -123,7 +123,7 @@ def _by_tensors(op: Op) -> Run:
 
 def _wrapped(value: Any) -> Any:
     if is_array(value):
-        place = CPU if type(value) is np.ndarray else usable_device(backend_of_array(value).device_type)
+        place = CPU if type(value) is np.ndarray else device_of_array(value)
         return Tensor._from_parts((value, kind_of_array(value.dtype, place), [0, None]))
     return type(value)([_wrapped(each) for each in value]) if type(value) in (list, tuple) else value
 

@@ -248,16 +248,17 @@ def test_gradients_are_unscaled_together() -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: torch.zeros(2, device="cuda:1"), lambda: torch.zeros(2).cuda(1), lambda: torch.cuda.set_device(1),
-        lambda: torch.cuda.get_device_properties(1), lambda: torch.cuda.memory_allocated(1),
-        lambda: torch.cuda.Stream(1), lambda: torch.cuda.current_stream("cuda:1"), lambda: torch.cuda.synchronize(1),
-        lambda: torch.cuda.get_rng_state(1), lambda: torch.Generator("cuda:1"),
+        lambda n: torch.zeros(2, device=f"cuda:{n}"), lambda n: torch.zeros(2).cuda(n), torch.cuda.set_device,
+        torch.cuda.get_device_properties, torch.cuda.memory_allocated, torch.cuda.Stream,
+        lambda n: torch.cuda.current_stream(f"cuda:{n}"), torch.cuda.synchronize, torch.cuda.get_rng_state,
+        lambda n: torch.Generator(f"cuda:{n}"),
     ],
 )  # fmt: skip
-def test_there_is_one_device(call: Any) -> None:
-    """Whatever names another one is refused, and nothing is done on the first in its place."""
-    with pytest.raises(RuntimeError, match="invalid device ordinal: cuda:1"):
-        call()
+def test_a_device_that_is_not_there(call: Any) -> None:
+    """Whatever names it is refused, and nothing is done on another in its place."""
+    count = torch.cuda.device_count()
+    with pytest.raises(RuntimeError, match=f"invalid device ordinal: cuda:{count}"):
+        call(count)
 
 
 def test_reductions_into_positions_stay_on_the_device() -> None:

@@ -10,6 +10,7 @@ from ...._core.geometry.moving_windows import Geometry
 from ...._core.process.gpu_choices import CHOICES
 from ..memory.workspace import scratch
 from ..runtime.compile_queue import COMPILE_QUEUE
+from ..runtime.devices import PlanOfDevice
 from ..runtime.disk_cache import load, name_for, store
 from ..runtime.driver import driver
 from ..runtime.synchronization import HERE
@@ -60,7 +61,7 @@ _TRIALS, _REPETITIONS = 10, 3
 """How many ways are tried where the quickest is wanted, and how often each of them is timed."""
 
 
-class Convolution:
+class Convolution(PlanOfDevice):
     """One of the products for arrays of given shapes and strides."""
 
     __slots__ = ("_execute", "_name", "_packs", "_plan", "_trials", "_workspace")

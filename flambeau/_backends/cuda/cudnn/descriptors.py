@@ -14,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ..runtime.synchronization import HERE
+
 HANDLE, DATA_TYPE, BOOLEAN, INT64, FLOAT, DOUBLE, ADDRESS, MODE, HEURISTIC = range(9)
 NOTE, DESCRIPTOR, CHARACTER = 11, 15, 24
 """What the library calls the types of attributes."""
@@ -64,17 +66,17 @@ def version() -> int:
     return found
 
 
-_handles: dict[int, int] = {}
+_handles: dict[tuple[int, int], int] = {}
 
 
 def handle(stream: int) -> int:
-    """A handle for each queue: to tell a handle about another queue costs more than a launch."""
-    found = _handles.get(stream)
+    """A handle for each queue of a device: to tell a handle about another queue costs more than a launch."""
+    found = _handles.get((HERE.ordinal, stream))
     if found is None:
         made = c_void_p()
         check(library().cudnnCreate(byref(made)))
         check(library().cudnnSetStream(made, c_void_p(stream)))
-        found = _handles[stream] = made.value or 0
+        found = _handles[HERE.ordinal, stream] = made.value or 0
     return found
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from ...._core.process.gpu_choices import CHOICES
 from ..memory.workspace import scratch
 from ..runtime.compile_queue import COMPILE_QUEUE
+from ..runtime.devices import PlanOfDevice
 from ..runtime.disk_cache import load, name_for, store
 from ..runtime.driver import driver
 from . import descriptors
@@ -78,7 +79,7 @@ def _in_place_of_the_whole() -> Iterator[None]:
         del sys.modules[_FRONT_END]
 
 
-class Plan:
+class Plan(PlanOfDevice):
     """A graph that is ready to run."""
 
     __slots__ = ("_execute", "_workspace")

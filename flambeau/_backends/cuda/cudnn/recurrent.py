@@ -16,6 +16,7 @@ import numpy as np
 from ...._core.geometry.recurrence import GATES, Recurrence
 from ..arrays.array import DeviceArray, from_host
 from ..memory.workspace import scratch
+from ..runtime.devices import PlanOfDevice
 from ..runtime.driver import driver
 from ..runtime.synchronization import HERE
 from .convolutions import TYPES
@@ -89,7 +90,7 @@ class Description(NamedTuple):
     shortened: bool
 
 
-class Network:
+class Network(PlanOfDevice):
     """A network as the library knows it."""
 
     def __init__(self, what: Description) -> None:

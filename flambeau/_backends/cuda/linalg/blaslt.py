@@ -13,8 +13,10 @@ from ...._codegen.machine.device_calls import device_product
 from ..arrays.array import DeviceArray
 from ..memory.workspace import scratch
 from ..runtime.compile_queue import COMPILE_QUEUE
+from ..runtime.devices import PlanOfDevice
 from ..runtime.disk_cache import load, name_for, store
 from ..runtime.driver import driver
+from ..runtime.synchronization import HERE
 
 TYPES = {"float32": 0, "float16": 2, "bfloat16": 14}
 """What CUDA calls the types of elements."""
@@ -85,7 +87,8 @@ def _version() -> int:
 
 
 @cache
-def _handle() -> c_void_p:
+def _handle(ordinal: int) -> c_void_p:
+    """The library's handle for a device."""
     handle = c_void_p()
     _check(_library().cublasLtCreate(byref(handle)))
     return handle
@@ -107,7 +110,7 @@ def _ask() -> None:
     Product("float32", 4, 4, 4, matrix, matrix, False, False)._chosen()
 
 
-class Product:
+class Product(PlanOfDevice):
     """`alpha * left @ right + beta * result`, or plus a row, for matrices of one shape and layout."""
 
     def __init__(
@@ -144,8 +147,8 @@ class Product:
         function = ctypes.cast(api.cublasLtMatmul, c_void_p).value
         layouts = (each.value for each in (self._b, self._a, self._c))
         entries = (
-            function, id(Failed), _handle().value, self._operation.value, ctypes.addressof(self._numbers), *layouts,
-            ctypes.addressof(self._way), self._room,
+            function, id(Failed), _handle(HERE.ordinal).value, self._operation.value, ctypes.addressof(self._numbers),
+            *layouts, ctypes.addressof(self._way), self._room,
         )  # fmt: skip
         self._table = np.array(entries, np.int64)
         self._run = device_product()
@@ -180,7 +183,9 @@ class Product:
             most = c_size_t(_WORKSPACE)
             _check(api.cublasLtMatmulPreferenceSetAttribute(wish, _MOST_WORKSPACE, byref(most), c_size_t(8)))
             given = self._operation, self._a, self._b, self._c, self._c
-            _check(api.cublasLtMatmulAlgoGetHeuristic(_handle(), *given, wish, 1, byref(found), byref(count)))
+            _check(
+                api.cublasLtMatmulAlgoGetHeuristic(_handle(HERE.ordinal), *given, wish, 1, byref(found), byref(count))
+            )
         finally:
             api.cublasLtMatmulPreferenceDestroy(wish)
         if not count.value:

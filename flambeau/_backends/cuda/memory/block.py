@@ -62,6 +62,11 @@ class PooledMemory:
     ptr: int
     block: Block
 
+    @property
+    def ordinal(self) -> int:
+        """The device that it is on."""
+        return self.block.shelf.ordinal
+
     def __del__(self) -> None:
         # This may run anywhere, in the middle of the pool's own work too: each step is whole in itself.
         block = self.block
@@ -77,9 +82,13 @@ class PooledMemory:
 class Shelf:
     """The free blocks of one size class, of one queue: what its work is done with can be used again by its next."""
 
-    __slots__ = ("kept", "misses", "note", "ordered", "pool", "reserved", "small", "stream", "waiting")
+    __slots__ = ("kept", "misses", "note", "ordered", "ordinal", "pool", "reserved", "small", "stream", "waiting")
 
-    def __init__(self, pool: int, stream: int, small: bool, journal: Journal, waiting: list[Block]) -> None:
+    def __init__(
+        self, pool: int, stream: int, small: bool, journal: Journal, waiting: list[Block], ordinal: int
+    ) -> None:
+        self.ordinal = ordinal
+        """The device of the pool."""
         self.pool = pool
         self.stream = stream
         self.small = small

@@ -15,6 +15,12 @@ class ResultMemory:
         self._memory = memory
         self._for_ever = for_ever
 
+    @property
+    def ordinal(self) -> int:
+        """The device that it is on."""
+        found: int = self._memory.ordinal
+        return found
+
     def stays(self) -> None:
         """Another queue works with it, nobody knows how long: let no replay have it."""
         self._for_ever.append(self)

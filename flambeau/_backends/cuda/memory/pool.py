@@ -100,7 +100,9 @@ class _Here(threading.local):
 class Pool:
     """Hands out memory. Sizes of segments and blocks are those of PyTorch's allocator, and so are the numbers."""
 
-    def __init__(self, supplier: Supplier, exhausted: Callable[[int, Pool], Exception]) -> None:
+    def __init__(self, supplier: Supplier, exhausted: Callable[[int, Pool], Exception], ordinal: int = 0) -> None:
+        self.ordinal = ordinal
+        """The device whose memory it is."""
         self._supplier = supplier
         self._exhausted = exhausted
         self._lock = new_reentrant_lock()
@@ -173,7 +175,7 @@ class Pool:
         return found
 
     def _shelf(self, pool: int, stream: int, small: bool) -> Shelf:
-        return Shelf(pool, stream, small, self.statistics.journal, self._came_back)
+        return Shelf(pool, stream, small, self.statistics.journal, self._came_back, self.ordinal)
 
     def _found(self, nbytes: int) -> Block:
         """A block where none is kept for such a request, as far as is known."""
@@ -367,4 +369,5 @@ def exhausted(nbytes: int, pool: Pool) -> Exception:
     from ...._core.text.memory_errors import out_of_device_memory
     from ..arrays.array import DeviceArray
 
-    return out_of_device_memory(nbytes, *pool.device_memory(), pool.allocated(), pool.reserved(), DeviceArray)
+    numbers = pool.allocated(), pool.reserved(), pool.ordinal
+    return out_of_device_memory(nbytes, *pool.device_memory(), *numbers, DeviceArray)

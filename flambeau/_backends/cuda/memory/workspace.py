@@ -10,7 +10,8 @@ from ..runtime.synchronization import HERE
 _MOST = 256 << 20
 _LEAST = 1 << 20
 
-_pieces: dict[int, tuple[int, Any]] = {}
+_pieces: dict[tuple[int, int], tuple[int, Any]] = {}
+"""For each device and queue, since the default queues of all devices have one handle."""
 
 
 def scratch(nbytes: int, stream: int) -> tuple[int, Any]:
@@ -18,7 +19,8 @@ def scratch(nbytes: int, stream: int) -> tuple[int, Any]:
 
     What comes next in the queue may be given the same bytes. A graph that is recorded has its own: it runs later.
     """
-    found = _pieces.get(stream)
+    key = HERE.ordinal, stream
+    found = _pieces.get(key)
     if found is not None and found[0] >= nbytes and HERE.recording is None:
         return found[1].ptr, found[1]
     if HERE.recording is not None or nbytes > _MOST:
@@ -26,5 +28,5 @@ def scratch(nbytes: int, stream: int) -> tuple[int, Any]:
         return memory.ptr, memory
     size = max(_LEAST, 1 << (nbytes - 1).bit_length())
     memory = driver().allocate(size)
-    _pieces[stream] = size, memory
+    _pieces[key] = size, memory
     return memory.ptr, memory

@@ -11,10 +11,11 @@ import numpy as np
 from ...._codegen.cuda.random import INTEGERS, THREADS, bernoulli_source, draw_source, mask_source
 from ...._core.arrays.quick import name_of
 from ...._core.generator import default_generator
-from ...._core.random.philox import PhiloxGenerator, cuda_generator
+from ...._core.random.philox import PhiloxGenerator, cuda_generator, generator_of
 from ..arrays.array import DeviceArray, empty
 from ..runtime.driver import driver
 from ..runtime.recording import position
+from ..runtime.synchronization import HERE
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 _EPSILON = {"float64": 2.0**-52}
@@ -27,7 +28,7 @@ _FEW = 1 << 28
 def source_of(generator: Any) -> PhiloxGenerator:
     """The generator to draw from: the CPU's default one stands for that of the device."""
     if generator is default_generator or generator is None:
-        return cuda_generator
+        return cuda_generator if not HERE.ordinal else generator_of(HERE.ordinal)
     if not isinstance(generator, PhiloxGenerator):
         raise RuntimeError(f"Expected a 'cuda' device type for generator but found '{generator.device.type}'")
     return generator

@@ -42,7 +42,11 @@ class Memory(Protocol):
 
 
 class Driver(Protocol):
-    """What runs things on one type of device."""
+    """What runs things on a device, or on the one of several that a thread works on (`devices.py`)."""
+
+    @property
+    def ordinal(self) -> int:
+        """Which of the machine's devices it is."""
 
     pool: Pool
     """Where memory comes from, and how much of it is in use."""
@@ -66,6 +70,15 @@ class Driver(Protocol):
 
     def copy(self, target: int, source: int, nbytes: int) -> None:
         """Copy within the device."""
+
+    def copy_from(self, peer: Any, target: int, source: int, nbytes: int) -> None:
+        """Copy from another device, whose driver is `peer`, in order with the queues in use on both."""
+
+    def can_read(self, ordinal: int) -> bool:
+        """Whether the device reads the memory of another one by itself."""
+
+    def enter(self) -> None:
+        """Let this thread's calls be about the device."""
 
     def clear(self, pointer: int, nbytes: int) -> None:
         """Set bytes to zero."""
@@ -142,10 +155,11 @@ class Driver(Protocol):
 class CupyDriver:
     """CUDA, by CuPy: its pool of memory, its compiler and cache of kernels, its current stream."""
 
-    def __init__(self) -> None:
+    def __init__(self, ordinal: int = 0) -> None:
         import cupy
         from cupy_backends.cuda.api import driver, runtime
 
+        self.ordinal = ordinal
         self.functions = cupy
         self._library = cupy.cuda
         self._failure = driver.CUDADriverError
@@ -153,10 +167,9 @@ class CupyDriver:
         self._runtime = runtime
         self._current_stream = cupy.cuda.get_current_stream
         supplier = RuntimeSupplier(runtime, self._current_stream)
-        self.pool = Pool(supplier, exhausted)
+        self.pool = Pool(supplier, exhausted, ordinal)
         self.host_pool = HostPool(supplier)
         self.allocate = self.pool.allocate
-        cupy.cuda.set_allocator(self._allocate_for_library)
         self._blas: Blas | None = None
         self._faults: Faults | None = None
         self._resident_threads: int | None = None
@@ -167,10 +180,11 @@ class CupyDriver:
         COMPILE_QUEUE.catch_up()
         return self._library
 
-    def _allocate_for_library(self, nbytes: int) -> Any:
+    def allocate_for_library(self, nbytes: int) -> Any:
+        """Memory as the library itself takes it."""
         COMPILE_QUEUE.catch_up()  # the library writes at once, and what is to be started may be about this memory
         memory = self.allocate(nbytes)
-        return self._library.MemoryPointer(self._library.UnownedMemory(memory.ptr, nbytes, memory, 0), 0)
+        return self._library.MemoryPointer(self._library.UnownedMemory(memory.ptr, nbytes, memory, self.ordinal), 0)
 
     def upload(self, pointer: int, host: Any) -> None:
         COMPILE_QUEUE.catch_up()
@@ -209,6 +223,28 @@ class CupyDriver:
         else:
             self._runtime.memcpyAsync(target, source, nbytes, 3, stream)
 
+    def copy_from(self, peer: Any, target: int, source: int, nbytes: int) -> None:
+        COMPILE_QUEUE.catch_up()
+        here = self._current_stream()
+        event = self._library.Event(disable_timing=True)
+        event.record(here)
+        peer.enter()
+        try:  # in the other one's queue: what frees the source there comes after the copy
+            there = self._current_stream()
+            there.wait_event(event)
+            self._runtime.memcpyPeerAsync(target, self.ordinal, source, peer.ordinal, nbytes, there.ptr)
+            done = self._library.Event(disable_timing=True)
+            done.record(there)
+        finally:
+            self.enter()
+        here.wait_event(done)
+
+    def can_read(self, ordinal: int) -> bool:
+        return ordinal != self.ordinal and bool(self._runtime.deviceCanAccessPeer(self.ordinal, ordinal))
+
+    def enter(self) -> None:
+        self._runtime.setDevice(self.ordinal)
+
     def clear(self, pointer: int, nbytes: int) -> None:
         stream = self._current_stream().ptr
         if COMPILE_QUEUE.steps is not None:
@@ -232,7 +268,7 @@ class CupyDriver:
 
         def launch_in(stream: int, blocks: int, threads: int, fields: bytes) -> None:
             nonlocal table
-            self._runtime.setDevice(0)
+            self._runtime.setDevice(self.ordinal)
             if table is None:
                 table, vars(launch)["module"] = kernel()
             start(table, blocks, threads, fields, stream)
@@ -241,7 +277,7 @@ class CupyDriver:
 
     def _kernel(self, source: str) -> tuple[Any, Any]:
         """What a launch of the function `kernel` of a source needs to know, and what keeps it on the device."""
-        self._runtime.setDevice(0)  # a thread that only compiles has no context either
+        self._runtime.setDevice(self.ordinal)  # a thread that only compiles has no context either
         name = name_for("kernel", self.identity(), _OPTIONS, source)
 
         def compiled() -> bytes:
@@ -267,7 +303,7 @@ class CupyDriver:
     def seen(self, array: Any) -> Any:
         COMPILE_QUEUE.catch_up()
         library, memory = self._library, array.memory
-        found = library.MemoryPointer(library.UnownedMemory(array.pointer, array.nbytes, memory, 0), 0)
+        found = library.MemoryPointer(library.UnownedMemory(array.pointer, array.nbytes, memory, self.ordinal), 0)
         return self.functions.ndarray(array.shape, array.dtype, found, array.strides)
 
     def raising_failures(self) -> AbstractContextManager[Any]:
@@ -287,7 +323,7 @@ class CupyDriver:
         COMPILE_QUEUE.catch_up()
         if HERE.recording is not None:
             SYNCHRONIZATIONS.note("torch.cuda.synchronize")
-        self._library.Device().synchronize()
+        self._library.Device(self.ordinal).synchronize()
         self.report_faults()
 
     def stream(self) -> int:
@@ -338,7 +374,7 @@ class CupyDriver:
 
     def identity(self) -> str:
         if self._identity is None:
-            found, runtime = self._runtime.getDeviceProperties(0), self._runtime
+            found, runtime = self._runtime.getDeviceProperties(self.ordinal), self._runtime
             device = found["name"], found["major"], found["minor"], found["multiProcessorCount"]
             versions = runtime.driverGetVersion(), runtime.runtimeGetVersion(), self.functions.__version__
             self._identity = str((device, versions))
@@ -349,7 +385,7 @@ class CupyDriver:
 
     def resident_threads(self) -> int:
         if self._resident_threads is None:  # the library asks the device for every attribute there is
-            found = self._library.Device().attributes
+            found = self._library.Device(self.ordinal).attributes
             count, each = found["MultiProcessorCount"], found["MaxThreadsPerMultiProcessor"]
             self._resident_threads = int(count) * int(each)
         return self._resident_threads

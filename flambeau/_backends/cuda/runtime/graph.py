@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
+from .devices import on_device
 from .driver import driver
 from .recording import Recording
 from .synchronization import HERE
@@ -15,6 +16,7 @@ class Graph:
 
     def __init__(self, keeps_definition: bool = False) -> None:
         self.keeps_definition = keeps_definition
+        self._ordinal = HERE.ordinal
         self._recording: Recording | None = None
         self._context: contextlib.ExitStack | None = None
         self.definition: Any = None
@@ -28,6 +30,7 @@ class Graph:
     def begin(self, pool: int | None = None) -> None:
         """Record from now on, instead of working, what this thread gives to the queue in use."""
         own = driver()
+        self._ordinal = own.ordinal
         if HERE.recording is not None:
             raise RuntimeError("CUDA error: a graph is being captured in this thread already; graphs do not nest")
         if self._recording is not None:
@@ -97,11 +100,19 @@ class Graph:
                 raise RuntimeError("Called CUDAGraph::replay without a preceding successful capture.")
             self.instantiate()
         assert self._recording is not None
+        if self._ordinal != HERE.ordinal:
+            with on_device(self._ordinal):
+                self.replay()
+            return
         self._recording.before_replay()
         driver().start_graph(self.executable)
 
     def reset(self) -> None:
         """Forget the work, and let its memory go."""
+        if self._ordinal != HERE.ordinal:
+            with on_device(self._ordinal):
+                self.reset()
+            return
         own = driver()
         if self.executable is not None:
             own.forget_executable(self.executable)

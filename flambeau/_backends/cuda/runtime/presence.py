@@ -7,6 +7,7 @@ from functools import cache
 
 from ...._core.backend import is_installed
 from ...._core.device import device
+from .synchronization import HERE
 
 INSTALL = 'pip install "flambeau[cuda]"'
 
@@ -42,7 +43,21 @@ def usable(found: device) -> device:
         from ..backend import start
 
         start()
-    index = found.index or 0
-    if index:
-        raise RuntimeError(f"CUDA error: invalid device ordinal: {found}; this version of Flambeau uses cuda:0 alone")
-    return device("cuda", 0)
+    index = HERE.ordinal if found.index is None else found.index
+    if index and index >= count():
+        raise RuntimeError(f"CUDA error: invalid device ordinal: {found}; the last one here is cuda:{count() - 1}")
+    return device("cuda", index)
+
+
+def count() -> int:
+    """How many devices there are."""
+    if is_installed("cuda"):
+        from .devices import several
+
+        found = several()
+        return 1 if found is None else len(found.all)
+    if missing() is not None:
+        return 0
+    import cupy
+
+    return int(cupy.cuda.runtime.getDeviceCount())

@@ -246,17 +246,19 @@ def _bounds(array: DeviceArray) -> tuple[int, int]:
     return low, high
 
 
-_streams: dict[int, Any] = {}
-"""For each queue the one in which launches are captured that it is to replay: libraries keep memory for each."""
+_streams: dict[tuple[int, int], Any] = {}
+"""For each queue of a device the one in which launches are captured that it is to replay: libraries keep memory for
+each."""
 
 
 def _captured(graph: Graph, listed: Callable[..., Any], places: Arrays) -> Any:
     """Capture the launches on arrays; the results, which have no elements before the graph is replayed."""
     own = driver()
-    if own.stream() not in _streams:
-        _streams[own.stream()] = own.library.Stream(non_blocking=True)
+    queue = own.ordinal, own.stream()
+    if queue not in _streams:
+        _streams[queue] = own.library.Stream(non_blocking=True)
     before, drawn = own.library.get_current_stream(), default_generator.state_bytes()
-    own.use_stream(_streams[own.stream()])
+    own.use_stream(_streams[queue])
     try:
         graph.begin()
         try:

@@ -11,6 +11,8 @@ DEFAULT, WARN, ERROR = range(3)
 
 
 class _Here(threading.local):
+    ordinal = 0
+    """The device that this thread works on, among those of the machine: see `devices.py`."""
     recording: Any = None
     """The graph whose work this thread writes down (`recording.py`): waiting for it is impossible."""
     goes_on = False

@@ -57,8 +57,10 @@ class Backend:
     """Whether a kernel costs the same at every size that is not large: then one that does several steps is better."""
     is_compiled_for = False
     """Whether recorded programs run on its arrays."""
+    is_for_several = False
+    """Whether there are several devices of the type, each with a backend of its own: see `at`."""
     ordinal: int | None = None
-    """Which device of its type it is for, where the type has several: see `at`."""
+    """Which device of its type it is for, where the type has several."""
 
     def __init__(self, device_type: str) -> None:
         self.device_type = device_type
@@ -276,7 +278,8 @@ _BY_ARRAY: dict[type, Backend] = {np.ndarray: backend_of("cpu")}
 
 def backend_of_array(array: Any) -> Backend:
     """The backend that an array belongs to."""
-    return _BY_ARRAY[type(array)]
+    backend = _BY_ARRAY[type(array)]
+    return backend.at(backend.ordinal_of(array)) if backend.is_for_several else backend
 
 
 def is_array(value: Any) -> bool:

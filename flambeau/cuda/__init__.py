@@ -171,8 +171,10 @@ class device:
     """
 
     def __init__(self, device: Any) -> None:
+        if isinstance(device, int) and device < 0:
+            device = None
         named = device if isinstance(device, _Device) else None if device is None else _Device(device)
-        self.idx = -1 if named is None else -1 if named.index is None else named.index
+        self.idx = -1 if named is None or named.index is None else named.index
         self.prev_idx = -1
 
     def __enter__(self) -> None:

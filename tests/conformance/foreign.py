@@ -172,7 +172,7 @@ def _difference(expected: Any, actual: Any, only_shapes: bool, stand: Stand) -> 
 def _tensors_differ(expected: Any, actual: Any, only_shapes: bool, stand: Stand) -> str | None:
     if actual.layout is not flambeau.strided:
         expected, actual = expected.to_dense(), actual.to_dense()
-    if (actual.device.type == stand.device) != (type(actual._array) is stand.array_class):
+    if (actual.device.type == stand.device.partition(":")[0]) != (type(actual._array) is stand.array_class):
         return f"a {type(actual._array).__name__} in a tensor on {actual.device}"
     if (expected.shape, expected.dtype) != (actual.shape, actual.dtype):
         return f"{actual.shape}, {actual.dtype} in place of {expected.shape}, {expected.dtype}"

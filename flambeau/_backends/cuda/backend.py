@@ -133,6 +133,8 @@ class OneOfSeveral(Cuda):
 class SeveralCuda(Cuda):
     """The backend of the device that a thread works on, among several, and of arrays on whichever."""
 
+    is_for_several = True
+
     def __init__(self, count: int) -> None:
         super().__init__()
         self.array_functions = cache(lambda family: None if (found := _family(family)) is None else Family(found))

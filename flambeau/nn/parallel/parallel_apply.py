@@ -61,6 +61,8 @@ def parallel_apply(
     where = [_place(each, number, inputs[number]) for number, each in enumerate(devices or [None] * count)]
     modes = _modes_of_this_thread({each.type for each in where})
 
+    from ... import cuda
+
     def run(number: int) -> None:
         arguments = inputs[number] if isinstance(inputs[number], (list, tuple)) else (inputs[number],)
         keywords = kwargs_tup[number] if kwargs_tup is not None else {}
@@ -68,6 +70,8 @@ def parallel_apply(
             with contextlib.ExitStack() as stack:
                 for enter in modes:
                     stack.enter_context(enter())
+                if where[number].type == "cuda":  # as the thread's own device: what the module makes there is there
+                    stack.enter_context(cuda.device(where[number]))
                 results[number] = modules[number](*arguments, **keywords)
         except BaseException as error:
             errors[number] = error
@@ -81,8 +85,13 @@ def parallel_apply(
         for thread in threads:
             thread.join()
     for number in sorted(errors):
-        _raise(errors[number], f"in replica {number} on device {where[number]}")
+        _raise(errors[number], f"in replica {number} on device {_shown(where[number])}")
     return results
+
+
+def _shown(place: Any) -> Any:
+    """A GPU by its ordinal alone, as in PyTorch."""
+    return place.index if place.type == "cuda" else place
 
 
 def _place(named: DeviceLike | None, number: int, input: Any) -> Any:

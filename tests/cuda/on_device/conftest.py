@@ -15,7 +15,8 @@ def is_simulated() -> bool:
     from flambeau._backends.cuda.runtime.driver import driver
 
     torch.cuda.init()
-    return type(driver()).__name__ == "SimulatedDriver"
+    several = getattr(driver(), "all", None)
+    return type(several[0] if several else driver()).__name__ == "SimulatedDriver"
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any, cast
 
+from . import driver as drivers
 from .compile_queue import COMPILE_QUEUE
 from .driver import Driver, Launch, Memory, driver
 from .synchronization import HERE
@@ -68,7 +69,7 @@ class Devices:
 
 def several() -> Devices | None:
     """The drivers, where there are several devices."""
-    found: object = driver()
+    found: object = drivers.in_use()
     return found if isinstance(found, Devices) else None
 
 
@@ -146,7 +147,7 @@ class PlanOfDevice:
 
 
 def _made(cls: type, args: tuple[Any, ...]) -> Any:
-    plan = object.__new__(cls)
+    plan: Any = object.__new__(cls)
     plan.__init__(*args)
     return plan
 

@@ -155,6 +155,8 @@ class Driver(Protocol):
 class CupyDriver:
     """CUDA, by CuPy: its pool of memory, its compiler and cache of kernels, its current stream."""
 
+    ordinal = 0
+
     def __init__(self, ordinal: int = 0) -> None:
         import cupy
         from cupy_backends.cuda.api import driver, runtime
@@ -405,6 +407,11 @@ def _allocate_by_driver(nbytes: int) -> Memory:
 
 allocate: Callable[[int], Memory] = _allocate_by_driver
 """Memory of the driver in use, uninitialised: its own method once there is one."""
+
+
+def in_use() -> Driver | None:
+    """The driver in use, if there is one yet."""
+    return _driver
 
 
 def driver() -> Driver:

@@ -153,7 +153,7 @@ def product(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Make:
     library = Library()
     monkeypatch.setattr(blaslt, "_library", lambda: library)
     monkeypatch.setattr(blaslt, "_version", lambda: bench.version)
-    monkeypatch.setattr(blaslt, "_handle", lambda: ctypes.c_void_p(1))
+    monkeypatch.setattr(blaslt, "_handle", lambda ordinal: ctypes.c_void_p(1))
 
     def make() -> None:
         matrix = blaslt.Matrix(False, 4)

@@ -1,0 +1,1 @@
+"""Programs for machines with several GPUs; `../test_several_devices.py` runs them on simulated ones."""

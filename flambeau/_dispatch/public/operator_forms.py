@@ -6,125 +6,45 @@ TorchScript and exported programs hold the call that a program made, `aten.linea
 
 from __future__ import annotations
 
-import ast
 import functools
 import inspect
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..._core.reduction import REDUCTIONS
+from . import schema
 from .registry import function_named
+from .schemas import schemas_of
 
-_OF_FUNCTIONAL = (
-    "linear.default(input, weight, bias=None)",
-    "embedding.default(weight, input, padding_idx=-1, scale_grad_by_freq=False, sparse=False)",
-    "dropout.default(input, p, training)",
-    "alpha_dropout.default(input, p, training)",
-    "feature_alpha_dropout.default(input, p, training)",
-    "dropout1d -> feature_dropout.default(input, p, training)",
-    "dropout2d -> feature_dropout.default(input, p, training)",
-    "dropout3d -> feature_dropout.default(input, p, training)",
-    "batch_norm.default(input, weight, bias, running_mean!, running_var!, training, momentum, eps, cudnn_enabled)",
-    (
-        "instance_norm.default(input, weight, bias, running_mean!, running_var!, use_input_stats, momentum, eps, "
-        "cudnn_enabled)"
-    ),
-    "layer_norm.default(input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn_enabled)",
-    "group_norm.default(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabled)",
-    "relu.default(input)",
-    "relu6.default(input)",
-    "silu.default(input)",
-    "mish.default(input)",
-    "selu.default(input)",
-    "hardswish.default(input)",
-    "hardsigmoid.default(input)",
-    "logsigmoid -> log_sigmoid.default(input)",
-    "celu.default(input, alpha=1.0)",
-    "elu.default(input, alpha=1.0)",
-    "leaky_relu.default(input, negative_slope=0.01)",
-    "rrelu.default(input, lower=0.125, upper=0.3333333333333333, training=False)",
-    "hardtanh.default(input, min_val=-1.0, max_val=1.0)",
-    "softplus.default(input, beta=1.0, threshold=20.0)",
-    "softshrink.default(input, lambd=0.5)",
-    "glu.default(input, dim=-1)",
-    "gelu.default(input, *, approximate='none')",
-    "softmax.int(input, dim, dtype=None)",
-    "log_softmax.int(input, dim, dtype=None)",
-    *(
-        f"max_pool{n}d.default(input, kernel_size[{n}], stride[{n}]=[], padding[{n}]=0, dilation[{n}]=1, "
-        "ceil_mode=False)"
-        for n in (1, 2, 3)
-    ),
-    "avg_pool1d.default(input, kernel_size[1], stride[1]=[], padding[1]=0, ceil_mode=False, count_include_pad=True)",
-    *(
-        f"avg_pool{n}d.default(input, kernel_size[{n}], stride[{n}]=[], padding[{n}]=0, ceil_mode=False, "
-        "count_include_pad=True, divisor_override=None)"
-        for n in (2, 3)
-    ),
-    *(f"adaptive_avg_pool{n}d.default(input, output_size[{n}])" for n in (1, 2, 3)),
-    "pad.default(input, pad, mode='constant', value=None)",
-    (
-        "scaled_dot_product_attention.default(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *, "
-        "scale=None)"
-    ),
-    (
-        "cross_entropy -> cross_entropy_loss.default(input, target, weight=None, reduction=1, ignore_index=-100, "
-        "label_smoothing=0.0)"
-    ),
-    "nll_loss -> nll_loss_nd.default(input, target, weight=None, reduction=1, ignore_index=-100)",
-    "mse_loss.default(input, target, reduction=1)",
-    "l1_loss.default(input, target, reduction=1)",
-    "smooth_l1_loss.default(input, target, reduction=1, beta=1.0)",
-    "huber_loss.default(input, target, reduction=1, delta=1.0)",
-    "binary_cross_entropy.default(input, target, weight=None, reduction=1)",
-    "binary_cross_entropy_with_logits.default(input, target, weight=None, pos_weight=None, reduction=1)",
-    "kl_div.default(input, target, reduction=1, *, log_target=False)",
-)
-_OF_TORCH = (
-    *(
-        f"conv{n}d.default(input, weight, bias=None, stride[{n}]=1, padding[{n}]=0, dilation[{n}]=1, groups=1)"
-        for n in (1, 2, 3)
-    ),
-    *(
-        f"conv_transpose{n}d.{overload}(input, weight, bias=None, stride[{n}]=1, padding[{n}]=0, "
-        f"output_padding[{n}]=0, groups=1, dilation[{n}]=1)"
-        for n, overload in ((1, "default"), (2, "input"), (3, "input"))
-    ),
-    "flatten.using_ints(input, start_dim=0, end_dim=-1)",
-    "unflatten.int(input, dim, sizes)",
-    "softmax.int(input, dim, dtype=None)",
-    "log_softmax.int(input, dim, dtype=None)",
-    "chunk.default(input, chunks, dim=0)",
-    "cholesky.default(input, upper=False)",
-    "inverse.default(input)",
-    "histogramdd.default(input, bins, range=None, weight=None, density=False)",
-)
-_OF_LINALG = (
-    "inv -> linalg_inv.default(A)",
-    "det -> linalg_det.default(A)",
-    "solve -> linalg_solve.default(A, B, *, left=True)",
-    "inv_ex -> linalg_inv_ex.default(A, *, check_errors=False)",
-    "solve_ex -> linalg_solve_ex.default(A, B, *, left=True, check_errors=False)",
-    "cholesky -> linalg_cholesky.default(input, *, upper=False)",
-    "cholesky_ex -> linalg_cholesky_ex.default(input, *, upper=False, check_errors=False)",
-    "lu_factor -> linalg_lu_factor.default(A, *, pivot=True)",
-    "lu_factor_ex -> linalg_lu_factor_ex.default(A, *, pivot=True, check_errors=False)",
-    "ldl_factor -> linalg_ldl_factor.default(input, *, hermitian=False)",
-    "ldl_factor_ex -> linalg_ldl_factor_ex.default(input, *, hermitian=False, check_errors=False)",
-    "tensorinv -> linalg_tensorinv.default(input, ind=2)",
-    "tensorsolve -> linalg_tensorsolve.default(input, other, dims=None)",
-    "cond -> linalg_cond.default(input, p=None)",
-)
-"""`function -> operator.overload(arguments)`; the function has the operator's name where none is said.
-
-Arguments are parameters of the function, or settings of the process, with PyTorch's defaults. `!`: the operator
-changes it. `[2]`: one number stands for two. Those behind `*` are given by name. A function that works in place is the
-operator with a mark behind its name.
+_OF_FUNCTIONAL = """
+    linear embedding dropout alpha_dropout feature_alpha_dropout dropout1d=feature_dropout dropout2d=feature_dropout
+    dropout3d=feature_dropout batch_norm instance_norm layer_norm group_norm relu relu6 silu mish selu hardswish
+    hardsigmoid logsigmoid=log_sigmoid celu elu leaky_relu rrelu hardtanh softplus softshrink glu gelu
+    softmax=softmax.int log_softmax=log_softmax.int max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d
+    adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d pad scaled_dot_product_attention
+    cross_entropy=cross_entropy_loss nll_loss=nll_loss_nd mse_loss l1_loss smooth_l1_loss huber_loss
+    binary_cross_entropy binary_cross_entropy_with_logits kl_div"""
+_OF_TORCH = """
+    conv1d conv2d conv3d conv_transpose1d conv_transpose2d=conv_transpose2d.input
+    conv_transpose3d=conv_transpose3d.input flatten=flatten.using_ints unflatten=unflatten.int softmax=softmax.int
+    log_softmax=log_softmax.int chunk cholesky inverse histogramdd"""
+_OF_LINALG = """
+    inv=linalg_inv det=linalg_det solve=linalg_solve inv_ex=linalg_inv_ex solve_ex=linalg_solve_ex
+    cholesky=linalg_cholesky cholesky_ex=linalg_cholesky_ex lu_factor=linalg_lu_factor lu_factor_ex=linalg_lu_factor_ex
+    ldl_factor=linalg_ldl_factor ldl_factor_ex=linalg_ldl_factor_ex tensorinv=linalg_tensorinv
+    tensorsolve=linalg_tensorsolve cond=linalg_cond"""
+"""`function=operator.overload`; the function has the operator's name where none is said. The arguments are those of the
+operator's schema. A function that works in place is the operator with a mark behind its name.
 """
 
-_ENTRY = re.compile(r"(?:(\w+) -> )?(\w+)\.(\w+)\((.*)\)")
-_PARAMETER = re.compile(r"(\w+)(!?)(?:\[(\d)\])?(?:=(.+))?")
+_PARAMETERS = {"self": "input", "indices": "input", "train": "training", "cudnn_enable": "cudnn_enabled"}
+"""Arguments of operators that are parameters of functions by another name."""
+_SETTINGS = ("cudnn_enabled",)
+"""Arguments that are settings of the process: they are always given."""
+_STATISTICS = ("running_mean", "running_var")
+"""What operators change though their schemas do not say it."""
+_NOT_OF_FUNCTIONS = {"elu": ("scale", "input_scale"), "rrelu": ("generator",)}
+"""Arguments of an operator that its function does not have."""
 OTHERWISE = ("out", "return_indices", "size_average", "reduce", "max_norm", "enable_gqa")
 """Parameters that make a call another operator if they are given."""
 _NONE_GIVEN: Any = object()
@@ -140,15 +60,17 @@ class Argument(NamedTuple):
     by_name: bool
 
     @classmethod
-    def from_text(cls, text: str, by_name: bool) -> Argument:
-        match = _PARAMETER.fullmatch(text)
-        assert match is not None, text
-        name, written, digit, shown = match.groups()
-        length = None if digit is None else int(digit)
-        default = _NONE_GIVEN if shown is None else ast.literal_eval(shown)
-        if length and default in (0, 1):
+    def from_schema(cls, argument: schema.Argument) -> Argument:
+        """What an argument of a schema is to a function."""
+        name = _PARAMETERS.get(argument.name, argument.name)
+        default, length = argument.default, argument.N
+        if default is schema.NO_DEFAULT or name in _SETTINGS:
+            default = _NONE_GIVEN
+        elif length and default in (0, 1):
             default = [default] * length
-        return cls(name, bool(written), length, default, by_name)
+        elif argument.type_text == "Scalar":  # functions say `1.0`
+            default = float(default)
+        return cls(name, argument.is_write or name in _STATISTICS, length, default, argument.kwarg_only)
 
     def as_given(self, value: Any) -> Any:
         """What the operator takes where the function has `value`."""
@@ -174,12 +96,12 @@ class Argument(NamedTuple):
 class OperatorForm:
     """How a call of a public function becomes a call of an operator."""
 
-    def __init__(self, space: str, function: str, operator: str, overload: str, arguments: str) -> None:
+    def __init__(self, space: str, function: str, operator: str, overload: str) -> None:
         self.space, self.name = space, function
         self.operator, self.overload = operator, overload
-        positional, _, named = arguments.partition(", *, ")
-        texts = [(each, False) for each in _separated(positional)] + [(each, True) for each in _separated(named)]
-        self.arguments = [Argument.from_text(*each) for each in texts]
+        others = (*OTHERWISE, *_NOT_OF_FUNCTIONS.get(operator, ()))
+        taken = schemas_of("aten", operator)[overload].arguments
+        self.arguments = [Argument.from_schema(each) for each in taken if each.name not in others]
         self.writes = tuple([number for number, each in enumerate(self.arguments) if each.is_written])
 
     @functools.cached_property
@@ -210,17 +132,12 @@ class OperatorForm:
         return f"{self.operator}_" if in_place else self.operator
 
 
-def _separated(arguments: str) -> list[str]:
-    return re.split(r", (?![^\[]*\])", arguments) if arguments else []
-
-
-def _read(space: str, entries: Iterable[str]) -> dict[str, OperatorForm]:
+def _read(space: str, entries: str) -> dict[str, OperatorForm]:
     forms = {}
-    for entry in entries:
-        match = _ENTRY.fullmatch(entry)
-        assert match is not None, entry
-        name, operator, overload, arguments = match.groups()
-        forms[name or operator] = OperatorForm(space, name or operator, operator, overload, arguments)
+    for entry in entries.split():
+        function, _, said = entry.partition("=")
+        operator, _, overload = (said or function).partition(".")
+        forms[function] = OperatorForm(space, function, operator, overload or "default")
     return forms
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import flambeau as torch
 
-from .observer import _EPS, UniformQuantizationObserverBase
+from .._constructors import RANGE_WITH_FACTORY, takes
+from .observer import UniformQuantizationObserverBase
 from .utils import is_per_tensor
 
 _STEP = 1e-5
@@ -21,29 +22,19 @@ class HistogramObserver(UniformQuantizationObserverBase):
     max_val: Any
     histogram: Any
 
-    def __init__(
-        self,
-        bins: int = 2048,
-        dtype: Any = torch.quint8,
-        qscheme: Any = torch.per_tensor_affine,
-        reduce_range: bool = False,
-        quant_min: int | None = None,
-        quant_max: int | None = None,
-        factory_kwargs: dict[str, Any] | None = None,
-        eps: float = _EPS,
-        is_dynamic: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        if not is_per_tensor(qscheme):
+    @takes("bins=2048", RANGE_WITH_FACTORY)
+    def __init__(self, options: dict[str, Any]) -> None:
+        if not is_per_tensor(options["qscheme"]):
             raise NotImplementedError("HistogramObserver's qscheme only support torch.per_tensor_symmetric and torch.per_tensor_affine.")  # noqa: E501  # fmt: skip
-        if is_dynamic:
+        if options["is_dynamic"]:
             raise NotImplementedError("HistogramObserver doesn't support dynamic quantization")
-        super().__init__(dtype, qscheme, reduce_range, quant_min, quant_max, factory_kwargs, eps, is_dynamic, **kwargs)
+        bins = options.pop("bins")
+        super().__init__(**options)
         self.bins = bins
-        options = factory_kwargs or {}
-        self.register_buffer("histogram", torch.zeros(bins, **options))
-        self.register_buffer("min_val", torch.tensor(float("inf"), **options))
-        self.register_buffer("max_val", torch.tensor(float("-inf"), **options))
+        place, dtype = options["factory_kwargs"] or {}, options["dtype"]
+        self.register_buffer("histogram", torch.zeros(bins, **place))
+        self.register_buffer("min_val", torch.tensor(float("inf"), **place))
+        self.register_buffer("max_val", torch.tensor(float("-inf"), **place))
         self.dst_nbins = 2 ** (torch.finfo(dtype).bits if dtype.is_floating_point else 8 * dtype.itemsize)
         self.upsample_rate = 16
 

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import flambeau as torch
 
 from ...nn.modules.module import Module
+from .._constructors import RANGE, RANGE_WITH_FACTORY, takes
 from ._factories import _PartialWrapper, _with_args, _with_callable_args
 from ._granularity import (
     AffineQuantizedObserverBase,
@@ -137,24 +138,14 @@ class MinMaxObserver(UniformQuantizationObserverBase):
     min_val: Any
     max_val: Any
 
-    def __init__(
-        self,
-        dtype: Any = torch.quint8,
-        qscheme: Any = torch.per_tensor_affine,
-        reduce_range: bool = False,
-        quant_min: int | None = None,
-        quant_max: int | None = None,
-        factory_kwargs: dict[str, Any] | None = None,
-        eps: float = _EPS,
-        is_dynamic: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        if not is_per_tensor(qscheme):
+    @takes(RANGE_WITH_FACTORY)
+    def __init__(self, options: dict[str, Any]) -> None:
+        if not is_per_tensor(options["qscheme"]):
             raise NotImplementedError("MinMaxObserver's qscheme only support torch.per_tensor_symmetric and torch.per_tensor_affine.")  # noqa: E501  # fmt: skip
-        super().__init__(dtype, qscheme, reduce_range, quant_min, quant_max, factory_kwargs, eps, is_dynamic, **kwargs)
-        options = factory_kwargs or {}
-        self.register_buffer("min_val", torch.tensor(float("inf"), **options))
-        self.register_buffer("max_val", torch.tensor(float("-inf"), **options))
+        super().__init__(**options)
+        place = options["factory_kwargs"] or {}
+        self.register_buffer("min_val", torch.tensor(float("inf"), **place))
+        self.register_buffer("max_val", torch.tensor(float("-inf"), **place))
 
     def forward(self, x_orig: Any) -> Any:
         """Watch a tensor, and give it back."""
@@ -185,27 +176,17 @@ class MinMaxObserver(UniformQuantizationObserverBase):
 class MovingAverageMinMaxObserver(MinMaxObserver):
     """Remembers a moving average of the smallest and of the largest number."""
 
-    def __init__(
-        self,
-        averaging_constant: float = 0.01,
-        dtype: Any = torch.quint8,
-        qscheme: Any = torch.per_tensor_affine,
-        reduce_range: bool = False,
-        quant_min: int | None = None,
-        quant_max: int | None = None,
-        eps: float = _EPS,
-        is_dynamic: bool = False,
-        **kwargs: Any,
-    ) -> None:
+    @takes("averaging_constant=0.01", RANGE)
+    def __init__(self, options: dict[str, Any]) -> None:
+        qscheme, self.averaging_constant = options["qscheme"], options.pop("averaging_constant")
         if not is_per_tensor(qscheme):
             raise NotImplementedError(f"MovingAverageMinMaxObserver's qscheme only support torch.per_tensor_symmetric and torch.per_tensor_affine. but got: {qscheme}")  # noqa: E501  # fmt: skip
-        self.averaging_constant = averaging_constant
-        if is_dynamic and averaging_constant != 1:
+        if options["is_dynamic"] and self.averaging_constant != 1:
             raise NotImplementedError(
                 "MovingAverageMinMaxObserver doesn't support dynamic quantization for averaging constant of "
-                f"{averaging_constant}"
+                f"{self.averaging_constant}"
             )
-        super().__init__(dtype, qscheme, reduce_range, quant_min, quant_max, eps=eps, is_dynamic=is_dynamic, **kwargs)
+        super().__init__(**options)
 
     def forward(self, x_orig: Any) -> Any:
         """Watch a tensor, and give it back."""
@@ -225,27 +206,18 @@ class PerChannelMinMaxObserver(UniformQuantizationObserverBase):
     min_val: Any
     max_val: Any
 
-    def __init__(
-        self,
-        ch_axis: int = 0,
-        dtype: Any = torch.quint8,
-        qscheme: Any = torch.per_channel_affine,
-        reduce_range: bool = False,
-        quant_min: int | None = None,
-        quant_max: int | None = None,
-        factory_kwargs: dict[str, Any] | None = None,
-        eps: float = _EPS,
-        is_dynamic: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        if is_per_tensor(qscheme):
+    @takes("ch_axis=0", RANGE_WITH_FACTORY.replace("per_tensor", "per_channel"))
+    def __init__(self, options: dict[str, Any]) -> None:
+        if is_per_tensor(options["qscheme"]):
             raise NotImplementedError("PerChannelMinMaxObserver's qscheme only support torch.per_channel_symmetric, torch.per_channel_affine and torch.per_channel_affine_float_qparams.")  # noqa: E501  # fmt: skip
-        if is_dynamic:
+        if options["is_dynamic"]:
             raise NotImplementedError("PerChannelMinMaxObserver doesn't support dynamic quantization")
-        super().__init__(dtype, qscheme, reduce_range, quant_min, quant_max, factory_kwargs, eps, is_dynamic, **kwargs)
+        ch_axis = options.pop("ch_axis")
+        super().__init__(**options)
         self.ch_axis = ch_axis
-        self.register_buffer("min_val", torch.tensor([], **(factory_kwargs or {})))
-        self.register_buffer("max_val", torch.tensor([], **(factory_kwargs or {})))
+        place = options["factory_kwargs"] or {}
+        self.register_buffer("min_val", torch.tensor([], **place))
+        self.register_buffer("max_val", torch.tensor([], **place))
 
     def _ends(self, x: Any) -> tuple[Any, Any]:
         values = x.detach().to(self.min_val.dtype).movedim(self.ch_axis, 0).flatten(1)
@@ -290,24 +262,12 @@ class PerChannelMinMaxObserver(UniformQuantizationObserverBase):
 class MovingAveragePerChannelMinMaxObserver(PerChannelMinMaxObserver):
     """Remembers moving averages of the smallest and of the largest number of each slice."""
 
-    def __init__(
-        self,
-        averaging_constant: float = 0.01,
-        ch_axis: int = 0,
-        dtype: Any = torch.quint8,
-        qscheme: Any = torch.per_channel_affine,
-        reduce_range: bool = False,
-        quant_min: int | None = None,
-        quant_max: int | None = None,
-        eps: float = _EPS,
-        is_dynamic: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        if is_dynamic:
+    @takes("averaging_constant=0.01, ch_axis=0", RANGE.replace("per_tensor", "per_channel"))
+    def __init__(self, options: dict[str, Any]) -> None:
+        if options["is_dynamic"]:
             raise NotImplementedError("MovingAveragePerChannelMinMaxObserver doesn't support dynamic quantization")
-        super().__init__(
-            ch_axis, dtype, qscheme, reduce_range, quant_min, quant_max, eps=eps, is_dynamic=is_dynamic, **kwargs
-        )
+        averaging_constant = options.pop("averaging_constant")
+        super().__init__(**options)
         self.averaging_constant = averaging_constant
 
     def _combined(self, low: Any, high: Any) -> tuple[Any, Any]:

@@ -213,55 +213,28 @@ def _convolve(dimensions: int, input: Any, weight: Any, bias: Any, options: tupl
     )
 
 
-def conv1d(
-    input: Any,
-    weight: Any,
-    bias: Any,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-    padding_mode: str = "zeros",
-    scale: float = 1.0,
-    zero_point: int = 0,
-    dtype: Any = torch.quint8,
-) -> Any:
-    """A convolution of sequences of codes."""
-    options, target = (stride, padding, dilation, groups), (scale, zero_point, dtype)
-    return _convolve(1, input, weight, bias, options, padding_mode, target)
+def _convolution(dimensions: int, things: str) -> Any:
+    """The convolution of codes in so many dimensions."""
+
+    def conv(
+        input: Any,
+        weight: Any,
+        bias: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        padding_mode: str = "zeros",
+        scale: float = 1.0,
+        zero_point: int = 0,
+        dtype: Any = torch.quint8,
+    ) -> Any:
+        options, target = (stride, padding, dilation, groups), (scale, zero_point, dtype)
+        return _convolve(dimensions, input, weight, bias, options, padding_mode, target)
+
+    conv.__name__ = conv.__qualname__ = f"conv{dimensions}d"
+    conv.__doc__ = f"A convolution of {things} of codes."
+    return conv
 
 
-def conv2d(
-    input: Any,
-    weight: Any,
-    bias: Any,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-    padding_mode: str = "zeros",
-    scale: float = 1.0,
-    zero_point: int = 0,
-    dtype: Any = torch.quint8,
-) -> Any:
-    """A convolution of images of codes."""
-    options, target = (stride, padding, dilation, groups), (scale, zero_point, dtype)
-    return _convolve(2, input, weight, bias, options, padding_mode, target)
-
-
-def conv3d(
-    input: Any,
-    weight: Any,
-    bias: Any,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-    padding_mode: str = "zeros",
-    scale: float = 1.0,
-    zero_point: int = 0,
-    dtype: Any = torch.quint8,
-) -> Any:
-    """A convolution of volumes of codes."""
-    options, target = (stride, padding, dilation, groups), (scale, zero_point, dtype)
-    return _convolve(3, input, weight, bias, options, padding_mode, target)
+conv1d, conv2d, conv3d = _convolution(1, "sequences"), _convolution(2, "images"), _convolution(3, "volumes")

@@ -6,7 +6,7 @@ from typing import Any
 
 from flambeau import nn
 
-from ..._constructors import CONV, CONV_OPTIONS, PLACE, attributes, takes
+from ...._constructors import CONV, CONV_OPTIONS, PLACE, attributes, takes
 from ._base import copied_layer
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d"]

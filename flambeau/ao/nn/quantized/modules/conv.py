@@ -9,7 +9,7 @@ from flambeau import nn
 from flambeau.nn import functional as F
 
 from ....._ops.quantized.layers import quantized_layer
-from ..._constructors import CONV, CONV_OPTIONS, CONV_TRANSPOSE, PLACE, attributes, takes
+from ...._constructors import CONV, CONV_OPTIONS, CONV_TRANSPOSE, PLACE, attributes, takes
 from .utils import WeightedQuantizedModule, output_parameters, quantized_weight
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]

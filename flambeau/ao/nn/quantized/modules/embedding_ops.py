@@ -8,7 +8,7 @@ import flambeau as torch
 from flambeau import nn
 from flambeau.nn import functional as F
 
-from ..._constructors import EMBEDDING, EMBEDDING_BAG, takes
+from ...._constructors import EMBEDDING, EMBEDDING_BAG, takes
 from .utils import quantize_weight
 
 __all__ = ["Embedding", "EmbeddingBag", "EmbeddingPackedParams"]

@@ -13,7 +13,7 @@ import flambeau as torch
 from flambeau import nn
 from flambeau.nn import functional as F
 
-from ...._constructors import CONV, CONV_OPTIONS, attributes, takes
+from ....._constructors import CONV, CONV_OPTIONS, attributes, takes
 from ....qat.modules import conv
 from ...modules import fused
 

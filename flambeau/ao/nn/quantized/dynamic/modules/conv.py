@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ......_ops.quantized.layers import dynamic_layer
-from ...._constructors import CONV, PLACE, takes
+from ....._constructors import CONV, PLACE, takes
 from ...modules import conv
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]

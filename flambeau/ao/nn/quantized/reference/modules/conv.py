@@ -7,7 +7,7 @@ from typing import Any
 from flambeau import nn
 from flambeau.nn import functional as F
 
-from ...._constructors import CONV, CONV_OPTIONS, CONV_TRANSPOSE, PLACE, attributes, takes
+from ....._constructors import CONV, CONV_OPTIONS, CONV_TRANSPOSE, PLACE, attributes, takes
 from .utils import ReferenceQuantizedModule
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]

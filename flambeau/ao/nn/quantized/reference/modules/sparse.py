@@ -7,7 +7,7 @@ from typing import Any
 from flambeau import nn
 from flambeau.nn import functional as F
 
-from ...._constructors import EMBEDDING, EMBEDDING_BAG, EMBEDDING_OPTIONS, PLACE, attributes, takes
+from ....._constructors import EMBEDDING, EMBEDDING_BAG, EMBEDDING_OPTIONS, PLACE, attributes, takes
 from .utils import ReferenceQuantizedModule
 
 __all__ = ["Embedding", "EmbeddingBag"]

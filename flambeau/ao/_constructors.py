@@ -1,4 +1,6 @@
-"""Constructors by tables: a quantized layer takes the options of the ordinary one, and a few of its own."""
+"""Constructors by tables: a quantized layer takes the options of the ordinary one and a few of its own, an observer
+those of the ranges that it finds.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +19,10 @@ EMBEDDING = """num_embeddings, embedding_dim, padding_idx=None, max_norm=None, n
 EMBEDDING_BAG = """num_embeddings, embedding_dim, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode='mean',
     sparse=False, _weight=None, include_last_offset=False"""
 PLACE = "device=None, dtype=None"
+RANGE = """dtype=torch.quint8, qscheme=torch.per_tensor_affine, reduce_range=False, quant_min=None, quant_max=None,
+    eps=torch.finfo(torch.float32).eps, is_dynamic=False, **kwargs"""
+RANGE_WITH_FACTORY = RANGE.replace("eps=", "factory_kwargs=None, eps=")
+"""What observers of ranges take, without and with options for the buffers that they make."""
 
 CONV_OPTIONS = ("in_channels", "out_channels", "kernel_size", "stride", "padding", "dilation", "groups", "padding_mode")
 """What a convolution has as attributes of the names of its options."""
@@ -33,6 +39,8 @@ def takes(*options: str) -> Callable[[Body], Callable[..., None]]:
     assert isinstance(parsed, ast.FunctionDef)
     names = [each.arg for each in (*parsed.args.args[1:], *parsed.args.kwonlyargs)]
     given = ", ".join([f"{name!r}: {name}" for name in names])
+    if parsed.args.kwarg is not None:
+        given += f", **{parsed.args.kwarg.arg}"
     source = f"def __init__(self, {parameters}):\n    return body(self, {{{given}}})\n"
 
     def decorate(body: Body) -> Callable[..., None]:

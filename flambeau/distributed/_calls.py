@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, ParamSpec
 
 from .._core.tensor import Tensor
 from ._checks import check_list, check_same_dtype, check_tensor, check_tensors, member
@@ -16,6 +17,8 @@ from ._errors import DistBackendError
 from ._work import Work
 from ._world import ProcessGroup, group_of, is_member, warn_not_in_group
 from .reductions import ReduceOp, checked_op
+
+P = ParamSpec("P")
 
 _SUM = ReduceOp.SUM
 _COMPLEX_OPS = (ReduceOp.SUM, ReduceOp.AVG)
@@ -46,6 +49,18 @@ def _op_for(tensor: Tensor, op: Any, call: str) -> Any:
     if found is ReduceOp.AVG and not (tensor.is_floating_point() or tensor.is_complex()):
         raise RuntimeError(f"a mean of {tensor.dtype} is no {tensor.dtype}: the result type can't be cast to it")
     return found
+
+
+def _renamed(function: Callable[P, Any], name: str) -> Callable[P, Any]:
+    """A collective under the newer of its two names."""
+
+    @functools.wraps(function)
+    def renamed(*args: P.args, **kwargs: P.kwargs) -> Any:
+        return function(*args, **kwargs)
+
+    renamed.__doc__ = (function.__doc__ or "").replace(function.__name__, name)
+    renamed.__name__ = renamed.__qualname__ = name
+    return renamed
 
 
 def _outside(group: Any, call: str) -> bool:
@@ -291,26 +306,7 @@ def all_gather_into_tensor(
     return run("all_gather", found._engine, [output_tensor, input_tensor], start, 1, async_op)
 
 
-def all_gather_single(output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False) -> Any:
-    """`all_gather_into_tensor` under its newer name.
-
-    Args:
-        output_tensor (Tensor): receives them, one behind the other.
-        input_tensor (Tensor): the tensor of this process.
-        group (ProcessGroup, optional): the processes that take part; None means all.
-        async_op (bool): whether to return at once; the result's `wait()` then waits until the tensors may be used.
-            Default: `False`.
-
-    Returns:
-        a `Work` with `async_op=True`, else None.
-
-    Example:
-        >>> received = torch.zeros(2)
-        >>> dist.all_gather_single(received, torch.ones(1) * dist.get_rank())
-        >>> received
-        tensor([0., 1.])
-    """
-    return all_gather_into_tensor(output_tensor, input_tensor, group, async_op)
+all_gather_single = _renamed(all_gather_into_tensor, "all_gather_single")
 
 
 def all_gather_coalesced(
@@ -531,29 +527,7 @@ def reduce_scatter_tensor(
     return run("reduce_scatter", found._engine, [output, input], start, 1, async_op)
 
 
-def reduce_scatter_single(
-    output: Tensor, input: Tensor, op: Any = _SUM, group: Any = None, async_op: bool = False
-) -> Any:
-    """`reduce_scatter_tensor` under its newer name.
-
-    Args:
-        output (Tensor): receives the part of this process.
-        input (Tensor): the tensor that is combined and cut.
-        op: how values are combined, such as `dist.ReduceOp.SUM`. Default: `RedOpType.SUM`.
-        group (ProcessGroup, optional): the processes that take part; None means all.
-        async_op (bool): whether to return at once; the result's `wait()` then waits until the tensors may be used.
-            Default: `False`.
-
-    Returns:
-        a `Work` with `async_op=True`, else None.
-
-    Example:
-        >>> result = torch.zeros(1)
-        >>> dist.reduce_scatter_single(result, torch.tensor([1.0, 2.0]))
-        >>> result
-        tensor([2.])
-    """
-    return reduce_scatter_tensor(output, input, op, group, async_op)
+reduce_scatter_single = _renamed(reduce_scatter_tensor, "reduce_scatter_single")
 
 
 def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: Any = None, async_op: bool = False) -> Any:

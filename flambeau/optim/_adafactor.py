@@ -6,8 +6,9 @@ from typing import Any, ClassVar
 
 from .._core.dtype import finfo
 from .._core.tensor import Tensor
+from ._options import chosen, kept, run_on
 from ._update import advance, as_scalar, number, update_alike
-from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, chosen, kept, run_on, scalar
+from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, scalar
 
 __all__ = ["Adafactor", "adafactor"]
 

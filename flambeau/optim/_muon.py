@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from .._core.tensor import Tensor
+from ._options import chosen, kept, run_on
 from ._update import as_scalar, number, update_alike
-from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, chosen, kept, run_on
+from .optimizer import Group, GroupOptimizer, ParamsT, check_lr
 
 __all__ = ["Muon", "muon"]
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from .._core.tensor import Tensor
+from ._options import chosen, kept, run_on
 from ._scaling import skipped, update_with_steps_unless
 from ._update import add_quotient, as_scalar, check_foreach, number, with_decay
-from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, check_not_negative, chosen, kept, run_on, scalar
+from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, check_not_negative, scalar
 
 __all__ = ["Adagrad", "adagrad"]
 

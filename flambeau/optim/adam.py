@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from .._core.tensor import Tensor
+from ._options import chosen, kept, run_on
 from ._scaling import skipped, update_with_steps_unless
 from ._update import (
     add_quotient,
@@ -14,19 +15,7 @@ from ._update import (
     number,
     with_decay,
 )
-from .optimizer import (
-    Group,
-    GroupOptimizer,
-    ParamsT,
-    check_betas,
-    check_lr,
-    check_not_negative,
-    chosen,
-    kept,
-    run_on,
-    scalar,
-    zeros_of,
-)
+from .optimizer import Group, GroupOptimizer, ParamsT, check_betas, check_lr, check_not_negative, scalar, zeros_of
 
 __all__ = ["Adam", "adam"]
 

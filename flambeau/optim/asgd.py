@@ -7,19 +7,9 @@ from typing import Any, ClassVar
 from .._core.tensor import Tensor
 from .._dispatch.changes.history import end_change
 from .._dispatch.changes.storing import store_number
+from ._options import chosen, kept, run_on
 from ._update import advance, as_scalar, check_capturable, check_foreach, number, update_all, with_decay
-from .optimizer import (
-    Group,
-    GroupOptimizer,
-    ParamsT,
-    check_lr,
-    check_not_negative,
-    chosen,
-    kept,
-    run_on,
-    scalar,
-    zeros_of,
-)
+from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, check_not_negative, scalar, zeros_of
 
 __all__ = ["ASGD", "asgd"]
 

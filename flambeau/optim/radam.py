@@ -5,20 +5,9 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from .._core.tensor import Tensor
+from ._options import chosen, kept, run_on
 from ._update import add_scaled, advance, as_scalar, check_capturable, check_foreach, update_all, with_decay
-from .optimizer import (
-    Group,
-    GroupOptimizer,
-    ParamsT,
-    check_betas,
-    check_lr,
-    check_not_negative,
-    chosen,
-    kept,
-    run_on,
-    scalar,
-    zeros_of,
-)
+from .optimizer import Group, GroupOptimizer, ParamsT, check_betas, check_lr, check_not_negative, scalar, zeros_of
 
 __all__ = ["RAdam", "radam"]
 

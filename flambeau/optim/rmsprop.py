@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from .._core.tensor import Tensor
+from ._options import chosen, kept, run_on
 from ._update import (
     add_quotient,
     add_scaled,
@@ -15,18 +16,7 @@ from ._update import (
     update_all,
     with_decay,
 )
-from .optimizer import (
-    Group,
-    GroupOptimizer,
-    ParamsT,
-    check_lr,
-    check_not_negative,
-    chosen,
-    kept,
-    run_on,
-    scalar,
-    zeros_of,
-)
+from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, check_not_negative, scalar, zeros_of
 
 __all__ = ["RMSprop", "rmsprop"]
 

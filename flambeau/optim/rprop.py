@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from .._core.tensor import Tensor
+from ._options import chosen, kept, run_on
 from ._update import advance, as_scalar, check_capturable, check_foreach, update_all
-from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, chosen, kept, run_on, scalar, zeros_of
+from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, scalar, zeros_of
 
 __all__ = ["Rprop", "rprop"]
 

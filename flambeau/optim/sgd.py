@@ -6,9 +6,10 @@ from itertools import compress
 from typing import Any, ClassVar
 
 from .._core.tensor import Tensor
+from ._options import chosen, run_on
 from ._scaling import skipped, update_unless
 from ._update import add_scaled, as_scalar, update_all, with_decay
-from .optimizer import Group, GroupOptimizer, ParamsT, check_fused, chosen, run_on
+from .optimizer import Group, GroupOptimizer, ParamsT, check_fused
 
 __all__ = ["SGD", "sgd"]
 

@@ -146,34 +146,28 @@ _INPUTS = ("input", "linear_weight", "linear_bias")
 _NODE = "GeneratedBackwardFor_torch_nn__linear_cross_entropy_batch_chunked"
 
 
-@primitive(f"{_NODE}_defaultBackward", joint=_gradients, differentiable=_INPUTS, shape=_new_losses)
-@in_single
-def _chunked(
-    input: Array,
-    linear_weight: Array,
-    target: Array,
-    linear_bias: Array | None,
-    weight: Array | None,
-    reduction: int,
-    ignore_index: int,
-    chunk: int,
-) -> Array:
-    return _losses(input, linear_weight, target, linear_bias, weight, reduction, ignore_index, chunk)
+def _chunked_op(op_name: str, node: str) -> Callable[..., Tensor]:
+    """The op in chunks of rows; PyTorch names its node by whether the losses are reduced."""
+
+    @primitive(f"{_NODE}{node}", op_name=op_name, joint=_gradients, differentiable=_INPUTS, shape=_new_losses)
+    @in_single
+    def chunked(
+        input: Array,
+        linear_weight: Array,
+        target: Array,
+        linear_bias: Array | None,
+        weight: Array | None,
+        reduction: int,
+        ignore_index: int,
+        chunk: int,
+    ) -> Array:
+        return _losses(input, linear_weight, target, linear_bias, weight, reduction, ignore_index, chunk)
+
+    return chunked
 
 
-@primitive(f"{_NODE}_no_reduction_defaultBackward", joint=_gradients, differentiable=_INPUTS, shape=_new_losses)
-@in_single
-def _chunked_no_reduction(
-    input: Array,
-    linear_weight: Array,
-    target: Array,
-    linear_bias: Array | None,
-    weight: Array | None,
-    reduction: int,
-    ignore_index: int,
-    chunk: int,
-) -> Array:
-    return _losses(input, linear_weight, target, linear_bias, weight, reduction, ignore_index, chunk)
+_chunked = _chunked_op("chunked", "_defaultBackward")
+_chunked_no_reduction = _chunked_op("chunked_no_reduction", "_no_reduction_defaultBackward")
 
 
 @check("check_target")

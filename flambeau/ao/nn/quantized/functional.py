@@ -66,34 +66,29 @@ def adaptive_avg_pool3d(input: Any, output_size: Any) -> Any:
     return F.adaptive_avg_pool3d(input, output_size)
 
 
-def max_pool1d(
-    input: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """The largest elements of windows of sequences."""
-    if return_indices:
-        raise NotImplementedError("return_indices is not yet implemented!")
-    return F.max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode)
+def _max_pool(dimensions: int, things: str) -> Any:
+    """The function of the largest codes of windows in so many dimensions."""
+
+    def max_pool(
+        input: Any,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Any:
+        if return_indices:
+            raise NotImplementedError("return_indices is not yet implemented!")
+        run = getattr(F, f"max_pool{dimensions}d")
+        return run(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+    max_pool.__name__ = max_pool.__qualname__ = f"max_pool{dimensions}d"
+    max_pool.__doc__ = f"The largest elements of windows of {things}."
+    return max_pool
 
 
-def max_pool2d(
-    input: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """The largest elements of windows of images."""
-    if return_indices:
-        raise NotImplementedError("return_indices is not yet implemented!")
-    return F.max_pool2d(input, kernel_size, stride, padding, dilation, ceil_mode)
+max_pool1d, max_pool2d = _max_pool(1, "sequences"), _max_pool(2, "images")
 
 
 def interpolate(

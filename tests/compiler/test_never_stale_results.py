@@ -236,6 +236,41 @@ def a_tensor_and_its_views(compile: Compile) -> Iterator[Any]:
 
 
 @program
+def results_without_a_gradient(compile: Compile) -> Iterator[Any]:
+    """What only the other results depend on keeps `grad` None, and optimizers leave it alone."""
+    one, other = nn.Linear(3, 2), nn.Linear(3, 2)
+    with torch.no_grad():
+        for each in (*one.parameters(), *other.parameters()):
+            each.copy_(torch.linspace(-1, 1, each.numel()).reshape(each.shape))
+    f = compile(lambda x: (one(x), other(x).relu(), one(x) + other(x)))
+    for turn in range(9):
+        one.zero_grad()
+        other.zero_grad()
+        f(X)[turn % 3].sum().backward()
+        for each in (*one.parameters(), *other.parameters()):
+            yield each.grad is None
+            yield each.grad
+
+
+@program
+def a_leaf_of_the_call(compile: Compile) -> Iterator[Any]:
+    """Nobody sees the gradient of a leaf that a call makes and keeps to itself."""
+    weight = torch.linspace(-1, 1, 6).reshape(2, 3).clone().requires_grad_()
+
+    def features(x: Any) -> Any:
+        hidden = x[None]
+        hidden.requires_grad = True
+        return hidden * 3, (hidden * weight).relu().sum()
+
+    f = compile(features)
+    for turn in range(9):
+        weight.grad = None
+        f(X + turn)[turn % 2].sum().backward()
+        yield weight.grad is None
+        yield weight.grad
+
+
+@program
 def views_without_a_history(compile: Compile) -> Iterator[Any]:
     def halves(x: Any) -> Any:
         y = x * 2

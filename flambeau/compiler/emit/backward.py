@@ -19,9 +19,10 @@ from ..._core.text.errors import GRAPH_FREED
 from ...autograd import root_gradients
 from ...autograd.engine import Uses, run_backward
 from .._errors import report_fault
+from ..capture.layout import has_hooks
 from ..capture.recorder import Recorder
 from ..passes import improved
-from ..program.items import Item, Value, uses, values_in
+from ..program.items import Call, Item, Value, uses, values_in
 from .resume import stopped_at
 from .source import Source
 from .stages import stages_of
@@ -45,11 +46,13 @@ class Joint:
         """The gradients of the outputs, as inputs of the backward part."""
         self.results: list[Value | None] = []
         """The gradients of the inputs."""
+        self.behind: list[frozenset[int]] = []
+        """The positions of the outputs that each of these depends on."""
         self.freed = False
         """Whether the call ran backward itself, so that its results have nothing behind them any more."""
         arriving = [_ones_like(each) for each in outputs]
         self.arriving = [recorder.new_input(each) for each in arriving]
-        if (obstacle := _obstacle(recorder, self.outputs)) is not None:
+        if (obstacle := _obstacle(recorder, self.outputs, bool(self.inputs))) is not None:
             recorder.refuse(obstacle)
             return
         if not self.inputs:
@@ -76,6 +79,7 @@ class Joint:
         ]
         self.inputs = [each for each, _ in reached]
         self.results = [recorder.known(grad) for _, grad in reached]
+        self.behind = _behind(program.items[self.boundary :], self.arriving, self.results)
 
     def parts(self, program: Any) -> tuple[list[Item], list[Item], list[Value]]:
         """The forward items, the backward items, and the values that the latter take from the former."""
@@ -90,6 +94,18 @@ class Joint:
         return forward, backward, list(saved)
 
 
+def _behind(items: Sequence[Item], arriving: Sequence[Value], results: Sequence[Value | None]) -> list[frozenset[int]]:
+    """The positions of the arriving gradients that each result depends on; all of them where that is not known."""
+    every = frozenset(range(len(arriving)))
+    known = {each.number: frozenset((position,)) for position, each in enumerate(arriving)}
+    for item in items:
+        found = frozenset().union(*[known.get(each.number, frozenset()) for each in uses(item)])
+        known.update([(each.number, found) for each in values_in(getattr(item, "results", None))])
+        if isinstance(item, Call) and item.op.writes:  # whatever else lies in that memory
+            known = {number: each | found for number, each in known.items()}
+    return [every if each is None else known.get(each.number) or every for each in results]
+
+
 def _one_by_one(total: Tensor, uses: Sequence[Tensor]) -> Sequence[Tensor]:
     """The gradients of a tensor's uses. The engine adds them to those of uses outside in the order of the plain call.
 
@@ -100,15 +116,20 @@ def _one_by_one(total: Tensor, uses: Sequence[Tensor]) -> Sequence[Tensor]:
     return uses
 
 
-def _obstacle(recorder: Recorder, outputs: Sequence[Tensor]) -> str | None:
-    """Why a backward pass from here is not recorded, if it has hooks, or ends at a leaf that the call has made."""
+def _obstacle(recorder: Recorder, outputs: Sequence[Tensor], has_inputs: bool) -> str | None:
+    """Why a backward pass from here is not recorded, if it has hooks, or ends at a leaf that the call has made.
+
+    A leaf that the caller does not get has no gradient that anybody sees: it is left out where others have one.
+    """
+    seen_by_caller = {id(each if each._view is None else each._view.base) for each in outputs}
     waiting: list[Any] = [each.grad_fn or each for each in outputs]
     seen: set[int] = set()
     while waiting:
         node = waiting.pop()
         if isinstance(node, Tensor):
             value = recorder.value_of(node)
-            if value is not None and value.number not in recorder.program.inputs:
+            is_made = value is not None and value.number not in recorder.program.inputs
+            if is_made and (not has_inputs or id(node) in seen_by_caller or has_hooks(node)):
                 return "it makes a leaf that requires gradients, and returns what depends on it"
             if node._extra is not None and node._extra.hooks:
                 return _HOOKS
@@ -183,9 +204,10 @@ class CompiledFunctionBackward(Node):
                 raise
             results = stop.resume()
             report_fault("a backward pass", error)
+        absent = frozenset([position for position, each in enumerate(grads) if each is None])
         return [
-            None if array is None else Tensor._from_parts((array, kind, [0, None]))
-            for array, kind in zip(results, region.kinds, strict=True)
+            None if array is None or behind <= absent else Tensor._from_parts((array, kind, [0, None]))
+            for array, kind, behind in zip(results, region.kinds, region.behind, strict=True)
         ]
 
     def release(self) -> None:
@@ -212,6 +234,8 @@ class Region:
     def __init__(self, joint: Joint, backward: Sequence[Item], saved: Sequence[Value]) -> None:
         self.outputs = tuple([(each._array.shape, each._kind) for each in joint.outputs])
         self.kinds = [each._kind for each in joint.inputs]
+        self.behind = joint.behind
+        """The positions of the outputs that each input's gradient depends on: without these it has none."""
         source = Source()
         source.items(backward, [each for each in joint.results if each is not None])
         self.stages = stages_of(source.parts, backward=True)

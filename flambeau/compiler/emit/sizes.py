@@ -145,7 +145,7 @@ class SizedRegion(Region):
 
     def __init__(self, joint: Joint, backward: Sequence[Item], saved: Sequence[Value]) -> None:
         self.outputs = tuple([(each._array.shape, each._kind) for each in joint.outputs])
-        self.kinds = [each._kind for each in joint.inputs]
+        self.kinds, self.behind = [each._kind for each in joint.inputs], joint.behind
         self.source = source = SizedSource()
         source.items(backward, [each for each in joint.results if each is not None])
         self.stages = stages_of(source.parts, backward=True)

@@ -76,8 +76,10 @@ def _custom(space: str, name: str) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         import flambeau
 
-        operator = getattr(getattr(flambeau.ops, space), name, None) or _missing(f"{space}::{name}")
-        return operator(*args, **kwargs)
+        # A file may call what the program has registered, and nothing else that could be found under such a name.
+        if name not in flambeau.ops._custom.OPERATORS.get(space, {}):
+            return _missing(f"{space}::{name}")()
+        return getattr(getattr(flambeau.ops, space), name)(*args, **kwargs)
 
     return call
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._core.backend import STAND_INS, faster_for, is_of_host
+from .._core.process.reproducibility import REPRODUCIBILITY
 from .tiers import FAMILIES, generated, library
 
 Array = Any
@@ -167,6 +168,12 @@ def product(left: Array, right: Array) -> Array | None:
 
 def matmul(left: Array, right: Array, out: Array | None = None) -> Array:
     """`np.matmul`, whose larger products the vendor's library computes, or the threads of the pool share."""
+    if REPRODUCIBILITY.product is not None and type(left) is type(right) is np.ndarray:
+        result = REPRODUCIBILITY.product(left, right)
+        if out is None:
+            return result
+        out[...] = result
+        return out
     if type(left) is type(right) is np.ndarray and left.size > _SMALL < right.size:
         kernels = library() if left.ndim > 2 else None
         done = None if kernels is None else kernels.products_of_batch(left, right, out)

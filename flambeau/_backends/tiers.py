@@ -54,6 +54,24 @@ def use_library(wished: bool) -> None:
     backend_of("cpu").forget()
 
 
+_kept: dict[str, Any] = {}
+"""The families that `use_generated` has put aside."""
+
+
+def use_generated(wished: bool) -> None:
+    """Let generated kernels be used, or NumPy's alone, in all threads."""
+    global _enabled
+    _enabled = wished
+    if wished:
+        FAMILIES.clear()
+        FAMILIES.update(_kept)
+        _kept.clear()
+    else:
+        _kept.update({name: module for name, module in FAMILIES.items() if name != "library"})
+        FAMILIES.update(dict.fromkeys(_kept))
+    use_library(_library_wanted)
+
+
 def free_idle_memory() -> None:
     """Give back what the vendor's library, if it is in use, keeps between its calls."""
     if (module := FAMILIES.get("library")) is not None:

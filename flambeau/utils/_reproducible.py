@@ -1,4 +1,4 @@
-"""`flambeau.reproducible`: the same bits again, whatever the number of threads."""
+"""`flambeau.reproducible`: the same bits again, for any number of threads and in any batch."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from .._core.process.determinism import DETERMINISM
 from .._core.process.reproducibility import LEVELS, REPRODUCIBILITY
 
 VARIABLE = "FLAMBEAU_REPRODUCIBLE"
+_FIXED = ("threads", "batch")
 
 
 class reproducible:
@@ -26,13 +27,19 @@ class reproducible:
       generated kernels and by calls of the linear algebra library that use one thread each; both divide their work
       in the same way for any number of threads. The vendor's library for convolutions and bfloat16 is not used.
 
+    - `"batch"`: what a sample gives depends neither on the other samples of its batch, nor on its place among them, nor
+      on whether the batch was split; a token that is decoded with a cache gives what it gives in the whole sequence.
+      Products and sums run in one fixed order, and all other ops by NumPy's kernels at every size, which is slower.
+      `batch_norm` in training and dropout raise. Gradients of parameters are sums over the batch: they are the same
+      for the same batch.
+
     None switches all levels off. What cannot be kept raises: other ops than elementwise ones on CUDA while a level is
     on, a linear algebra library whose threads cannot be limited. The switch holds for all threads of the process; it
     should not be used while other threads run ops. The environment variable `FLAMBEAU_REPRODUCIBLE` sets the level
     from the start.
 
     Args:
-        level: "run", "threads", or None.
+        level: "run", "threads", "batch", or None.
 
     >>> with flambeau.reproducible("threads"):
     ...     flambeau.reproducible.level()
@@ -66,17 +73,40 @@ class reproducible:
 
 def _set(level: str | None) -> None:
     before = REPRODUCIBILITY.level
-    fixed, was_fixed = level == "threads", before == "threads"
+    fixed, was_fixed = level in _FIXED, before in _FIXED
+    if level == "batch" != before:
+        _check_generated()
     if fixed and not was_fixed:
         _limit_libraries()
     elif was_fixed and not fixed:
         _free_libraries()
     REPRODUCIBILITY.level = level
+    if (level == "batch") is not (before == "batch"):
+        _fix_orders(level == "batch")
     if level is not None:
         DETERMINISM.set(True, False, DETERMINISM.fill_wanted)
     elif before is not None:
         DETERMINISM.set(False, False, DETERMINISM.fill_wanted)
     _refuse_devices()
+
+
+def _check_generated() -> None:
+    if not tiers.available():
+        raise RuntimeError(
+            'reproducible("batch") cannot be kept here: its products are generated, for which llvmlite is missing or '
+            'switched off. Install llvmlite, or use reproducible("threads")'
+        )
+
+
+def _fix_orders(fixed: bool) -> None:
+    """Let products and sums run in one fixed order and all else by NumPy's kernels, or all as ever."""
+    if fixed:
+        from .._backends.cpu.linalg import fixed_order
+
+        REPRODUCIBILITY.product, REPRODUCIBILITY.total = fixed_order.product, fixed_order.total
+    else:
+        REPRODUCIBILITY.product = REPRODUCIBILITY.total = None
+    tiers.use_generated(not fixed)
 
 
 def _limit_libraries() -> None:

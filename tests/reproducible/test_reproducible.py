@@ -169,8 +169,8 @@ def test_a_switch_and_a_context() -> None:
     assert flambeau.reproducible.level() == "threads"
     flambeau.reproducible(None)
     assert flambeau.reproducible.level() is None
-    with pytest.raises(ValueError, match="level must be one of 'run', 'threads' or None, but got 'batch'"):
-        flambeau.reproducible("batch")
+    with pytest.raises(ValueError, match="level must be one of 'run', 'threads', 'batch' or None, but got 'all'"):
+        flambeau.reproducible("all")
 
 
 def test_a_level_asks_for_deterministic_algorithms() -> None:
@@ -228,4 +228,4 @@ def test_the_environment_sets_the_level() -> None:
         assert ran.stdout.strip() == said
     environment = {**os.environ, "FLAMBEAU_REPRODUCIBLE": "always"}
     ran = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
-    assert "FLAMBEAU_REPRODUCIBLE must be one of run, threads, but is 'always'" in ran.stderr
+    assert "FLAMBEAU_REPRODUCIBLE must be one of run, threads, batch, but is 'always'" in ran.stderr

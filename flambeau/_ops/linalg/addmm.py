@@ -160,7 +160,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
     vec=lambda grad, mat, alpha: _scaled(mv(conj(mat.t()), grad), alpha),
 )
 def _addmv(self: Array, mat: Array, vec: Array, beta: Any, alpha: Any) -> Array:
-    return _combined(self, mat, vec, np.dot, "addmv_impl_cpu", beta, alpha)
+    return _combined(self, mat, vec, array_dot, "addmv_impl_cpu", beta, alpha)
 
 
 @public(inplace=True, out=True, older=older_orders("mat vec"), autocast=on(cuda=LOWER))
@@ -270,14 +270,14 @@ def _spread(grad: Tensor, count: int) -> Tensor:
 def _addbmm(self: Array, batch1: Array, batch2: Array, beta: Any, alpha: Any) -> Array:
     if _half(batch1) and len(batch1):  # rounded after each product
         for one, two in zip(batch1, batch2, strict=True):
-            self, beta = _combined(self, one, two, np.dot, "addbmm", beta, alpha), 1
+            self, beta = _combined(self, one, two, array_dot, "addbmm", beta, alpha), 1
         return self
     return _combined(self, batch1, batch2, _sum_of_products, "addbmm", beta, alpha)
 
 
 def _sum_of_products(batch1: Any, batch2: Any) -> Any:
     count, rows, inner = batch1.shape
-    return np.dot(
+    return array_dot(
         batch1.transpose(1, 0, 2).reshape(rows, count * inner), batch2.reshape(count * inner, batch2.shape[2])
     )
 
@@ -318,10 +318,10 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alph
 def _trilinear(i1: Array, i2: Array, i3: Array) -> Array:
     outputs, first, second = i2.shape
     wide = [each.astype(np.float32) for each in (i1, i2, i3)] if _half(i1) else [i1, i2, i3]
-    partial = np.dot(wide[0], wide[1].transpose(1, 0, 2).reshape(first, outputs * second))
+    partial = array_dot(wide[0], wide[1].transpose(1, 0, 2).reshape(first, outputs * second))
     if _half(i1):  # two products in PyTorch, each of them rounded
         partial = partial.astype(i1.dtype).astype(np.float32)
-    result = np.matmul(partial.reshape(len(i1), outputs, second), wide[2][:, :, None]).reshape(len(i1), outputs)
+    result = arrays.matmul(partial.reshape(len(i1), outputs, second), wide[2][:, :, None]).reshape(len(i1), outputs)
     return result.astype(i1.dtype, copy=False)
 
 

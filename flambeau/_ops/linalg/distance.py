@@ -85,7 +85,7 @@ def _euclidean_dist(x1: Array, x2: Array) -> Array:
     first, second = ((each * each).sum(-1, keepdims=True) for each in (x1, x2))
     left = np.concatenate([x1 * -2, first, np.ones_like(first)], -1)
     right = np.concatenate([x2, np.ones_like(second), second], -1)
-    return np.sqrt(np.maximum(np.matmul(left, right.swapaxes(-1, -2)), 0))
+    return np.sqrt(np.maximum(arrays.matmul(left, right.swapaxes(-1, -2)), 0))
 
 
 _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")

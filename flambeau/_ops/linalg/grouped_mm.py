@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backends import arrays
 from ..._core.backend import to_host
 from ..._core.dtype import LEGACY_NAMES, bfloat16, float16, float32, int32
 from ..._core.tensor import Tensor
@@ -23,19 +24,19 @@ from ..._dispatch.public.registry import public
 @in_single
 def _grouped(self: Array, mat2: Array, offs: Array | None) -> Array:
     if offs is None:
-        return np.matmul(self, mat2)
+        return arrays.matmul(self, mat2)
     ranges = [slice(start, end) for start, end in pairwise([0, *to_host(offs).tolist()])]
     if self.ndim == mat2.ndim:  # the dimension that is summed over has the groups
         result = np.empty((len(ranges), self.shape[0], mat2.shape[1]), self.dtype, like=self)
         for group, part in enumerate(ranges):
-            np.matmul(self[:, part], mat2[part], result[group])
+            arrays.matmul(self[:, part], mat2[part], result[group])
         return result
     result = np.zeros((self.shape[-2], mat2.shape[-1]), self.dtype, like=self)
     for group, part in enumerate(ranges):
         if self.ndim == 2:
-            np.matmul(self[part], mat2[group], result[part])
+            arrays.matmul(self[part], mat2[group], result[part])
         else:
-            np.matmul(self[group], mat2[:, part], result[:, part])
+            arrays.matmul(self[group], mat2[:, part], result[:, part])
     return result
 
 

@@ -13,6 +13,7 @@ from ..._core.arrays.quick import joint_shape
 from ..._core.backend import as_array
 from ..._core.dtype import BOOL, C_NAMES, INTEGER, LEGACY_NAMES
 from ..._core.modes import THREAD, Ruled
+from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.tensor import DIRECT_TYPES, Tensor
 from ..._dispatch.arguments.autocast_rules import DEVICE_TYPES, LOWER, RULED, WIDEST, on
 from ..._dispatch.axes import Along
@@ -202,7 +203,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     vec=lambda grad, self: conj(self.t()).mv(grad),
 )
 def _mv(self: Array, vec: Array) -> Array:
-    return product(self, vec, np.dot, "addmv_impl_cpu")
+    return product(self, vec, array_dot, "addmv_impl_cpu")
 
 
 @public(out=True, autocast=on(cuda=LOWER))
@@ -231,8 +232,8 @@ _FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 def _dot_in_parts(left: Any, right: Any) -> Any:
     """The dot product; of long float32 vectors by parts, added up in float64: libraries' own sums may be too long."""
-    if type(left) is not np.ndarray:
-        return np.dot(left, right)
+    if type(left) is not np.ndarray or REPRODUCIBILITY.product is not None:
+        return array_dot(left, right)
     if left.dtype != np.float32 or left.size <= _DOT_PART:
         return left.dot(right)
     parts = [
@@ -255,13 +256,17 @@ def _dot(self: Array, tensor: Array) -> Array:
     return product(self, tensor, _dot_in_parts, "dot")
 
 
+def _vdot_of_arrays(left: Any, right: Any) -> Any:
+    return np.vdot(left, right) if REPRODUCIBILITY.product is None else array_dot(left.conj(), right)
+
+
 @primitive(
     "VdotBackward0",
     self=lambda grad, other: conj(grad) * other,
     other=lambda grad, self: grad * self,
 )
 def _vdot(self: Array, other: Array) -> Array:
-    return product(self, other, np.vdot if self.dtype.kind == "c" else _dot_in_parts, "vdot")
+    return product(self, other, _vdot_of_arrays if self.dtype.kind == "c" else _dot_in_parts, "vdot")
 
 
 def _check_dot(left: Tensor, right: Tensor) -> None:

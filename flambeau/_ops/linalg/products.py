@@ -10,6 +10,7 @@ from numpy import ndarray
 from ..._backends import arrays
 from ..._core.backend import faster_for, is_of_host
 from ..._core.process.processor import ON_X86_64
+from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.process.threads import num_threads
 
 _SINGLE = np.dtype(np.float32)
@@ -27,8 +28,10 @@ _FEW_LONG = 256**3
 
 
 def array_dot(left: Any, right: Any) -> Any:
-    """`np.dot`."""
+    """`np.dot`, of at most two dimensions each."""
     if type(left) is ndarray is type(right) and left.ndim == 2 == right.ndim:
+        if REPRODUCIBILITY.product is not None:
+            return REPRODUCIBILITY.product(left, right)
         if left.size * right.shape[1] <= _LEAST and left.shape[1] < _LONG:
             return left.dot(right)
     elif type(left) is not ndarray and not is_of_host(type(left)):
@@ -44,6 +47,8 @@ def array_dot(left: Any, right: Any) -> Any:
             return matrix_product(left, right)
     if type(left) is not ndarray or type(right) is not ndarray:
         return np.dot(left, right)
+    if REPRODUCIBILITY.product is not None:
+        return REPRODUCIBILITY.product(left, right)
     if left.ndim == 2 == right.ndim:
         if 0 in left.strides or 0 in right.strides:
             return _product_of_repeated(left, right)
@@ -108,7 +113,13 @@ def matrix_product(left: Any, right: Any) -> Any:
     one, and rounding errors with them.
     """
     (rows, length), columns = left.shape[-2:], right.shape[-1]
-    if not ON_X86_64 or length < _LONG or rows * length * columns > _SMALL or left.dtype.char not in "fF":
+    if (
+        REPRODUCIBILITY.product is not None
+        or not ON_X86_64
+        or length < _LONG
+        or rows * length * columns > _SMALL
+        or left.dtype.char not in "fF"
+    ):
         return arrays.matmul(left, right)
     whole = length - length % _PIECE
     total = np.matmul(

@@ -26,6 +26,7 @@ from ..._dispatch.public.protocol import CASTING
 from ..._dispatch.public.registry import public
 from ..random.dropout import dropout, kept_factors
 from ..reduce.moments import widened, widened_tensor
+from ..reduce.reductions import reduced
 from ..reduce.softmax import _prepared, _softmax, _softmax_backward
 from ..shape.view import _transpose, _unsafe_view, reshaped, wrap_dim
 
@@ -159,7 +160,7 @@ def _attention(
     highest = np.where(highest == _LOWEST, highest.dtype.type(0), highest)
     weights -= highest
     np.exp(weights, weights)
-    sums = np.add.reduce(weights, axis=-1, keepdims=True)
+    sums = reduced(np.add, weights, (weights.ndim - 1,), True)
     # The weights of half-precision inputs are rounded as these, as in PyTorch.
     result = array_functions.matmul(
         weights if weights.dtype == value.dtype else widened(weights.astype(value.dtype)), v

@@ -20,6 +20,7 @@ from ..._dispatch.public.registry import public
 from ..reduce.moments import (
     centred,
     check_parameters,
+    mean_square,
     standardised_gradient,
     widened,
     widened_tensor,
@@ -200,7 +201,7 @@ def _rms_norm(input: Array, normalized_shape: tuple[int, ...], weight: Array | N
     """`rms_norm` in one step, and 1 / the roots of the mean squares."""
     inner = len(normalized_shape)
     wide = widened(contiguous_array(input))
-    squares = np.mean(wide * wide, tuple(range(input.ndim - inner, input.ndim)), keepdims=True)
+    squares = mean_square(wide, tuple(range(input.ndim - inner, input.ndim)))
     rstd = 1 / np.sqrt(squares + squares.dtype.type(eps))
     result = wide * rstd
     if weight is not None:

@@ -11,6 +11,7 @@ from ..._core.dtype import uint8
 from ..._core.geometry.layout import in_format_of
 from ..._core.modes import THREAD
 from ..._core.node import OpNode
+from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.tensor import Tensor
 from ..._dispatch.changes.inplace import check_no_overlap
 from ..._dispatch.composite import derivative
@@ -219,8 +220,17 @@ def _packed_last(op: Primitive[..., tuple[Tensor, ...]], args: tuple[Any, ...], 
     return results
 
 
+def _refuse_at_batch() -> None:
+    REPRODUCIBILITY.refuse_at_batch(
+        "batch_norm",
+        "in training its statistics are those of the batch. Call eval() on its module, or use group_norm",
+    )
+
+
 def _with_statistics(*args: Any) -> tuple[Any, Any, Any]:
     """`_normalised` for functions that hand the statistics out."""
+    if args[6]:
+        _refuse_at_batch()
     result, mean, rstd = _normalised(*args)
     return result, mean.detach(), rstd.detach()
 
@@ -347,6 +357,21 @@ def torch_batch_norm(
     cudnn_enabled: bool,
 ) -> Tensor:
     """`nn.functional.batch_norm` with its parameters in another order."""
+    if training:
+        _refuse_at_batch()
+    return _by_channels(input, weight, bias, running_mean, running_var, training, momentum, eps)
+
+
+def _by_channels(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Tensor:
     if not input._array.size:
         return _of_nothing(input, weight, bias)
     return _normalised(_native, input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
@@ -402,9 +427,7 @@ def torch_instance_norm(
         None if each is None else each.repeat(batch) for each in (weight, bias, running_mean, running_var)
     )
     as_channels = input.contiguous().view(1, batch * channels, *input._array.shape[2:])
-    result = torch_batch_norm(
-        as_channels, weights, biases, means, variances, use_input_stats, momentum, eps, cudnn_enabled
-    )
+    result = _by_channels(as_channels, weights, biases, means, variances, use_input_stats, momentum, eps)
     if use_input_stats and batch and not input._kind.dataless:
         for running, moved in ((running_mean, means), (running_var, variances)):
             if running is not None and moved is not None:

@@ -21,6 +21,7 @@ import numpy as np
 from ..._backends import arrays as array_functions
 from ..._core.backend import beside
 from ..._core.modes import THREAD
+from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, several
 from ..create.like import zeros_like
@@ -93,6 +94,20 @@ def _as_sequence(rows: Any, input: Any) -> Any:
 def _product(left: Any, right: Any) -> Any:
     """The product of two matrices: arrays, or tensors where the derivative is recorded."""
     return left @ right if isinstance(left, Tensor) else array_dot(left, right)
+
+
+def _times(left: Any, right: Any) -> Any:
+    """The product of two matrices, which are small for arrays: those of one step."""
+    if REPRODUCIBILITY.product is not None and type(left) is np.ndarray is type(right):
+        return REPRODUCIBILITY.product(left, right)
+    return left @ right
+
+
+def _step(state: Any, weight: Any) -> Any:
+    """The product of the state before a step with the weights, of arrays."""
+    if REPRODUCIBILITY.product is not None and type(state) is np.ndarray:
+        return REPRODUCIBILITY.product(state, weight)
+    return state.dot(weight)
 
 
 def _input_product(input: Any, weight: Any, *biases: Any) -> Any:
@@ -245,7 +260,7 @@ def _rnn_gradients(
     for slope, of_step in zip(walk.blocks(slopes), walk.blocks(of_rows), strict=True):
         of_product = walk.arriving(of_hidden, of_step, slope) * slope
         parts.append(of_product)
-        of_hidden = walk.replaced(of_hidden, of_product @ w_hh)
+        of_hidden = walk.replaced(of_hidden, _times(of_product, w_hh))
     of_products = walk.whole(parts)
     before = _previous(lib, hx, states, sizes, reverse)
     of_input = _as_sequence(_product(of_products, w_ih), input) if needed[0] else None
@@ -286,7 +301,7 @@ def rnn_layer(
     hidden = _State(hx, sizes)
     turned = w_hh.T
     for state in _blocks(states, sizes, reverse):
-        state += hidden.before(state).dot(turned)
+        state += _step(hidden.before(state), turned)
         if relu:
             np.maximum(state, 0, out=state)
         else:
@@ -349,7 +364,7 @@ def _gru_gradients(
         if of_gate is not None:
             of_products = of_products + of_gate
         parts.append(of_products)
-        through = of_products[:, :3].reshape(len(of_products), 3 * width) @ w_hh + of_state * kept
+        through = _times(of_products[:, :3].reshape(len(of_products), 3 * width), w_hh) + of_state * kept
         of_hidden = walk.replaced(of_hidden, through)
     of_all = walk.whole(parts)
     of_states = of_all[:, :3].reshape(count, 3 * width)
@@ -409,7 +424,7 @@ def gru_layer(
         *(_blocks(each, sizes, reverse) for each in arrays), strict=True
     ):
         before = hidden.before(state)
-        from_state = before.dot(turned)
+        from_state = _step(before, turned)
         if b_hh is not None:
             from_state += b_hh
         np.add(to_open, from_state[:, : 2 * width], open_)
@@ -499,21 +514,21 @@ def _lstm_gradients(
         of_state = walk.arriving(of_hidden, of_step, slope)
         if w_hr is not None:
             projected.append(of_state)
-            of_state = of_state @ w_hr
+            of_state = _times(of_state, w_hr)
         of_new = walk.arriving(of_cell, of_this, slope) + of_state * slope
         of_products = lib.join([of_new[:, None] * factor[:, :3], of_state[:, None] * factor[:, 3:]], 1)
         if of_gate is not None:
             of_products = of_products + of_gate
         of_products = of_products.reshape(len(of_products), 4 * width)
         parts.append(of_products)
-        of_hidden = walk.replaced(of_hidden, of_products @ w_hh)
+        of_hidden = walk.replaced(of_hidden, _times(of_products, w_hh))
         of_cell = walk.replaced(of_cell, of_new * kept)
     of_all = walk.whole(parts)
     outputs = leave * shown
-    states = outputs if w_hr is None else outputs @ w_hr.T
+    states = outputs if w_hr is None else _times(outputs, w_hr.T)
     of_input = _as_sequence(_product(of_all, w_ih), input) if needed[0] else None
     before = _previous(lib, hx, states, sizes, reverse) if needed[4] else None
-    of_projection = walk.whole(projected).T @ outputs if needed[7] else None
+    of_projection = _times(walk.whole(projected).T, outputs) if needed[7] else None
     return [
         of_input,
         walk.first(of_hidden, hx),
@@ -588,7 +603,7 @@ def lstm_layer(
     for gate, enter, forget, new, leave, this, show, state in zip(
         *(_blocks(each, sizes, reverse) for each in arrays), strict=True
     ):
-        gate += hidden.before(state).dot(turned)
+        gate += _step(hidden.before(state), turned)
         np.tanh(gate, gate)
         gate *= scale
         gate += shift
@@ -598,7 +613,7 @@ def lstm_layer(
         if w_hr is None:
             np.multiply(leave, show, state)
         else:
-            np.dot(leave * show, w_hr.T, state)
+            state[...] = _times(leave * show, w_hr.T)
         hidden.become(state)
         cell.become(this)
     return (

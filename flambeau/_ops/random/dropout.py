@@ -11,6 +11,7 @@ from ..._core.device import contiguous_format
 from ..._core.dtype import LEGACY_NAMES, bool_
 from ..._core.generator import default_generator
 from ..._core.modes import THREAD
+from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.random import sampling
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.precision import in_single
@@ -40,8 +41,16 @@ def _noise(input: Any, p: float, features: bool) -> Tensor:
     return noise.bernoulli_(1 - p)
 
 
+def _refuse_at_batch() -> None:
+    REPRODUCIBILITY.refuse_at_batch(
+        "dropout",
+        "its random mask follows the places of samples in a batch. Call model.eval(), or train with p=0",
+    )
+
+
 def kept_factors(like: Any, shape: tuple[int, ...], p: float) -> Tensor:
     """What `dropout` multiplies a tensor of `shape` by: zeros with probability `p` < 1, else what keeps the mean."""
+    _refuse_at_batch()
     factors: Tensor = like.new_empty(shape).bernoulli_(1 - p).div_(1 - p)
     return factors
 
@@ -49,6 +58,7 @@ def kept_factors(like: Any, shape: tuple[int, ...], p: float) -> Tensor:
 def _dropped(input: Tensor, p: float, features: bool, alpha: bool) -> Tensor:
     if p == 1:
         return input * input.new_zeros(())
+    _refuse_at_batch()
     noise = _noise(input, p, features)
     if not alpha:
         return input * noise.div_(1 - p)
@@ -161,6 +171,8 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
         at_once = _drawn_at_once(input, p)
         if at_once is not None:
             return at_once
+    if train is not False:
+        _refuse_at_batch()
     mask = empty_like(input, dtype=bool_)
     if train is False:
         mask.fill_(True)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..._core.backend import is_array
 from ..._core.dtype import FLOAT, LEGACY_NAMES, float32
+from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.tensor import Tensor
 
 Dims = tuple[int, ...]
@@ -26,12 +27,23 @@ def widened_tensor(tensor: Any) -> Any:
     return tensor.to(float32)
 
 
+def _kept_sum(array: Any, dims: Dims) -> Any:
+    if REPRODUCIBILITY.total is not None and type(array) is np.ndarray:
+        return REPRODUCIBILITY.total(array, dims, True)
+    return np.add.reduce(array, dims, keepdims=True)
+
+
+def mean_square(array: Any, dims: Dims) -> Any:
+    """The mean of the squares along `dims`, which it keeps."""
+    return _kept_sum(array * array, dims) / array.dtype.type(math.prod([array.shape[each] for each in dims]))
+
+
 def centred(array: Any, dims: Dims) -> tuple[Any, Any, Any]:
     """A new array less its mean along `dims`, that mean, and the mean of the squares; the last two keep `dims`."""
     count = array.dtype.type(math.prod([array.shape[each] for each in dims]))
-    mean = np.add.reduce(array, dims, keepdims=True) / count
+    mean = _kept_sum(array, dims) / count
     rest = array - mean
-    variance = np.add.reduce(rest * rest, dims, keepdims=True) / count
+    variance = _kept_sum(rest * rest, dims) / count
     return rest, mean, variance
 
 

@@ -12,6 +12,7 @@ from ..._backends import arrays
 from ..._core.arrays.quick import ZEROS, joint_shape
 from ..._core.backend import LARGE, as_array
 from ..._core.dtype import BOOL, FLOAT, LEGACY_NAMES, promote_types
+from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.autocast_rules import FULL, on
 from ..._dispatch.axes import Along
@@ -69,7 +70,13 @@ def _norm_of(self: Array, ord: float, dim: tuple[int, ...], keepdim: bool) -> Ar
     if self.size >= LARGE:
         if ord == 2 and (norms := arrays.reduced("norm", self, dim, self.dtype)) is not None:
             return norms.reshape(kept_shape(self.shape, dim)) if keepdim else norms
-    elif type(self) is np.ndarray and not keepdim and len(dim) == self.ndim and self.dtype in ZEROS:
+    elif (
+        type(self) is np.ndarray
+        and not keepdim
+        and len(dim) == self.ndim
+        and self.dtype in ZEROS
+        and REPRODUCIBILITY.total is None
+    ):
         if ord == 2:
             # The root in float64 is that of float32 when it is rounded, and comes sooner than NumPy's.
             return np.array(math.sqrt(_add(self * self, dim)), self.dtype)

@@ -15,6 +15,7 @@ from ..._core.backend import LARGE, as_array, read, undispatched
 from ..._core.dtype import FLOAT, INTEGER, LEGACY_NAMES, float32, int64, uint8
 from ..._core.dtype import dtype as DType
 from ..._core.geometry.layout import contiguous_array
+from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.autocast_rules import FULL, FULL_RESULT, on
 from ..._dispatch.axes import Along, Whole
@@ -85,6 +86,8 @@ def reduced(ufunc: Any, array: Any, dim: tuple[int, ...] | None, keepdim: bool =
     Integers need a `dtype`: NumPy would compute narrow ones in the machine's own. Long sums and products are
     computed in float64: NumPy would add up long columns one by one, and rounding errors with them.
     """
+    if REPRODUCIBILITY.total is not None and ufunc is np.add and _is_summed_in_order(array, dtype):
+        return REPRODUCIBILITY.total(array, dim, keepdim)
     if array.size >= LARGE:
         if (done := _reduced_at_once(ufunc, array, dim, keepdim, dtype)) is not None:
             return done
@@ -95,6 +98,11 @@ def reduced(ufunc: Any, array: Any, dim: tuple[int, ...] | None, keepdim: bool =
         return ufunc.reduce(array, dim, dtype, None, keepdim)
     result = np.array(ufunc.reduce(array, dim, dtype), order="C", like=array)
     return result.reshape(kept_shape(array.shape, dim)) if keepdim else result
+
+
+def _is_summed_in_order(array: Any, dtype: Any) -> bool:
+    """Whether sums of an array have an order at all: those of integers are the same in each."""
+    return type(array) is np.ndarray and array.dtype.kind in "fc" and dtype in (None, array.dtype)
 
 
 def _reduced_at_once(ufunc: Any, array: Any, dim: tuple[int, ...] | None, keepdim: bool, dtype: Any) -> Any:
@@ -119,6 +127,8 @@ _add: Any = np.add.reduce
 
 def _total(array: Any, dim: tuple[int, ...] | None, keepdim: bool) -> Any:
     """The sum; in blocks where NumPy would add up a long dimension one by one, and rounding errors with it."""
+    if REPRODUCIBILITY.total is not None and _is_summed_in_order(array, None):
+        return REPRODUCIBILITY.total(array, dim, keepdim)
     if array.size >= LARGE and (done := arrays.reduced("add", array, dim, array.dtype)) is not None:
         return done.reshape(kept_shape(array.shape, dim)) if keepdim else done
     if dim is not None and len(dim) == 1 and array.ndim > 1 and array.shape[dim[0]] > _FEW:
@@ -135,7 +145,7 @@ def _total(array: Any, dim: tuple[int, ...] | None, keepdim: bool) -> Any:
 
 def total_of(array: Any) -> Any:
     """The sum of all elements, a number."""
-    if 0 < array.size < LARGE and array.flags.c_contiguous:
+    if 0 < array.size < LARGE and array.flags.c_contiguous and REPRODUCIBILITY.total is None:
         return _add(array, None, None, None, False)
     return _total(array, None, False)
 
@@ -143,7 +153,7 @@ def total_of(array: Any) -> Any:
 def sum_of_array(array: Any, dim: tuple[int, ...] | None, keepdim: bool, dtype: DType) -> Any:
     """The kernel of `sum`: over all dimensions for None, in `dtype`."""
     if array.dtype is dtype.numpy and dtype.itemsize > 2 and dtype.category >= FLOAT:
-        if 0 < array.size <= _BLOCK and array.flags.c_contiguous:
+        if 0 < array.size <= _BLOCK and array.flags.c_contiguous and REPRODUCIBILITY.total is None:
             # What the others come to for a few elements.
             is_one = not keepdim and (dim is None or len(dim) == array.ndim)
             into = np.empty((), array.dtype) if is_one and type(array) is np.ndarray else None
@@ -403,7 +413,9 @@ def _moments_by_steps(array: Any, dim: tuple[int, ...], count: int, free: float,
             spread = squares.reshape(kept_shape(array.shape, dim)) if keepdim else squares
             return (spread / free).astype(exact), (total / count).astype(exact)
     wide = in_single(array)
-    few = 0 < array.size <= _BLOCK and array.flags.c_contiguous  # of which the total comes to this
+    few = (
+        0 < array.size <= _BLOCK and array.flags.c_contiguous and REPRODUCIBILITY.total is None
+    )  # of which the total comes to this
     mean = (_add(wide, dim, None, None, True) if few else _total(wide, dim, True)) / count
     apart = wide - mean
     squares = np.square(apart) if apart.dtype.kind == "f" else (apart * apart.conjugate()).real

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._backends import arrays
 from ...._core.backend import as_array, read
 from ...._core.dtype import bfloat16, float16, float32, int64
 from ...._core.modes import Ruled
@@ -19,6 +20,7 @@ from ...._dispatch.dispatch import Array, primitive, several
 from ...._dispatch.host_read import check
 from ...._dispatch.public.registry import public
 from ...linalg.linear import linear
+from ...reduce.reductions import reduced
 from .common import cross_entropy, reduction_number
 
 _linear: Callable[..., Tensor] = Ruled(RULED["nn.functional.linear"], linear)
@@ -51,11 +53,11 @@ def _log_probabilities(
     """The log-probabilities of the classes, for one chunk of rows after the other."""
     for start in range(0, len(input), chunk):
         rows = slice(start, start + chunk)
-        logits = input[rows] @ linear_weight.T
+        logits = arrays.matmul(input[rows], linear_weight.T)
         if bias is not None:
             logits += bias
         logits -= logits.max(1, keepdims=True)
-        logits -= np.log(np.exp(logits).sum(1, keepdims=True))
+        logits -= np.log(reduced(np.add, np.exp(logits), (1,), True))
         yield rows, logits
 
 
@@ -115,8 +117,8 @@ def _chunked_backward(
         slopes = np.exp(logs)
         np.put_along_axis(slopes, classes[rows, None], np.take_along_axis(slopes, classes[rows, None], 1) - 1, 1)
         slopes *= factors[rows, None]
-        of_input[rows] = slopes @ linear_weight
-        of_weight += slopes.T @ input[rows]
+        of_input[rows] = arrays.matmul(slopes, linear_weight)
+        of_weight += arrays.matmul(slopes.T, input[rows])
         of_bias += slopes.sum(0)
     return of_input, of_weight, of_bias
 

@@ -1,0 +1,95 @@
+"""Products and sums whose elements do not depend on their neighbours: those of `reproducible("batch")`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...._codegen.products.fixed_order import COLUMNS, ROWS, Sizes, fixed_order_product
+from ...._core.arrays.quick import joint_shape
+
+_SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
+
+
+def product(left: Any, right: Any) -> Any:
+    """`np.matmul(left, right)`; each element is summed up in the order of the summed dimension."""
+    if left.dtype.kind not in "fc" or right.dtype is not left.dtype:
+        return np.matmul(left, right)
+    if left.dtype.kind == "c":
+        return _complex_product(left, right)
+    if left.ndim == 1:
+        found = product(left[None], right)
+        return found[..., 0, :] if right.ndim > 1 else found[..., 0]
+    if right.ndim == 1:
+        return product(left, right[:, None])[..., 0]
+    if left.dtype not in (_SINGLE, _DOUBLE):
+        return product(left.astype(_SINGLE), right.astype(_SINGLE)).astype(left.dtype)
+    if left.shape[-1] != right.shape[-2]:
+        return np.matmul(left, right)  # which says what does not fit
+    batch = joint_shape(left.shape[:-2], right.shape[:-2])
+    rows, depth, columns = left.shape[-2], left.shape[-1], right.shape[-1]
+    shape = (*batch, rows, columns)
+    if not depth or 0 in shape:
+        return np.zeros(shape, left.dtype)
+    count, item = math.prod(batch), left.itemsize
+    left, left_matrix = _as_stack(left, batch, count)
+    right, right_matrix = _as_stack(right, batch, count)
+    if right.strides[-1] != item and columns > 1:
+        right = np.ascontiguousarray(right)
+        right_matrix = depth * columns if len(right) > 1 else 0
+    out = np.empty(shape, left.dtype)
+    sizes = Sizes(
+        count,
+        rows,
+        columns,
+        depth,
+        left.strides[-2] // item,
+        left.strides[-1] // item,
+        left_matrix,
+        right.strides[-2] // item,
+        right_matrix,
+        -(-rows // ROWS),
+        -(-columns // COLUMNS),
+    )
+    return fixed_order_product(left.dtype.name)(out, left, right, np.array(sizes, np.int64))
+
+
+def _as_stack(matrices: Any, batch: tuple[int, ...], count: int) -> tuple[Any, int]:
+    """Matrices as an array of three dimensions, and the distance in elements from one to the next: 0 for one only."""
+    if any(step % matrices.itemsize or step < 0 for step in matrices.strides) or not matrices.flags.aligned:
+        matrices = np.ascontiguousarray(matrices)
+    if math.prod(matrices.shape[:-2]) == 1:
+        return matrices.reshape(1, *matrices.shape[-2:]) if matrices.ndim != 3 else matrices, 0
+    stack = np.broadcast_to(matrices, (*batch, *matrices.shape[-2:])).reshape(count, *matrices.shape[-2:])
+    return stack, stack.strides[0] // stack.itemsize
+
+
+def _complex_product(left: Any, right: Any) -> Any:
+    result = product(left.real, right.real) - product(left.imag, right.imag) + 0j
+    result = result.astype(left.dtype, copy=False)
+    result.imag = product(left.real, right.imag) + product(left.imag, right.real)
+    return result
+
+
+def total(array: Any, dims: tuple[int, ...] | None, keepdims: bool) -> Any:
+    """The sum of floating-point numbers along `dims`, in float64, in the order of these dimensions."""
+    if array.dtype.kind == "c":
+        real, imaginary = total(array.real, dims, keepdims), total(array.imag, dims, keepdims)
+        result = np.empty(np.shape(real), array.dtype)
+        result.real, result.imag = real, imaginary
+        return result
+    ndim = array.ndim
+    summed = tuple(range(ndim)) if dims is None else tuple(sorted(each % ndim for each in dims))
+    kept = [each for each in range(ndim) if each not in summed]
+    length = math.prod([array.shape[each] for each in summed])
+    lines = array.transpose(*kept, *summed).astype(_DOUBLE).reshape(-1, length) if array.size else None
+    shape = [1 if each in summed else array.shape[each] for each in range(ndim) if keepdims or each not in summed]
+    if lines is None:
+        return np.zeros(shape, array.dtype)
+    return product(lines, _ones(length)).reshape(shape).astype(array.dtype, copy=False)
+
+
+def _ones(length: int) -> Any:
+    return np.ones((length, 1), _DOUBLE)

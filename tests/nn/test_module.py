@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 import traceback
+import typing
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
@@ -518,3 +519,15 @@ def test_errors_about_other_things_give_no_advice_on_dtypes() -> None:
     with pytest.raises(RuntimeError) as caught:
         flambeau.nn.Linear(3, 2)(flambeau.ones(1, 4, dtype=flambeau.float64))
     assert not [each for each in caught.value.__notes__ if "input." in each]
+
+
+def test_annotations_can_be_evaluated() -> None:
+    """As transformers does with those of every model class."""
+
+    class Model(flambeau.nn.Module):
+        config: dict[str, int]
+
+    hints = typing.get_type_hints(Model)
+    assert hints["config"] == dict[str, int]
+    assert hints["_modules"] == dict[str, flambeau.nn.Module | None]
+    assert typing.get_type_hints(flambeau.nn.Module.apply)["fn"].__args__[0] is flambeau.nn.Module

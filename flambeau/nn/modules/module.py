@@ -34,7 +34,7 @@ from ._hooks import (
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
-from ._members import HookDict
+from ._members import HookDict, Members
 from ._paths import note_path
 from ._state_dict import (  # noqa: F401  (programs import some of them from this file)
     _EXTRA_STATE_KEY_SUFFIX,
@@ -409,3 +409,7 @@ def _refuse_arguments(module: Module, args: tuple[Any, ...], kwargs: dict[str, A
         raise TypeError(f"{name}.__init__() got an unexpected keyword argument '{next(iter(kwargs))}'")
     if args:
         raise TypeError(f"{name}.__init__() takes 1 positional argument but {len(args) + 1} were given")
+
+
+for _base in (Members, Conversions):  # their annotations name this file: libraries evaluate those of their modules
+    vars(sys.modules[_base.__module__])["whole"] = sys.modules[__name__]

@@ -105,6 +105,34 @@ def test_samples_and_their_gradients_are_those_of_the_sample_alone(kind: str) ->
             assert bits(found) == bits(wanted[start:end])
 
 
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "sum": lambda x: x.sum(-1),
+    "mean": lambda x: x.mean(-1),
+    "mean of the middle": lambda x: x.mean(1),
+    "var": lambda x: x.var(-1),
+    "norm": lambda x: x.norm(dim=-1),
+    "logsumexp": lambda x: x.logsumexp(-1),
+    "softmax of the middle": lambda x: x.softmax(1),
+    "cumsum": lambda x: x.cumsum(-1),
+    "gelu": F.gelu,
+    "pow": lambda x: x.abs() ** 1.7,
+    "products": lambda x: x @ x.transpose(1, 2),
+    "product with a vector": lambda x: x @ x[0, 0].detach().sin().new_full((33,), 0.1),
+    "cosine": lambda x: F.cosine_similarity(x, x.flip(-1), -1),
+    "einsum": lambda x: flambeau.einsum("bij,bkj->bik", x, x.cos()),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("dtype", [flambeau.float32, flambeau.bfloat16, flambeau.float64], ids=str)
+def test_few_and_many_samples_give_the_same(name: str, dtype: Any) -> None:
+    flambeau.manual_seed(0)
+    function, x = FUNCTIONS[name], flambeau.randn(300, 17, 33).to(dtype)
+    whole = function(x)
+    for start, end in [(0, 1), (7, 9), (100, 200)]:
+        assert bits(function(x[start:end])) == bits(whole[start:end])
+
+
 def test_a_token_decoded_with_a_cache_is_that_of_the_whole_sequence() -> None:
     flambeau.manual_seed(0)
     net, tokens = Gpt(), flambeau.randint(0, 100, (3, 40))

@@ -259,7 +259,8 @@ def _mean_of(array: Any, dim: tuple[int, ...] | None, keepdim: bool, dtype: DTyp
     else:
         count = array.shape[dim[0]] if len(dim) == 1 else math.prod([array.shape[each] for each in dim])
     if array.dtype is dtype.numpy and dtype.itemsize > 2:
-        if type(array) is np.ndarray and count <= _FEW and 0 < array.size < LARGE and array.flags.c_contiguous:
+        is_small = count <= _FEW and 0 < array.size < LARGE and array.flags.c_contiguous
+        if is_small and type(array) is np.ndarray and REPRODUCIBILITY.total is None:
             return _add(array, dim, None, None, keepdim) / count  # as `_total` does it, after more questions
         return _total(array, dim, keepdim) / count
     wide = array.astype(np.float32 if dtype.itemsize == 2 else dtype.numpy)
@@ -413,9 +414,8 @@ def _moments_by_steps(array: Any, dim: tuple[int, ...], count: int, free: float,
             spread = squares.reshape(kept_shape(array.shape, dim)) if keepdim else squares
             return (spread / free).astype(exact), (total / count).astype(exact)
     wide = in_single(array)
-    few = (
-        0 < array.size <= _BLOCK and array.flags.c_contiguous and REPRODUCIBILITY.total is None
-    )  # of which the total comes to this
+    # Of a few the total comes to this.
+    few = 0 < array.size <= _BLOCK and array.flags.c_contiguous and REPRODUCIBILITY.total is None
     mean = (_add(wide, dim, None, None, True) if few else _total(wide, dim, True)) / count
     apart = wide - mean
     squares = np.square(apart) if apart.dtype.kind == "f" else (apart * apart.conjugate()).real

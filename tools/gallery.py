@@ -112,9 +112,7 @@ def page(times: dict[str, dict[str, object]]) -> str:
             ":link-type: doc",
             f":img-top: _static/gallery/{program.name}.png",
             f":img-alt: The picture that {program.path} draws",
-            program.about,
-            "+++",
-            f"`examples/{program.path}` · {times[program.name]['seconds']} s",
+            f"{program.about}\n\n`examples/{program.path}` · {times[program.name]['seconds']} s",
             ":::",
             "",
         ]

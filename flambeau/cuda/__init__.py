@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._core.device import device as _Device
 from .._core.device import usable_device
 from .._core.names.absent import Table
 from ._missing import NOT_COMPILED, STORAGES, TENSORS, is_present, where_present
+
+if TYPE_CHECKING:  # for editors and type checkers, which do not run `__getattr__` below
+    from ._device import *  # noqa: F403
+    from ._graphs import *  # noqa: F403
+    from ._memory import *  # noqa: F403
 
 has_half = True
 has_magma = False

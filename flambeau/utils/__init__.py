@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._core.names.absent import Table
 from .._core.tensor import Tensor
 from . import checkpoint, hooks
+
+if TYPE_CHECKING:  # for editors and type checkers, which do not run `__getattr__` below
+    from . import data as data
+    from . import training_state as training_state
+    from .training_state import TrainingState as TrainingState
 
 __all__ = [
     "TrainingState", "checkpoint", "data", "dlpack", "hooks", "set_module", "swap_tensors", "training_state"

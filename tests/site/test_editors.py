@@ -34,6 +34,9 @@ result = net(torch.ones(3))
 wrong = net(torch.ones(3), scale='wrong')
 total = torch.ones(3).sum()
 optimizer = torch.optim.AdamW(net.parameters(), lr=1e-3)
+torch.cuda.empty_cache()
+name = torch.cuda.get_device_name()
+loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.ones(3)), batch_size=2)
 optimizer.
 torch.nn.functional.cross_
 '''
@@ -74,6 +77,8 @@ def place(words: str, at: str) -> tuple[int, int]:
         ("net = ", "net", ["net: Net"]),
         ("quick = ", "quick", ["x: Tensor", "times: int = 2", "float"]),
         ("result = ", "result", ["result: Tensor"]),
+        ("name = ", "get_device_name", ["get_device_name", "str"]),
+        ("loader = ", "DataLoader", ["DataLoader", "batch_size"]),
     ],
 )
 def test_hover(editor: tuple[LanguageServer, Path], words: str, at: str, shown: list[str]) -> None:
@@ -83,7 +88,15 @@ def test_hover(editor: tuple[LanguageServer, Path], words: str, at: str, shown: 
 
 
 @pytest.mark.parametrize(
-    ("words", "at"), [("loss = ", "cross_entropy"), ("total = ", "sum"), ("optimizer = ", "AdamW")]
+    ("words", "at"),
+    [
+        ("loss = ", "cross_entropy"),
+        ("total = ", "sum"),
+        ("optimizer = ", "AdamW"),
+        ("torch.cuda.empty_cache", "empty_cache"),
+        ("name = ", "get_device_name"),
+        ("loader = ", "DataLoader"),
+    ],
 )
 def test_hover_shows_the_documentation(editor: tuple[LanguageServer, Path], words: str, at: str) -> None:
     started, path = editor

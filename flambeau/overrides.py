@@ -75,13 +75,13 @@ def has_torch_function(namespace: Any, /, relevant_args: Iterable[Any]) -> bool:
 
 @bound_to("overrides")
 def has_torch_function_unary(namespace: Any, /, argument: Any) -> bool:
-    """The same for one argument."""
+    """Whether one argument has a `__torch_function__` that has to be asked."""
     return has_override((argument,))
 
 
 @bound_to("overrides")
 def has_torch_function_variadic(namespace: Any, /, *arguments: Any) -> bool:
-    """The same for arguments one by one."""
+    """Whether one of the arguments has a `__torch_function__` that has to be asked."""
     return has_override(arguments)
 
 

@@ -41,7 +41,7 @@ class cuBLASModule:
 
     @property
     def fp32_precision(self) -> str:
-        """The same as a word: "tf32", "ieee", or "none" if nobody has chosen."""
+        """How float32 products are rounded, as a word: "tf32", "ieee", or "none" if nobody has chosen."""
         if CHOICES.shortened_products:
             return "tf32"
         return "ieee" if self._said else "none"

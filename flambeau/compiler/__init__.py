@@ -53,7 +53,7 @@ _default_backend: str | Callable[..., Any] = "inductor"
 
 
 def is_dynamo_compiling() -> bool:
-    """The same as `is_compiling`.
+    """Whether a call is being recorded for a program: `is_compiling` under another name.
 
     Returns:
         bool: whether it is.

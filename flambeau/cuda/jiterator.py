@@ -17,7 +17,7 @@ def _create_jit_fn(code_string: str, **kwargs: Any) -> Callable[..., Any]:
 
 
 def _create_multi_output_jit_fn(code_string: str, num_outputs: int, **kwargs: Any) -> Callable[..., Any]:
-    """The same for templates with several results, which are their last arguments, by reference."""
+    """Make a function of a CUDA template with several results, which are its last arguments, by reference."""
     if not is_present():
         raise RuntimeError(NEEDS_CUDA.format(name="jiterator"))
     usable_device("cuda")

@@ -1,4 +1,4 @@
-"""The same state on all processes: shapes compared, values taken from one of them."""
+"""One state on all processes: shapes compared, values taken from one of them."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def overlap(path: str | os.PathLike[str]) -> dict[int, tuple[float, float]]:
 
 
 def _joined(spans: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The same times, each once."""
+    """Times without overlaps: each moment counts once."""
     found: list[tuple[float, float]] = []
     for start, end in sorted(spans):
         if found and start <= found[-1][1]:

@@ -362,7 +362,7 @@ def _kl_independent_independent(p: Independent, q: Independent) -> Tensor:
 
 @register_kl(TransformedDistribution, TransformedDistribution)
 def _kl_transformed_transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
-    """The same invertible map of both leaves the divergence as it is."""
+    """An invertible map of both distributions leaves the divergence as it is."""
     if p.transforms != q.transforms:
         raise NotImplementedError(f"KL needs equal transforms, but got {p.transforms} and {q.transforms}")
     if p.event_shape != q.event_shape:

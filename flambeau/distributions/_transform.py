@@ -75,7 +75,7 @@ class Transform:
         raise NotImplementedError
 
     def with_cache(self, cache_size: int = 1) -> Transform:
-        """The same transform with the given cache size."""
+        """This transform with the given cache size."""
         if self._cache_size == cache_size:
             return self
         if type(self).__init__ is Transform.__init__:

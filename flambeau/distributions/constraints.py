@@ -111,7 +111,7 @@ class _Dependent(Constraint):
         return int(_known(self._event_dim, "event_dim"))
 
     def __call__(self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented) -> _Dependent:
-        """The same with more known about it: `constraints.dependent(event_dim=1)`.
+        """A dependent constraint with more known about it: `constraints.dependent(event_dim=1)`.
 
         Args:
             is_discrete: whether values are whole numbers, where that is known. Default: `NotImplemented`.

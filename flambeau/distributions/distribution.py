@@ -116,7 +116,7 @@ class Distribution:
         return self._event_shape
 
     def expand(self: Self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
-        """The same distribution with a larger batch shape; the parameters are views, not copies."""
+        """This distribution with a larger batch shape; the parameters are views, not copies."""
         owners = [each for each in type(self).__mro__ if "_batched" in vars(each)]
         if not owners:
             raise NotImplementedError

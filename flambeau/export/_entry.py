@@ -16,7 +16,7 @@ def export_for_training(
     mod: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None, *, dynamic_shapes: Any = None,
     strict: bool = False, preserve_module_call_signature: tuple[str, ...] = (),
 ) -> ExportedProgram:  # fmt: skip
-    """The same as `export`: the graph can be trained.
+    """Export a module to a graph that can be trained: `export` under another name.
 
     Args:
         mod: the module.
@@ -41,7 +41,7 @@ def draft_export(
     preserve_module_call_signature: tuple[str, ...] = (), strict: bool = False,
     prefer_deferred_runtime_asserts_over_guards: bool = False,
 ) -> ExportedProgram:  # fmt: skip
-    """The same as `export`, whose errors name the module and the line.
+    """Export a module: `export`, whose errors name the module and the line.
 
     Args:
         mod: the module.

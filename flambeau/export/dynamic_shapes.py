@@ -38,7 +38,7 @@ class _DimHint(NamedTuple):
     max: int | None = None
 
     def __call__(self, min: int | None = None, max: int | None = None) -> _DimHint:
-        """The same within bounds."""
+        """A dynamic size within bounds."""
         return _DimHint(self.type, min, max)
 
 

@@ -163,7 +163,7 @@ class ExportedProgram:
 
     @property
     def tensor_constants(self) -> dict[str, Any]:
-        """The same."""
+        """The tensors that the program made for itself: `constants` under another name."""
         return self._constants
 
     @property
@@ -223,7 +223,7 @@ class ExportedProgram:
     def run_decompositions(
         self, decomp_table: Mapping[Any, Callable[..., Any]] | None = None, decompose_custom_triton_ops: bool = False
     ) -> ExportedProgram:
-        """The same program with the operators of the table taken apart by its functions."""
+        """This program with the operators of the table taken apart by its functions."""
         table = default_decompositions() if decomp_table is None else decomp_table
         inner = [node.meta.get("val") for node in self.graph.nodes if node.op == "placeholder"]
         flat = make_fx(self._graph_module, table, "fake", _allow_non_fake_inputs=True)(*inner)

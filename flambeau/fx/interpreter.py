@@ -78,7 +78,7 @@ class Interpreter:
         return None
 
     def boxed_run(self, args_list: list[Any]) -> Any:
-        """The same with the arguments in a list, which is emptied so that they can be freed on the way."""
+        """Run the graph with the arguments in a list, which is emptied so that they can be freed on the way."""
         inputs = [node for node in self.graph.nodes if node.op == "placeholder"]
         if len(args_list) != len(inputs):
             which = "extra" if len(args_list) > len(inputs) else "missing"

@@ -115,7 +115,7 @@ def normalize_module(
     root: Module, target: str, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None,
     normalize_to_only_use_kwargs: bool = False,
 ) -> ArgsKwargsPair | None:  # fmt: skip
-    """The same for a call of a layer of `torch.nn`; None for any other module."""
+    """The arguments of a call of a layer of `torch.nn` by name; None for any other module."""
     module = root.get_submodule(target)
     if type(module).__module__.partition(".")[0] not in ("flambeau", "torch"):
         return None

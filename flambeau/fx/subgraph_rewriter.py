@@ -26,7 +26,7 @@ class Match(NamedTuple):
 
 @dataclass
 class ReplacedPatterns:
-    """The same, with the nodes that stand there now."""
+    """A place where a pattern was found, with the nodes that stand there now."""
 
     anchor: Node
     nodes_map: dict[Node, Node]
@@ -62,7 +62,7 @@ def replace_pattern_with_filters(
     ignore_literals: bool = False, replacement_callback: Callable[[InternalMatch, Graph, Graph], Graph] | None = None,
     node_name_match: str = "",
 ) -> list[ReplacedPatterns]:  # fmt: skip
-    """The same at the places that all filters accept; a callback may make the replacement of each place."""
+    """Replace a pattern where all filters accept; a callback may make the replacement of each place."""
     wanted = _graph_of(pattern)
     matcher = SubgraphMatcher(wanted, ignore_literals=ignore_literals)
     found = [

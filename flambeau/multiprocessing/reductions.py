@@ -176,12 +176,12 @@ def reduce_typed_storage(storage: TypedStorage) -> tuple[Any, ...]:
 
 
 def rebuild_typed_storage_child(storage: UntypedStorage, storage_type: Any) -> Any:
-    """The same for a class of storages that has its dtype, such as `FloatStorage`."""
+    """A storage from another process, of a class that has its dtype, such as `FloatStorage`."""
     return storage_type(wrap_storage=storage)
 
 
 def reduce_typed_storage_child(storage: Any) -> tuple[Any, ...]:
-    """The same for a storage of such a class."""
+    """What another process needs to rebuild a storage of a class that has its dtype."""
     return rebuild_typed_storage_child, (storage.untyped(), type(storage))
 
 

@@ -144,5 +144,5 @@ def spawn(
     daemon: bool = False,
     start_method: str = "spawn",
 ) -> ProcessContext | None:
-    """The same, each process a fresh Python."""
+    """Start processes that run a function, each a fresh Python."""
     return start_processes(fn, args, nprocs, join, daemon, start_method)

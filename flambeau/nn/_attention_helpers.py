@@ -59,7 +59,7 @@ def _in_projection(
 
 
 def _in_projection_packed(q: Tensor, k: Tensor, v: Tensor, w: Tensor, b: Tensor | None = None) -> list[Tensor]:
-    """The same with the three layers in one weight."""
+    """Query, key and value projected by three layers in one weight."""
     from .functional import linear
 
     if k is v and q is k:

@@ -75,7 +75,7 @@ class ONNXProgram:
 
     @property
     def model(self) -> Any:
-        """The same."""
+        """The exported model: `model_proto` under another name."""
         return self._message
 
     def optimize(self) -> None:

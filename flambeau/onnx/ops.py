@@ -147,7 +147,7 @@ def symbolic_multi_out(
     version: int | None = None,
     metadata_props: dict[str, str] | None = None,
 ) -> Sequence[Tensor]:
-    """The same for an operator with several results."""
+    """A call of an ONNX operator with several results."""
     if len(dtypes) != len(shapes):
         raise ValueError(f"Number of output dtypes ({len(dtypes)}) must match number of shapes ({len(shapes)})")
     given = [each for each in inputs if each is not None]

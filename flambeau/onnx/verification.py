@@ -51,7 +51,7 @@ class VerificationInfo:
         )  # fmt: skip
 
     def asdict(self) -> dict[str, Any]:
-        """The same as what JSON can hold."""
+        """The comparison as what JSON can hold."""
         return {
             "name": self.name,
             "max_abs_diff": self.max_abs_diff,

@@ -24,7 +24,7 @@ def _tensors(value: Any) -> list[Tensor]:
 
 
 def _copied(value: Any, place: str | None = None) -> Any:
-    """The same arguments in memory of their own, or without data."""
+    """Arguments in memory of their own, or without data."""
     if isinstance(value, Tensor):
         made: Any = value.detach()
         made = made.clone() if place is None else made.to(place)

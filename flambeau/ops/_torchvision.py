@@ -171,7 +171,7 @@ def _channel_mapping(input: Tensor, rois: Tensor, bins: tuple[int, int]) -> Tens
 def ps_roi_align(
     input: Tensor, rois: Tensor, spatial_scale: float, pooled_height: int, pooled_width: int, sampling_ratio: int
 ) -> tuple[Tensor, Tensor]:
-    """The same, where each bin has channels of its own; and the number of the channel for each result."""
+    """Means of bins, each with channels of its own; and the number of the channel for each result."""
     torch = _torch()
     _same_dtype(input, rois)
     bins = (pooled_height, pooled_width)

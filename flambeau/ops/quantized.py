@@ -84,7 +84,7 @@ def mul(qa: Any, b: Any, scale: Any = None, zero_point: Any = None) -> Any:
 
 
 def mul_relu(qa: Any, b: Any, scale: Any = None, zero_point: Any = None) -> Any:
-    """The same, and no negative numbers."""
+    """The product of codes without negative numbers."""
     return _product(qa, b, scale, zero_point, relu=True)
 
 
@@ -100,7 +100,7 @@ def add(qa: Any, b: Any, scale: Any = None, zero_point: Any = None) -> Any:
 
 
 def add_relu(qa: Any, b: Any, scale: Any = None, zero_point: Any = None) -> Any:
-    """The same, and no negative numbers."""
+    """The sum of codes without negative numbers."""
     return _sum(qa, b, scale, zero_point, relu=True)
 
 
@@ -191,7 +191,7 @@ def linear(X: Any, W_prepack: PackedWeight, Y_scale_i: Any, Y_zero_point_i: Any)
 
 
 def linear_relu(X: Any, W_prepack: PackedWeight, Y_scale_i: Any, Y_zero_point_i: Any) -> Any:
-    """The same, and no negative numbers."""
+    """A linear layer of codes, and no negative numbers."""
     return _linear(X, W_prepack, Y_scale_i, Y_zero_point_i, relu=True)
 
 
@@ -201,12 +201,12 @@ def _linear(X: Any, packed: PackedWeight, scale: Any, zero_point: Any, relu: boo
 
 
 def linear_dynamic(X: Any, W_prepack: PackedWeight, reduce_range: bool = False) -> Any:
-    """The same of floats, which are quantized by their own range."""
+    """A linear layer of floats, which are quantized by their own range."""
     return dynamic_layer(F.linear, X, W_prepack.weight, W_prepack.bias, channel=-1, reduce_range=reduce_range)
 
 
 def linear_relu_dynamic(X: Any, W_prepack: PackedWeight, reduce_range: bool = False) -> Any:
-    """The same, and no negative numbers."""
+    """A linear layer of floats that are quantized by their own range, and no negative numbers."""
     weight, bias = W_prepack.unpack()
     return dynamic_layer(F.linear, X, weight, bias, channel=-1, relu=True, reduce_range=reduce_range)
 
@@ -217,7 +217,7 @@ def linear_dynamic_fp16(X: Any, W_prepack: PackedWeight) -> Any:
 
 
 def linear_relu_dynamic_fp16(X: Any, W_prepack: PackedWeight) -> Any:
-    """The same, and no negative numbers."""
+    """A linear layer of floats with a weight of float16, and no negative numbers."""
     return F.relu(linear_dynamic_fp16(X, W_prepack))
 
 

@@ -73,7 +73,7 @@ class MemoryLog:
         return self._inside(result, time, note) if type(result) is list or type(result) is tuple else 0
 
     def _inside(self, values: Sequence[Any], time: int, note: int) -> int:
-        """The same for tensors in lists."""
+        """Note the tensors of a list; the sum of what the notes return."""
         total = 0
         for each in values:
             if isinstance(each, Tensor):

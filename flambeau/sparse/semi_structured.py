@@ -176,7 +176,7 @@ class SparseSemiStructuredTensor(Tensor):
 
     @classmethod
     def prune_dense_static_sort(cls, original_tensor: Tensor, algorithm: str = "") -> SparseSemiStructuredTensor:
-        """The same, kept for the transpose too: the transpose is pruned again, from what is left."""
+        """Prune a matrix two of four, for itself and its transpose: that is pruned again, from what is left."""
         if not original_tensor.is_cuda:
             raise NotImplementedError(
                 "Could not run 'aten::_sparse_semi_structured_tile' with arguments from the 'CPU' backend"

@@ -69,7 +69,7 @@ class _DecoratorContextManager:
 
 
 class _NoParamDecoratorContextManager(_DecoratorContextManager):
-    """The same for contexts without parameters, which decorate with and without parentheses."""
+    """A context without parameters, which decorates with and without parentheses."""
 
     def __new__(cls, orig_func: Any = None) -> Any:
         return super().__new__(cls) if orig_func is None else cls()(orig_func)

@@ -29,5 +29,5 @@ def device_decorator(device: Any, func: Any) -> Any:
 
 
 def set_device(device: Any) -> Any:
-    """The same as a decorator."""
+    """A decorator that runs a function with a default device."""
     return lambda func: device_decorator(device_class(device), func)

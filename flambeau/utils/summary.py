@@ -275,7 +275,7 @@ def _tensors(value: Any) -> Iterator[Tensor]:
 
 
 def _memory(tensor: Tensor) -> int:
-    """The same number for a tensor and its views."""
+    """A number that a tensor and its views have in common."""
     return id(tensor if tensor._base is None else tensor._base)
 
 

@@ -96,7 +96,7 @@ class WeakIdKeyDictionary(MutableMapping[Any, Any]):
 
 
 class WeakTensorKeyDictionary(WeakIdKeyDictionary):
-    """The same for tensors."""
+    """A dictionary with tensors as keys, which it does not keep alive."""
 
 
 class TensorWeakRef:

@@ -29,7 +29,7 @@ class Carrier(Tensor):
         self._inner = inner
 
     def _around(self: Own, inner: Tensor) -> Own:
-        """The same around another inner tensor."""
+        """A carrier of this class around another inner tensor."""
         raise NotImplementedError
 
     @property

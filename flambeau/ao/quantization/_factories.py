@@ -21,11 +21,11 @@ class _PartialWrapper:
         return f"{self.p!r}{self.callable_args!r}"
 
     def with_args(self, **kwargs: Any) -> _PartialWrapper:
-        """The same with further arguments given."""
+        """A factory with further arguments given."""
         return _with_args(self, **kwargs)
 
     def with_callable_args(self, **kwargs: Any) -> _PartialWrapper:
-        """The same with further arguments that are made for each instance."""
+        """A factory with further arguments that are made for each instance."""
         made = _PartialWrapper(self.p)
         made.callable_args = {**self.callable_args, **kwargs}
         return made

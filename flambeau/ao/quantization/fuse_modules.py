@@ -65,5 +65,5 @@ def fuse_modules_qat(
     fuser_func: Any = fuse_known_modules,
     fuse_custom_config_dict: dict[str, Any] | None = None,
 ) -> Any:
-    """The same for a model that is to be trained."""
+    """Fuse modules of a model that is to be trained with rounding."""
     return _fuse_all(model, modules_to_fuse, True, inplace, fuser_func, fuse_custom_config_dict)

@@ -49,7 +49,7 @@ def fuse_conv_bn(is_qat: bool, conv: Any, bn: Any) -> Any:
 
 
 def fuse_conv_bn_relu(is_qat: bool, conv: Any, bn: Any, relu: Any) -> Any:
-    """The same with a rectifier after them."""
+    """A convolution, a batch norm and a rectifier as one module."""
     _check_modes(conv, bn, relu)
     if is_qat:
         _check_statistics(conv.out_channels, bn)

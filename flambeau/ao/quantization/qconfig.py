@@ -54,7 +54,7 @@ QConfigAny = Optional[QConfig]  # noqa: UP045  not an annotation: programs look 
 
 
 class QConfigDynamic(_Pair):
-    """The same under an older name, for weights alone."""
+    """Deprecated: a configuration of weights alone; use `QConfig`."""
 
     __slots__ = ()
 

@@ -71,7 +71,7 @@ class QConfigMapping:
         return "\n".join([*lines, ")"])
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as a dictionary of lists, as older programs have it."""
+        """The mapping as a dictionary of lists, as older programs have it."""
         return {
             "": self.global_qconfig,
             "object_type": list(self.object_type_qconfigs.items()),

@@ -162,7 +162,7 @@ class Watch:
         return False
 
     def with_lines_of(self, other: Watch) -> Watch:
-        """The same, with what another watch has seen of other calls of the function."""
+        """This watch together with what another one has seen of other calls of the function."""
         self.codes = {**other.codes, **self.codes}
         self.reads_any_name |= other.reads_any_name
         if self._lines is not None and other._lines is not None:

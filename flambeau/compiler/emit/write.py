@@ -42,7 +42,7 @@ class Recording:
 
 
 def built_for_sizes(recording: Recording, families: list[Family]) -> Callable[..., Any] | None:
-    """The same for sizes of all kinds; None: a program that is there has the call now."""
+    """Build a program for sizes of all kinds; None: a program that is there has the call now."""
     state = recording.state
     source = SizedSource(state.constants, places_of(state))
     checks, key, sizes = sized_checks(state)

@@ -74,7 +74,7 @@ def minify(function: Any, args: tuple[Any, ...], path: str | os.PathLike[str]) -
 
 
 def fewest(difference: Difference) -> Difference:
-    """The same with ops left out as long as what is left shows some difference."""
+    """The program with ops left out as long as what is left shows some difference."""
     position = 0
     while position < len(difference.calls):
         fewer = [each for number, each in enumerate(difference.calls) if number != position]

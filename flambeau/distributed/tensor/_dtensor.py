@@ -171,7 +171,7 @@ class DTensor(Wrapper):
         forward_dtype: Any = None,
         backward_dtype: Any = None,
     ) -> DTensor:
-        """The same tensor, spread in another way. It has arrived when the call returns, also with `async_op`."""
+        """This tensor with other placements. It has arrived when the call returns, also with `async_op`."""
         if forward_dtype is not None or backward_dtype is not None:
             raise NotImplementedError("redistribute moves tensors in their own dtype: convert with .to() before")
         if placements is None:

@@ -27,7 +27,7 @@ def moved(local: Tensor, source: Layout, target: Layout) -> Tensor:
 
 
 def added_up_in_backward(local: Tensor, groups: list[ProcessGroup]) -> Tensor:
-    """The same tensor, whose gradients are parts of a sum over the processes of some groups."""
+    """A tensor whose gradients are parts of a sum over the processes of some groups."""
     result: Tensor = _AddedUp.apply(local, groups)
     return result
 

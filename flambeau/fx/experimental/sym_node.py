@@ -64,7 +64,7 @@ class SymNode:
         return self._hint
 
     def with_shape_env(self, shape_env: Any) -> SymNode:
-        """The same number in another environment."""
+        """This number in another environment."""
         return SymNode(self._expr, shape_env, self.pytype, self._hint, self.constant, self.fx_node)
 
     def is_int(self) -> bool:
@@ -157,7 +157,7 @@ class SymNode:
         return _of_layout("is_channels_last_contiguous_2d", _same_steps(_images_last), sizes, strides)
 
     def is_channels_last_contiguous_3d(self, sizes: Sequence[SymNode], strides: Sequence[SymNode]) -> SymNode:
-        """The same of volumes."""
+        """Whether volumes of these sizes and strides have their channels innermost, without gaps."""
         return _of_layout("is_channels_last_contiguous_3d", _same_steps(_volumes_last), sizes, strides)
 
     def is_channels_last_strides_2d(self, sizes: Sequence[SymNode], strides: Sequence[SymNode]) -> SymNode:
@@ -165,7 +165,7 @@ class SymNode:
         return _of_layout("is_channels_last_strides_2d", _channels_innermost(4), sizes, strides)
 
     def is_channels_last_strides_3d(self, sizes: Sequence[SymNode], strides: Sequence[SymNode]) -> SymNode:
-        """The same of volumes."""
+        """Whether the channels of volumes are innermost; there may be gaps."""
         return _of_layout("is_channels_last_strides_3d", _channels_innermost(5), sizes, strides)
 
     def is_non_overlapping_and_dense(self, sizes: Sequence[SymNode], strides: Sequence[SymNode]) -> SymNode:
@@ -173,7 +173,7 @@ class SymNode:
         return _of_layout("is_non_overlapping_and_dense", is_dense, sizes, strides)
 
     def is_non_overlapping_and_dense_indicator(self, sizes: Sequence[SymNode], strides: Sequence[SymNode]) -> SymNode:
-        """The same as 1 or 0."""
+        """1 if each element has a place of its own, without gaps, else 0."""
         return _of_layout(
             "is_non_overlapping_and_dense_indicator", lambda size, steps: int(is_dense(size, steps)), sizes, strides
         )

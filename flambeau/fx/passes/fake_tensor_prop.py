@@ -33,7 +33,7 @@ class FakeTensorProp(Interpreter):
         return self.propagate_dont_convert_inputs(*fakes)
 
     def propagate_dont_convert_inputs(self, *args: Any) -> Any:
-        """The same on tensors that have no data already."""
+        """Run the graph on tensors that have no data already."""
         self._mode.allow_non_fake_inputs = True
         with self._mode:
             return super().run(*args)

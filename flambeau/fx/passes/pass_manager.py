@@ -78,7 +78,7 @@ def this_before_that_pass_constraint(this: Pass, that: Pass) -> Constraint:
 
 
 def these_before_those_pass_constraint(these: Pass, those: Pass) -> Constraint:
-    """The same of passes that were wrapped: what they wrap counts."""
+    """A constraint on the order of passes that were wrapped: what they wrap counts."""
 
     def holds(first: Pass, second: Pass) -> bool:
         return not (_unwrapped(first) is those and _unwrapped(second) is these)

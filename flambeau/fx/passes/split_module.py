@@ -64,7 +64,7 @@ def split_module(
 def split_module_simple(
     m: GraphModule, node_to_partition: dict[Node, int], *, partition_affix: str | None = None
 ) -> GraphModule:
-    """The same by a table of nodes, whose parts follow one after the other."""
+    """Split a module by a table of nodes, whose parts follow one after the other."""
     return split_module(
         m, m, node_to_partition.__getitem__, keep_original_order=True, partition_affix=partition_affix
     )  # fmt: skip

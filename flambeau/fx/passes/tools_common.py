@@ -70,7 +70,7 @@ def stable_topological_sort(gm: GraphModule) -> GraphModule:
 
 
 def legalize_graph(gm: GraphModule) -> GraphModule:
-    """The same: the graph of a module in a valid order."""
+    """Put the graph of a module into a valid order."""
     stable_topological_sort(gm)
     gm.graph.lint()
     return gm

@@ -342,12 +342,12 @@ class BlockMask:
         )  # fmt: skip
 
     def _with(self, parts: dict[str, Any]) -> BlockMask:
-        """The same with other parts."""
+        """A mask with other parts."""
         given = {name: getattr(self, name) for name in (*_PARTS, *_OTHERS)}
         return BlockMask(**{**given, **parts})
 
     def to(self, device: Any) -> BlockMask:
-        """The same on a device."""
+        """This mask on a device."""
         return self._with({name: each.to(device) for name, each in vars(self).items() if isinstance(each, Tensor)})
 
     def __getitem__(self, index: Any) -> BlockMask:
@@ -364,7 +364,7 @@ class BlockMask:
         )  # fmt: skip
 
     def _adjust(self, new_q_len: int, new_kv_len: int) -> BlockMask:
-        """The same mask for other lengths: blocks beyond them are left out, what is new is hidden."""
+        """This mask for other lengths: blocks beyond them are left out, what is new is hidden."""
         rows, columns = -(-new_q_len // self.BLOCK_SIZE[0]), -(-new_kv_len // self.BLOCK_SIZE[1])
         parts: dict[str, Any] = {}
         for prefix in ("", "full_"):

@@ -88,7 +88,7 @@ def varlen_attn_out(
     window_size: tuple[int, int] = (-1, -1), enable_gqa: bool = False, seqused_k: Tensor | None = None,
     block_table: Tensor | None = None, num_splits: int | None = None,
 ) -> Any:  # fmt: skip
-    """The same into a tensor that is there."""
+    """Attention of sequences of several lengths, into a tensor that is there."""
     found = varlen_attn(
         query, key, value, cu_seq_q, cu_seq_k, max_q, max_k, return_aux=return_aux, scale=scale,
         window_size=window_size, enable_gqa=enable_gqa, seqused_k=seqused_k, block_table=block_table,

@@ -223,7 +223,7 @@ class StateDict(Members):
         return RemovableHandle(self._state_dict_hooks, hook)
 
     def _register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """The same with the right to return another dictionary."""
+        """Add a hook that runs after `state_dict`, with the right to return another dictionary."""
         if getattr(hook, "_from_public_api", False):
             raise RuntimeError(
                 "Cannot register the same function as the state dict post hook that was previously registered via "

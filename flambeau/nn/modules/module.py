@@ -215,7 +215,7 @@ class Module(Hooks, StateDict, Conversions):
         self._modules[name] = _hooked(_global_module_registration_hooks, self, name, module)
 
     def register_module(self, name: str, module: Module | None) -> None:
-        """The same as `add_module`."""
+        """Add a module below this one: `add_module` under another name."""
         self.add_module(name, module)
 
     def _check_name(self, what: str, name: Any, group: dict[str, Any] | None) -> None:

@@ -125,7 +125,7 @@ class NamedMemberAccessor:
             self.set_tensor(name, value)
 
     def set_tensors_dict(self, named_tensors: dict[str, Tensor]) -> None:
-        """The same from a dictionary."""
+        """Set tensors by their names in a dictionary."""
         for name, value in named_tensors.items():
             self.set_tensor(name, value)
 
@@ -141,7 +141,7 @@ class NamedMemberAccessor:
     def swap_tensors_dict(
         self, named_tensors: dict[str, Tensor], allow_missing: bool = False
     ) -> tuple[dict[str, Any], list[str]]:
-        """The same from a dictionary: what was there before, and the names where nothing was.
+        """Swap tensors by their names in a dictionary: what was there before, and the names where nothing was.
 
         If one of the names does not exist, all tensors are put back.
         """

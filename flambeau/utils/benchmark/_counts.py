@@ -124,7 +124,7 @@ class CallgrindStats:
         return self.stats(inclusive) - other.stats(inclusive)
 
     def as_standardized(self) -> CallgrindStats:
-        """The same with file names from the package or the library on, so that two installations compare."""
+        """Counts with file names from the package or the library on, so that two installations compare."""
 
         def short(name: str) -> str:
             for mark in ("site-packages/", "build/", "Python-"):

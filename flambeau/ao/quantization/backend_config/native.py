@@ -32,12 +32,12 @@ def get_native_backend_config() -> BackendConfig:
 
 
 def get_native_backend_config_dict() -> dict[str, Any]:
-    """The same as a dictionary."""
+    """What PyTorch's own kernels can do, as a dictionary."""
     return get_native_backend_config().to_dict()
 
 
 def get_test_only_legacy_native_backend_config() -> BackendConfig:
-    """The same with numbers of 16 bits besides codes."""
+    """What PyTorch's own kernels can do, numbers of 16 bits besides codes."""
     with_half = [_types.QUINT8, _types.HALF]
     return Standard(
         linear=[_types.WEIGHTED, _types.DYNAMIC, _types.DYNAMIC_HALF, _types.HALF],
@@ -49,5 +49,5 @@ def get_test_only_legacy_native_backend_config() -> BackendConfig:
 
 
 def get_test_only_legacy_native_backend_config_dict() -> dict[str, Any]:
-    """The same as a dictionary."""
+    """What PyTorch's own kernels and numbers of 16 bits can do, as a dictionary."""
     return get_test_only_legacy_native_backend_config().to_dict()

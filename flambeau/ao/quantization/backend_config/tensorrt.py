@@ -32,5 +32,5 @@ def get_tensorrt_backend_config() -> BackendConfig:
 
 
 def get_tensorrt_backend_config_dict() -> dict[str, Any]:
-    """The same as a dictionary."""
+    """What TensorRT can do, as a dictionary."""
     return get_tensorrt_backend_config().to_dict()

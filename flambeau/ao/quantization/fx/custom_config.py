@@ -124,7 +124,7 @@ class PrepareCustomConfig:
 
     @classmethod
     def from_dict(cls, prepare_custom_config_dict: dict[str, Any]) -> PrepareCustomConfig:
-        """The same from a dictionary, as older programs have it."""
+        """A configuration from a dictionary, as older programs have it."""
         given, made = prepare_custom_config_dict, cls()
 
         def entry(mapping: Any, inputs: Any, custom: Any, backend: Any) -> tuple[Any, ...]:
@@ -190,7 +190,7 @@ class ConvertCustomConfig:
 
     @classmethod
     def from_dict(cls, convert_custom_config_dict: dict[str, Any]) -> ConvertCustomConfig:
-        """The same from a dictionary."""
+        """A configuration from a dictionary, as older programs have it."""
         made = cls()
         given = convert_custom_config_dict.get("observed_to_quantized_custom_module_class", {})
         made.observed_to_quantized_mapping = _classes_from(given)
@@ -222,7 +222,7 @@ class FuseCustomConfig:
 
     @classmethod
     def from_dict(cls, fuse_custom_config_dict: dict[str, Any]) -> FuseCustomConfig:
-        """The same from a dictionary."""
+        """A configuration from a dictionary, as older programs have it."""
         return cls().set_preserved_attributes(fuse_custom_config_dict.get("preserved_attributes", []))
 
     def to_dict(self) -> dict[str, Any]:

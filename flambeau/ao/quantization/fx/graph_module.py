@@ -34,7 +34,7 @@ class ObservedGraphModule(FusedGraphModule):
 
 
 class ObservedStandaloneGraphModule(ObservedGraphModule):
-    """The same of a module that is quantized apart."""
+    """A watched graph of a module that is quantized apart from the rest."""
 
 
 class QuantizedGraphModule(FusedGraphModule):

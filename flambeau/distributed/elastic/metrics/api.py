@@ -116,5 +116,5 @@ def prof(fn: Callable[..., Any] | None = None, group: str = _DEFAULT_GROUP) -> A
 
 
 def profile(group: str | None = None) -> Any:
-    """The same under an older name."""
+    """Measure a function: `prof` under an older name."""
     return prof(group=group or _DEFAULT_GROUP)

@@ -20,7 +20,7 @@ __all__ = [
 
 
 def topo_sort(nodes: list[Node]) -> list[Node]:
-    """The same nodes, each after those that it needs."""
+    """Nodes in an order in which each stands after those that it needs."""
     own = set(nodes)
     waiting = {node: sum(each in own for each in node.all_input_nodes) for node in nodes}
     ready = deque(node for node in nodes if not waiting[node])

@@ -181,7 +181,7 @@ class _DataPipeSerializationWrapper:
 
 
 class _IterDataPipeSerializationWrapper(_DataPipeSerializationWrapper, IterDataPipe[Any]):
-    """The same of one that is iterated over."""
+    """A pipe that is iterated over, made so that it can be pickled."""
 
     def __init__(self, datapipe: IterDataPipe[Any]) -> None:
         super().__init__(datapipe)
@@ -198,7 +198,7 @@ class _IterDataPipeSerializationWrapper(_DataPipeSerializationWrapper, IterDataP
 
 
 class _MapDataPipeSerializationWrapper(_DataPipeSerializationWrapper, MapDataPipe[Any]):
-    """The same of one with items."""
+    """A pipe with items, made so that it can be pickled."""
 
     def __getitem__(self, idx: Any) -> Any:
         return self._datapipe[idx]

@@ -179,7 +179,7 @@ class ConvAdd2d(_FusedModule):
 
 
 class ConvAddReLU2d(_FusedModule):
-    """The same and a rectifier."""
+    """A convolution in two dimensions, an addition and a rectifier."""
 
     def __init__(self, conv: Any, add: Any, relu: Any) -> None:
         super().__init__(conv)

@@ -47,7 +47,7 @@ class MultiheadAttention(nn.MultiheadAttention):
 
     @classmethod
     def from_float(cls, other: Any) -> Any:
-        """The same with the parameters of an ordinary module, watched if it has a configuration."""
+        """A quantizable module with the parameters of an ordinary one, watched if it has a configuration."""
         if type(other) is not cls._FLOAT_MODULE:
             raise AssertionError(f"from_float expects a {cls._FLOAT_MODULE.__name__}, not a {type(other).__name__}")
         if not hasattr(other, "qconfig"):

@@ -247,7 +247,7 @@ class LSTM(nn.Module):
 
     @classmethod
     def from_float(cls, other: Any, qconfig: Any = None, split_gates: bool = False) -> LSTM:
-        """The same layers as an ordinary LSTM."""
+        """A quantizable LSTM with the layers of an ordinary one."""
         if not isinstance(other, cls._FLOAT_MODULE):
             raise AssertionError(f"from_float expects a {cls._FLOAT_MODULE.__name__}, not a {type(other).__name__}")
         if not (hasattr(other, "qconfig") or qconfig is not None):

@@ -29,7 +29,7 @@ class ReLU6(nn.ReLU):
 
     @staticmethod
     def from_float(mod: Any, use_precomputed_fake_quant: bool = False) -> ReLU6:
-        """The same for codes."""
+        """The activation of codes for a watched one of floats."""
         return ReLU6(mod.inplace)
 
 
@@ -50,12 +50,12 @@ class Hardswish(nn.Hardswish):
 
     @staticmethod
     def from_float(mod: Any, use_precomputed_fake_quant: bool = False) -> Hardswish:
-        """The same for codes."""
+        """The activation of codes for a watched one of floats."""
         return Hardswish(*output_parameters(mod))
 
     @classmethod
     def from_reference(cls, mod: Any, scale: Any, zero_point: Any) -> Hardswish:
-        """The same with a given scale."""
+        """The activation of codes whose results have a given scale."""
         return cls(float(scale), int(zero_point))
 
 
@@ -76,12 +76,12 @@ class ELU(nn.ELU):
 
     @staticmethod
     def from_float(mod: Any, use_precomputed_fake_quant: bool = False) -> ELU:
-        """The same for codes."""
+        """The activation of codes for a watched one of floats."""
         return ELU(*output_parameters(mod), mod.alpha)
 
     @classmethod
     def from_reference(cls, mod: Any, scale: Any, zero_point: Any) -> ELU:
-        """The same with a given scale."""
+        """The activation of codes whose results have a given scale."""
         return cls(float(scale), int(zero_point), mod.alpha)
 
 
@@ -111,12 +111,12 @@ class LeakyReLU(nn.LeakyReLU):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> LeakyReLU:
-        """The same for codes."""
+        """The activation of codes for a watched one of floats."""
         return cls(*output_parameters(mod), mod.negative_slope, mod.inplace)
 
     @classmethod
     def from_reference(cls, mod: Any, scale: Any, zero_point: Any) -> LeakyReLU:
-        """The same with a given scale."""
+        """The activation of codes whose results have a given scale."""
         return cls(float(scale), int(zero_point), mod.negative_slope, mod.inplace)
 
 
@@ -134,7 +134,7 @@ class Sigmoid(nn.Sigmoid):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Sigmoid:
-        """The same for codes."""
+        """The activation of codes for a watched one of floats."""
         return cls(*output_parameters(mod))
 
 
@@ -156,12 +156,12 @@ class Softmax(nn.Softmax):
 
     @staticmethod
     def from_float(mod: Any, use_precomputed_fake_quant: bool = False) -> Softmax:
-        """The same for codes."""
+        """The activation of codes for a watched one of floats."""
         return Softmax(mod.dim, *output_parameters(mod))
 
     @classmethod
     def from_reference(cls, mod: Any, scale: Any, zero_point: Any) -> Softmax:
-        """The same with a given scale."""
+        """The activation of codes whose results have a given scale."""
         return cls(mod.dim, float(scale), int(zero_point))
 
 
@@ -189,7 +189,7 @@ class PReLU(nn.Module):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> PReLU:
-        """The same for codes."""
+        """The activation of codes for a watched one of floats."""
         made = cls(*output_parameters(mod), mod.num_parameters)
         watch = mod.qconfig.weight()
         watch(mod.weight.detach())

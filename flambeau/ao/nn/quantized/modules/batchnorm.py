@@ -36,7 +36,7 @@ class _BatchNorm(nn.modules.batchnorm._BatchNorm):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """The same for codes."""
+        """The norm of codes for a watched one of floats."""
         layer = mod if isinstance(mod, nn.modules.batchnorm._BatchNorm) else mod[0]
         made: Any = cls(layer.num_features, layer.eps)
         for name in ("weight", "bias", "running_mean", "running_var"):
@@ -47,7 +47,7 @@ class _BatchNorm(nn.modules.batchnorm._BatchNorm):
 
     @classmethod
     def from_reference(cls, bn: Any, output_scale: Any, output_zero_point: Any) -> Any:
-        """The same with a given scale."""
+        """The norm of codes whose results have a given scale."""
         made = cls.from_float(bn)
         made.scale, made.zero_point = torch.tensor(float(output_scale)), torch.tensor(int(output_zero_point))
         return made

@@ -21,10 +21,10 @@ class Dropout(nn.Dropout):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Dropout:
-        """The same for codes."""
+        """The module of codes for a watched one of floats."""
         return cls(mod.p, mod.inplace)
 
     @classmethod
     def from_reference(cls, mod: Any, scale: Any, zero_point: Any) -> Dropout:
-        """The same for codes."""
+        """The module of codes for one of floats, whose scale does not change."""
         return cls(mod.p, mod.inplace)

@@ -123,7 +123,7 @@ class Linear(WeightedQuantizedModule):
 
     @classmethod
     def from_reference(cls, ref_qlinear: Any, output_scale: Any, output_zero_point: Any) -> Any:
-        """The same from a layer that computes with floats."""
+        """The quantized layer for one that computes with floats as codes would."""
         made = cls(ref_qlinear.in_features, ref_qlinear.out_features)
         made.set_weight_bias(ref_qlinear.get_quantized_weight(), _plain(ref_qlinear.bias))
         made.scale, made.zero_point = float(output_scale), int(output_zero_point)

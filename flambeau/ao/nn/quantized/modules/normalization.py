@@ -34,12 +34,12 @@ class _Norm(nn.Module):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """The same for codes."""
+        """The norm of codes for a watched one of floats."""
         return cls.from_reference(mod, *output_parameters(mod))
 
     @classmethod
     def from_reference(cls, mod: Any, scale: Any, zero_point: Any) -> Any:
-        """The same with a given scale."""
+        """The norm of codes whose results have a given scale."""
         make: Any = cls
         options = [getattr(mod, name) for name in cls._OPTIONS]
         return make(options[0], *options[1:2], mod.weight, mod.bias, float(scale), int(zero_point), *options[2:])

@@ -16,7 +16,7 @@ class BNReLU2d(batchnorm.BatchNorm2d):
 
     @classmethod
     def from_reference(cls, bn_relu: Any, output_scale: Any, output_zero_point: Any) -> Any:
-        """The same from a norm and a rectifier of floats, with a given scale."""
+        """The quantized norm, with a given scale, for a norm and a rectifier of floats."""
         return super().from_reference(bn_relu[0], output_scale, output_zero_point)
 
 
@@ -27,5 +27,5 @@ class BNReLU3d(batchnorm.BatchNorm3d):
 
     @classmethod
     def from_reference(cls, bn_relu: Any, output_scale: Any, output_zero_point: Any) -> Any:
-        """The same from a norm and a rectifier of floats, with a given scale."""
+        """The quantized norm, with a given scale, for a norm and a rectifier of floats."""
         return super().from_reference(bn_relu[0], output_scale, output_zero_point)

@@ -27,6 +27,6 @@ class ConvAdd2d(conv.Conv2d):
 
 
 class ConvAddReLU2d(ConvAdd2d):
-    """The same and a rectifier."""
+    """A convolution of codes in two dimensions, an addition and a rectifier."""
 
     _relu = True

@@ -26,7 +26,7 @@ class LinearReLU(linear.Linear):
 
     @classmethod
     def from_reference(cls, ref_linear_relu: Any, output_scale: Any, output_zero_point: Any) -> Any:
-        """The same from a layer and a rectifier that compute with floats."""
+        """The quantized layer for a linear layer and a rectifier that compute with floats."""
         return super().from_reference(ref_linear_relu[0], output_scale, output_zero_point)
 
 
@@ -68,7 +68,7 @@ class LinearLeakyReLU(_Followed):
 
     @classmethod
     def from_reference(cls, ref_mod: Any, output_scale: Any, output_zero_point: Any) -> Any:
-        """The same from a layer and a leaky rectifier that compute with floats."""
+        """The quantized layer for a linear layer and a leaky rectifier that compute with floats."""
         plain = linear.Linear.from_reference(ref_mod[0], output_scale, output_zero_point)
         made = cls(plain.in_features, plain.out_features, ref_mod[1].negative_slope)
         made.set_weight_bias(plain.weight(), plain.bias())
@@ -87,7 +87,7 @@ class LinearTanh(_Followed):
 
     @classmethod
     def from_reference(cls, ref_mod: Any, output_scale: Any, output_zero_point: Any) -> Any:
-        """The same from a layer and a hyperbolic tangent that compute with floats."""
+        """The quantized layer for a linear layer and a hyperbolic tangent that compute with floats."""
         return super().from_reference(ref_mod[0], output_scale, output_zero_point)
 
     def _function(self, result: Any) -> Any:

@@ -66,7 +66,7 @@ class Linear(linear.Linear):
 
     @classmethod
     def from_reference(cls, ref_qlinear: Any, *further: Any) -> Any:
-        """The same from a layer that computes with floats."""
+        """The dynamically quantized layer for one that computes with floats as codes would."""
         made = cls(ref_qlinear.in_features, ref_qlinear.out_features, dtype=ref_qlinear.weight_dtype)
         half = ref_qlinear.weight_dtype is torch.float16
         weight = ref_qlinear.weight.detach().half().float() if half else ref_qlinear.get_quantized_weight()

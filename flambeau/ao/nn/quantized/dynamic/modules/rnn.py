@@ -223,7 +223,7 @@ class RNNBase(nn.Module):
 
     @classmethod
     def from_reference(cls, ref_mod: Any) -> Any:
-        """The same from a layer that computes with floats."""
+        """The dynamically quantized layer for one that computes with floats as codes would."""
         made = cls(
             ref_mod.input_size, ref_mod.hidden_size, ref_mod.num_layers, ref_mod.bias, ref_mod.batch_first,
             ref_mod.dropout, ref_mod.bidirectional,
@@ -281,11 +281,11 @@ class LSTM(RNNBase):
         return self._run(input, hx, lstm_step)
 
     def forward_tensor(self, input: Any, hx: Any = None) -> Any:
-        """The same for a tensor."""
+        """Run the layers on a tensor: the hidden states of each step, and the last ones."""
         return self.forward(input, hx)
 
     def forward_packed(self, input: Any, hx: Any = None) -> Any:
-        """The same for a packed sequence."""
+        """Run the layers on a packed sequence: the hidden states of each step, and the last ones."""
         return self.forward(input, hx)
 
     def permute_hidden(self, hx: Any, permutation: Any) -> Any:
@@ -318,11 +318,11 @@ class GRU(RNNBase):
         return self._run(input, hx, gru_step)
 
     def forward_tensor(self, input: Any, hx: Any = None) -> Any:
-        """The same for a tensor."""
+        """Run the layers on a tensor: the hidden states of each step, and the last ones."""
         return self.forward(input, hx)
 
     def forward_packed(self, input: Any, hx: Any = None) -> Any:
-        """The same for a packed sequence."""
+        """Run the layers on a packed sequence: the hidden states of each step, and the last ones."""
         return self.forward(input, hx)
 
 
@@ -444,7 +444,7 @@ class RNNCellBase(nn.Module):
 
     @classmethod
     def from_reference(cls, ref_mod: Any) -> Any:
-        """The same from a cell that computes with floats."""
+        """The dynamically quantized cell for one that computes with floats as codes would."""
         made = cls._like(ref_mod, ref_mod.weight_ih_dtype)
         values = {f"weight_{each}": ref_mod.get_quantized_weight(f"weight_{each}") for each in ("ih", "hh")}
         if ref_mod.bias:

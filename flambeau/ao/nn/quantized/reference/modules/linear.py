@@ -38,7 +38,7 @@ class Linear(nn.Linear, ReferenceQuantizedModule):
 
     @classmethod
     def from_float(cls, float_linear: Any, weight_qparams: dict[str, Any]) -> Any:
-        """The same with the parameters of an ordinary layer."""
+        """A reference layer with the parameters of an ordinary one."""
         made = cls(
             float_linear.in_features,
             float_linear.out_features,

@@ -130,7 +130,7 @@ class RNNCell(RNNCellBase):
 
     @classmethod
     def from_float(cls, mod: Any, weight_qparams_dict: Any) -> Any:
-        """The same with the parameters of an ordinary cell."""
+        """A reference cell with the parameters of an ordinary one."""
         made = cls(
             mod.input_size, mod.hidden_size, mod.bias, mod.nonlinearity, mod.weight_ih.device, mod.weight_ih.dtype,
             weight_qparams_dict,
@@ -156,7 +156,7 @@ class LSTMCell(RNNCellBase):
 
     @classmethod
     def from_float(cls, mod: Any, weight_qparams_dict: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """The same with the parameters of an ordinary cell."""
+        """A reference cell with the parameters of an ordinary one."""
         device, dtype = mod.weight_ih.device, mod.weight_ih.dtype
         return cls(mod.input_size, mod.hidden_size, mod.bias, device, dtype, weight_qparams_dict)._take(mod)
 
@@ -179,7 +179,7 @@ class GRUCell(RNNCellBase):
 
     @classmethod
     def from_float(cls, mod: Any, weight_qparams_dict: Any) -> Any:
-        """The same with the parameters of an ordinary cell."""
+        """A reference cell with the parameters of an ordinary one."""
         device, dtype = mod.weight_ih.device, mod.weight_ih.dtype
         return cls(mod.input_size, mod.hidden_size, mod.bias, device, dtype, weight_qparams_dict)._take(mod)
 
@@ -226,7 +226,7 @@ class RNNBase(_Quantizable, nn.RNNBase):
 
     @classmethod
     def from_float(cls, mod: Any, weight_qparams_dict: Any) -> Any:
-        """The same with the parameters of an ordinary layer."""
+        """A reference layer with the parameters of an ordinary one."""
         made: Any = cls(
             mod.input_size, mod.hidden_size, mod.num_layers, mod.bias, mod.batch_first, mod.dropout, mod.bidirectional,
             weight_qparams_dict=weight_qparams_dict,

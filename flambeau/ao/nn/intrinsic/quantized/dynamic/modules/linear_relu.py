@@ -24,5 +24,5 @@ class LinearReLU(linear.Linear):
 
     @classmethod
     def from_reference(cls, ref_qlinear_relu: Any, *further: Any) -> Any:
-        """The same from a layer and a rectifier that compute with floats."""
+        """The dynamically quantized layer for a linear layer and a rectifier that compute with floats."""
         return super().from_reference(ref_qlinear_relu[0])

@@ -43,7 +43,7 @@ def factory(name: str) -> Callable[[Kernel], Factory]:
 
 @factory("constant")
 def constant(array: Any, kind: Kind) -> Any:
-    """Data from outside."""
+    """A tensor of data from outside."""
     if kind.dataless:
         return meta_array(array)
     return array if type(array) is kind.backend.array_class else kind.backend.from_host(array)

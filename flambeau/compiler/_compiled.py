@@ -96,7 +96,7 @@ class Compiled:
         return {"dynamic": self.dynamic, "tunes": self.tunes}
 
     def forget(self) -> None:
-        """Begin anew."""
+        """Forget all programs and begin anew."""
         self._programs: list[Callable[..., Any]] = []
         """Some of them may not be written yet."""
         self.reasons: list[str] = []

@@ -13,7 +13,7 @@ class Pending(Protocol):
         """Whether it is over, well or not."""
 
     def error(self) -> BaseException | None:
-        """What went wrong."""
+        """The error that ended the collective, or None."""
 
     def wait(self, limit: float | None = None) -> None:
         """Wait until it is over; what went wrong is raised."""
@@ -90,4 +90,4 @@ class Engine(Protocol):
         """An engine for some of the members; None for those that are none of them."""
 
     def close(self) -> None:
-        """Leave the group."""
+        """Leave the group and close its connections."""

@@ -12,7 +12,7 @@ from typing import Protocol
 
 
 class Connected(Protocol):
-    """What has connections."""
+    """Something that has connections, which a forked child must not use."""
 
     def close_in_child(self) -> None:
         """Close the copies of descriptors, without a word to anybody."""

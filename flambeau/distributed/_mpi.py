@@ -68,7 +68,7 @@ class _Started:
             callback()
 
     def error(self) -> BaseException | None:
-        """What went wrong."""
+        """The error that ended the collective, or None."""
         return self._error
 
     def wait(self, limit: float | None = None) -> None:
@@ -128,7 +128,7 @@ class MPIEngine:
         return False
 
     def empty(self, count: int, array_type: np.dtype[Any], passing: bool = False) -> Any:
-        """A flat array."""
+        """A flat array of the host, not initialised."""
         return np.empty(count, array_type)
 
     def subgroup(self, ranks: Sequence[int], number: int, timeout: float) -> MPIEngine | None:

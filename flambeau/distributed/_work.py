@@ -71,7 +71,7 @@ class Work:
         return self.is_completed() and self.exception() is None
 
     def exception(self) -> BaseException | None:
-        """What went wrong."""
+        """The error that ended the collective, or None."""
         return next((error for each in self._pending if (error := each.error()) is not None), None)
 
     def source_rank(self) -> int:

@@ -159,7 +159,7 @@ class ProcessGroup(GroupCalls):
         self._timeout = timeout
 
     def shutdown(self) -> None:
-        """Leave the group."""
+        """Leave the group and close its connections."""
         self._engine.close()
 
     abort = shutdown

@@ -96,7 +96,7 @@ class DeviceMesh:
 
     @property
     def mesh(self) -> Tensor:
-        """The ranks."""
+        """The ranks of the processes, as a tensor of the mesh's shape."""
         return wrap(self._ranks.copy(), CPU)
 
     @property

@@ -44,7 +44,7 @@ class Table:
         self.queues: dict[str, list[bytes]] = {}
 
     def set(self, key: str, value: bytes) -> None:
-        """Keep a value."""
+        """Store a value under a key."""
         self.values[key] = value
 
     def add(self, key: str, amount: int) -> int:
@@ -58,7 +58,7 @@ class Table:
         return number
 
     def append(self, key: str, value: bytes) -> None:
-        """Lengthen a value."""
+        """Append bytes to the value under a key."""
         self.values[key] = self.values.get(key, b"") + value
 
     def compare_set(self, key: str, expected: bytes, desired: bytes) -> bytes:
@@ -162,7 +162,7 @@ class Store:
         return found
 
     def multi_set(self, keys: Sequence[str], values: Sequence[str | bytes]) -> None:
-        """Keep several values."""
+        """Store several values under their keys."""
         for key, value in zip(keys, values, strict=True):
             self.set(key, value)
 
@@ -418,7 +418,7 @@ class FileStore(Store):
 
     @property
     def path(self) -> str:
-        """The file."""
+        """The path of the file that holds the store."""
         return str(self._path)
 
     def _perform(self, action: Callable[[Table], Any]) -> Any:

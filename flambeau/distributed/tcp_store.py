@@ -178,7 +178,7 @@ class Server:
             each.close()
 
     def close(self) -> None:
-        """Stop serving."""
+        """Stop to serve the store."""
         if self._is_open:
             self._is_open = False
             with contextlib.suppress(OSError):

@@ -97,7 +97,7 @@ class Interpreter:
             return getattr(self, n.op)(n.target, args, kwargs)
 
     def placeholder(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Any:
-        """The next argument."""
+        """The next of the call's arguments."""
         assert isinstance(target, str)
         if target.startswith("*"):
             return list(self.args_iter)

@@ -53,7 +53,7 @@ class CompilationUnit:
         return list(self._functions.values())
 
     def drop_all_functions(self) -> None:
-        """Forget all functions."""
+        """Forget all functions of the unit."""
         self._functions.clear()
 
     def set_optimized(self, optimized: bool) -> None:

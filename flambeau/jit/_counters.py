@@ -21,7 +21,7 @@ SUM, AVG = AggregationType.SUM, AggregationType.AVG
 
 
 class LoggerBase:
-    """What counts."""
+    """What counts events by name."""
 
     def add_stat_value(self, name: str, value: int) -> None:
         """Give a counter a value."""
@@ -29,7 +29,7 @@ class LoggerBase:
 
 
 class NoopLogger(LoggerBase):
-    """Counts nothing."""
+    """A logger that counts nothing."""
 
     def add_stat_value(self, name: str, value: int) -> None:
         """Nothing."""

@@ -1,4 +1,4 @@
-"""`jit.load`."""
+"""Read saved TorchScript programs: `jit.load`."""
 
 from __future__ import annotations
 

@@ -182,7 +182,7 @@ def _in_order(sizes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 class AnyType(Type):
-    """Every value."""
+    """The type of every value."""
 
     _word = "Any"
 
@@ -195,19 +195,19 @@ class _Number(Type):
 
 
 class IntType(_Number):
-    """Integers."""
+    """The type of whole numbers."""
 
     _word = "int"
 
 
 class FloatType(_Number):
-    """Floating-point numbers."""
+    """The type of floating-point numbers."""
 
     _word = "float"
 
 
 class ComplexType(_Number):
-    """Complex numbers."""
+    """The type of complex numbers."""
 
     _word = "complex"
 
@@ -223,19 +223,19 @@ class NumberType(Type):
 
 
 class BoolType(Type):
-    """True and False."""
+    """The type of True and False."""
 
     _word = "bool"
 
 
 class StringType(Type):
-    """Text."""
+    """The type of texts."""
 
     _word = "str"
 
 
 class NoneType(Type):
-    """None."""
+    """The type of None."""
 
     _word = "NoneType"
 
@@ -244,13 +244,13 @@ class NoneType(Type):
 
 
 class DeviceObjType(Type):
-    """Devices."""
+    """The type of devices."""
 
     _word = "Device"
 
 
 class StreamObjType(Type):
-    """Streams."""
+    """The type of streams."""
 
     _word = "Stream"
 
@@ -327,12 +327,12 @@ class _OfOne(Type):
         self._inner = (a,)
 
     def getElementType(self) -> Type:
-        """The type inside."""
+        """The type of what stands inside."""
         return self._inner[0]
 
 
 class ListType(_OfOne):
-    """Lists."""
+    """The type of lists, with that of their items."""
 
     _word = "List"
 
@@ -390,7 +390,7 @@ class RRefType(_OfOne):
 
 
 class DictType(Type):
-    """Dictionaries."""
+    """The type of dictionaries, with those of keys and values."""
 
     _word = "Dict"
 
@@ -532,7 +532,7 @@ class InterfaceType(_Named):
         return [name for name, value in vars(self._defined).items() if callable(value)] if self._defined else []
 
     def getMethod(self, name: Text) -> Callable[..., Any]:
-        """One of them."""
+        """The method with a name."""
         method: Callable[..., Any] = getattr(self._defined, name)
         return method
 

@@ -71,7 +71,7 @@ def _get_current_dispatch_mode_stack() -> list[TorchDispatchMode]:
 
 
 def _get_current_dispatch_mode() -> TorchDispatchMode | None:
-    """The innermost mode."""
+    """The innermost dispatch mode that is entered."""
     return next(reversed(_get_current_dispatch_mode_stack()), None)
 
 

@@ -33,7 +33,7 @@ class SequenceKey(NamedTuple):
         return f"[{self.idx!r}]"
 
     def get(self, sequence: Any) -> Any:
-        """What is there."""
+        """What an object has at this key."""
         return sequence[self.idx]
 
 
@@ -46,12 +46,12 @@ class MappingKey(NamedTuple):
         return f"[{self.key!r}]"
 
     def get(self, mapping: Any) -> Any:
-        """What is there."""
+        """What an object has at this key."""
         return mapping[self.key]
 
 
 class GetAttrKey(NamedTuple):
-    """An attribute."""
+    """The name of an attribute on the way to a leaf."""
 
     name: str
 
@@ -59,7 +59,7 @@ class GetAttrKey(NamedTuple):
         return f".{self.name}"
 
     def get(self, obj: Any) -> Any:
-        """What is there."""
+        """What an object has at this key."""
         return getattr(obj, self.name)
 
 

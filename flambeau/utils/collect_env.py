@@ -175,7 +175,7 @@ def is_xnnpack_available() -> str:
 
 
 def get_os(run_lambda: Any) -> str:
-    """The operating system."""
+    """The name and version of the operating system."""
     return f"{platform.system()} {platform.release()} ({platform.machine()})"
 
 
@@ -185,12 +185,12 @@ def get_python_platform() -> str:
 
 
 def get_libc_version() -> str:
-    """The C library."""
+    """The name and version of the C library."""
     return "-".join(platform.libc_ver()) if platform.system() == "Linux" else "N/A"
 
 
 def get_cpu_info(run_lambda: Any) -> str:
-    """The processor."""
+    """The model of the processor and its cores."""
     from .._core.process.threads import num_threads
 
     return f"{platform.processor() or platform.machine()}, {num_threads()} threads for kernels"
@@ -255,7 +255,7 @@ def get_pretty_env_info() -> str:
 
 
 def main() -> None:
-    """Print the report."""
+    """Print the report about this machine."""
     sys.stdout.write(get_pretty_env_info() + "\n")
 
 

@@ -289,7 +289,7 @@ class FlopCounterMode(Interpreter):
         return result
 
     def get_total_flops(self) -> int:
-        """All operations."""
+        """The number of all operations together."""
         return sum(self.flop_counts["Global"].values())
 
     def get_flop_counts(self) -> dict[str, dict[Any, int]]:

@@ -36,7 +36,7 @@ class MkldnnLinear(ScriptModule):
                                            if bias is None else bias))  # fmt: skip
 
     def forward(self, x: Tensor) -> Tensor:
-        """The layer's result."""
+        """Run the layer on a tensor of any layout."""
         opaque: Any = x if x.is_mkldnn else x.to_mkldnn()
         result: Any = functional.linear(opaque, self.weight, self.bias)
         dense: Tensor = result if x.is_mkldnn else result.to_dense()
@@ -62,7 +62,7 @@ class MkldnnConv1d(_MkldnnConvNd):
     """A convolution of sequences."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """The layer's result."""
+        """Run the layer on a tensor of any layout."""
         return self._convolved(functional.conv1d, x)
 
 
@@ -70,7 +70,7 @@ class MkldnnConv2d(_MkldnnConvNd):
     """A convolution of images."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """The layer's result."""
+        """Run the layer on a tensor of any layout."""
         return self._convolved(functional.conv2d, x)
 
 
@@ -78,7 +78,7 @@ class MkldnnConv3d(_MkldnnConvNd):
     """A convolution of volumes."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """The layer's result."""
+        """Run the layer on a tensor of any layout."""
         return self._convolved(functional.conv3d, x)
 
 
@@ -100,7 +100,7 @@ class MkldnnBatchNorm(ScriptModule):
             self.register_buffer(name, _kept(getattr(dense_module, name)))
 
     def forward(self, x: Tensor) -> Tensor:
-        """The layer's result."""
+        """Run the layer on a tensor of any layout."""
         made: Tensor = functional.batch_norm(
             x, self.running_mean, self.running_var, self.weight, self.bias, False, self.exponential_average_factor,
             self.eps,
@@ -116,7 +116,7 @@ class MkldnnPrelu(ScriptModule):
         self.register_buffer("weight", _kept(dense_module.weight, dtype))
 
     def forward(self, x: Tensor) -> Tensor:
-        """The layer's result."""
+        """Run the layer on a tensor of any layout."""
         opaque: Any = x if x.is_mkldnn else x.to_mkldnn()
         result: Any = functional.prelu(opaque, self.weight)
         dense: Tensor = result if x.is_mkldnn else result.to_dense()

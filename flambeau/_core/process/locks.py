@@ -25,7 +25,7 @@ _providers: list[Callable[[], Any]] = []
 
 
 def new_lock() -> threading.Lock:
-    """A plain lock."""
+    """A plain lock that a fork leaves unlocked in the child."""
     lock = threading.Lock()
     _keep(lock)
     return lock

@@ -135,7 +135,7 @@ def fill_uniform(out: Array, generator: Generator, low: float = 0.0, high: float
 
 
 def fill_normal(out: Array, generator: Generator, mean: float = 0.0, std: float = 1.0) -> None:
-    """Normally distributed numbers."""
+    """Fill an array with normally distributed numbers."""
     if not std >= 0.0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     if out.size == 0:

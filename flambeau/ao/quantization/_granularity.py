@@ -54,7 +54,7 @@ class PerBlock(Granularity):
 
 @dataclass(frozen=True)
 class PerTensor(Granularity):
-    """All."""
+    """One scale and one zero point for the whole tensor."""
 
 
 @dataclass(frozen=True)

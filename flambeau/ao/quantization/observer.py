@@ -363,7 +363,7 @@ class RecordingObserver(_Watchless):
         return x
 
     def get_tensor_value(self) -> list[Any]:
-        """What was kept."""
+        """The tensors that were seen, as copies."""
         return self.tensor_val
 
 

@@ -65,7 +65,7 @@ class _Written:
         self._made: set[Buffer] = set()
 
     def empty(self, shape: Any, dtype: Any, strides: Any = None) -> StandIn:
-        """A new array."""
+        """A new array of the schedule, not initialised."""
         place = self._schedule.new((shape,) if type(shape) is int else shape, dtype, strides)
         self._made.add(place.buffer)
         return StandIn(self._schedule, place)

@@ -197,7 +197,7 @@ def interruptible() -> Iterator[None]:
 
 
 def say(text: str) -> None:
-    """Tell the user."""
+    """Print a message to the user."""
     sys.stderr.write(f"flambeau launch: {text}\n")
     sys.stderr.flush()
 

@@ -37,7 +37,7 @@ class Started:
         return self._task.done
 
     def error(self) -> BaseException | None:
-        """What went wrong."""
+        """The error that ended the collective, or None."""
         return self._task.error
 
     def wait(self, limit: float | None = None) -> None:

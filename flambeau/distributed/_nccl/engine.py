@@ -42,7 +42,7 @@ class _Started:
         return self._mark.query()
 
     def error(self) -> BaseException | None:
-        """What went wrong."""
+        """The error that ended the collective, or None."""
         text = self._engine.asynchronous_error()
         return None if text is None else DistBackendError(f"NCCL failed in {self._label}: {text}")
 
@@ -116,7 +116,7 @@ class NcclEngine:
         return None if host is None else NcclEngine(host, self._library, number)
 
     def close(self) -> None:
-        """Leave the group."""
+        """Leave the group and free its communicator."""
         if self._communicator:
             if self._stream is not None:
                 self._stream.synchronize()

@@ -53,7 +53,7 @@ class Joinable(ABC):
     @property
     @abstractmethod
     def join_process_group(self) -> Any:
-        """The group."""
+        """The process group whose members wait for each other."""
 
 
 class Join:

@@ -106,6 +106,6 @@ class DefaultStager(AsyncStager):
             self._running.result()
 
     def close(self) -> None:
-        """End the thread."""
+        """End the thread that copies states."""
         if self._pool is not None:
             self._pool.shutdown(wait=True)

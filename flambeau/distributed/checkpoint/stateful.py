@@ -20,7 +20,7 @@ class Stateful(Protocol):
     """
 
     def state_dict(self) -> dict[str, Any]:
-        """The state."""
+        """The object's state, which a checkpoint keeps."""
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over a state."""

@@ -154,7 +154,7 @@ class FullyShardedDataParallel(Module):
 
     @property
     def module(self) -> Module:
-        """The module inside."""
+        """The module whose parameters are sharded."""
         found = self._modules[_WRAPPED]
         assert found is not None
         return found

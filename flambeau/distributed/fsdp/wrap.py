@@ -20,7 +20,7 @@ _CONTAINERS = (ModuleList, ModuleDict)
 
 
 def always_wrap_policy(*args: Any, **kwargs: Any) -> bool:
-    """Every module."""
+    """A policy that wraps every module."""
     return True
 
 

@@ -77,7 +77,7 @@ class elastic_launch:
         self._health_check_server = health_check_server
 
     def __call__(self, *args: Any) -> dict[int, Any]:
-        """Run it."""
+        """Run the function on all processes, and return its results by rank."""
         return launch_agent(self._config, self._entrypoint, list(args), self._health_check_server)
 
 

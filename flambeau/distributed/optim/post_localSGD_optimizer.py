@@ -37,9 +37,9 @@ class PostLocalSGDOptimizer(Optimizer):
         self.averager.average_parameters(params=self.param_groups)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients."""
+        """Set the gradients to None or to zeros."""
         self.optim.zero_grad(set_to_none=set_to_none)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Train more parameters."""
+        """Train a further group of parameters."""
         self.optim.add_param_group(param_group)

@@ -90,23 +90,23 @@ class SymNode:
         return self._hint is not None
 
     def int_(self) -> int:
-        """The number."""
+        """The whole number that the expression has now."""
         return int(self._value())
 
     def bool_(self) -> bool:
-        """The truth."""
+        """The truth that the expression has now."""
         return bool(self._value())
 
     def guard_int(self, file: builtins.str, line: int) -> int:
-        """The number."""
+        """The whole number that the expression has now, for code at a place."""
         return self.int_()
 
     def guard_float(self, file: builtins.str, line: int) -> float:
-        """The number."""
+        """The number that the expression has now, for code at a place."""
         return float(self._value())
 
     def guard_bool(self, file: builtins.str, line: int) -> bool:
-        """The truth."""
+        """The truth that the expression has now, for code at a place."""
         return self.bool_()
 
     def guard_or_false(self, file: builtins.str, line: int) -> bool:
@@ -195,7 +195,7 @@ class SymNode:
         return self
 
     def str(self) -> builtins.str:
-        """The expression."""
+        """The expression as a text."""
         return f"{self._expr}"
 
     _graph_repr = str

@@ -105,7 +105,7 @@ class PassManager:
         self._validated = False
 
     def add_constraint(self, constraint: Constraint) -> None:
-        """One more constraint."""
+        """Add a constraint on the order of the passes."""
         self.constraints.append(constraint)
         self._validated = False
 

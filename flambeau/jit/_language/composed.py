@@ -212,14 +212,14 @@ def _prelu_kernel(self: Tensor, weight: Tensor) -> Any:
 
 
 def _cdist_forward(x1: Tensor, x2: Tensor, p: float, compute_mode: int | None) -> Tensor:
-    """`cdist`."""
+    """The distances of `torch.cdist`, in other operators."""
     from flambeau import cdist
 
     return cdist(x1, x2, p)
 
 
 def _pdist_forward(self: Tensor, p: float = 2.0) -> Tensor:
-    """`nn.functional.pdist`."""
+    """The distances of `nn.functional.pdist`, in other operators."""
     from flambeau.nn.functional import pdist
 
     return pdist(self, p)
@@ -271,7 +271,7 @@ def _linalg_check_errors(info: Tensor, api_name: str, is_matrix: bool) -> None:
 
 
 def _to_sparse(self: Tensor, *args: Any, layout: Any = None, blocksize: Any = None, dense_dim: Any = None) -> Tensor:
-    """`Tensor.to_sparse`."""
+    """The conversion of `Tensor.to_sparse`, in other operators."""
     if args:
         return self.to_sparse(*args)
     options = {"layout": layout, "blocksize": blocksize, "dense_dim": dense_dim}
@@ -397,7 +397,7 @@ _cast_Half, _cast_Int, _cast_Long, _cast_Short = map(_cast, ("half", "int", "lon
 
 
 def _aminmax(self: Tensor, *dim_and_keepdim: Any) -> tuple[Tensor, ...]:
-    """`aminmax`."""
+    """The extremes of `torch.aminmax`, in other operators."""
     from flambeau import aminmax
 
     return tuple(aminmax(self, **dict(zip(("dim", "keepdim"), dim_and_keepdim, strict=False))))

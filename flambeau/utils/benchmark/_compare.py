@@ -67,7 +67,7 @@ class Compare:
         return "\n".join(tables)
 
     def print(self) -> None:
-        """Print the table."""
+        """Print the table of the measurements."""
         sys.stdout.write(f"{self}\n")
 
 

@@ -89,7 +89,7 @@ class FunctionCounts:
         return dataclasses.replace(self, _data=tuple(each for each in self if filter_fn(each.function)))
 
     def sum(self) -> int:
-        """All instructions."""
+        """The number of all instructions together."""
         return sum(each.count for each in self)
 
     def denoise(self) -> FunctionCounts:

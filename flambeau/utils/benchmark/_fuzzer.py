@@ -63,7 +63,7 @@ class FuzzedParameter:
         return self._name
 
     def sample(self, state: Any) -> Any:
-        """Draw a number."""
+        """Draw a number from the distribution."""
         if isinstance(self._distribution, dict):
             number = state.choice(np.arange(len(self._distribution)), p=tuple(self._distribution.values()))
             return list(self._distribution)[number]
@@ -232,7 +232,7 @@ class Fuzzer:
         self._rejections = self._total_generated = 0
 
     def take(self, n: int) -> Iterator[tuple[dict[str, Tensor], dict[str, dict[str, Any]], dict[str, Any]]]:
-        """Draw `n` times."""
+        """Draw parameters and tensors `n` times."""
         state = np.random.RandomState(self._seed)
         manual_seed(int(state.randint(low=0, high=2**63, dtype=np.int64)))
         for _ in range(n):

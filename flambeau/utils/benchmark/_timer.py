@@ -145,7 +145,7 @@ class Timer:
         collect_baseline: bool = True,
         retain_out_file: bool = False,
     ) -> Any:
-        """Count instructions."""
+        """Count the instructions of the statement."""
         from ..._core.names.absent import refusal
 
         raise refusal("torch.utils.benchmark.Timer.collect_callgrind", "counts of instructions are not built")

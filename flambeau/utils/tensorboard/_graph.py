@@ -120,7 +120,7 @@ class _Graph:
         return record
 
     def encoded(self, outputs: list[Tensor]) -> tuple[bytes, list[str]]:
-        """The whole graph."""
+        """The whole graph as bytes of a protocol buffer."""
         names: dict[Any, str] = {}
         counts: Counter[str] = Counter()
         for node in _inputs_first([each.grad_fn for each in outputs]):

@@ -36,7 +36,7 @@ def masked_crc(content: bytes) -> int:
 
 
 def write_record(file: IO[bytes], content: bytes) -> None:
-    """Append a record."""
+    """Append a record with its checksums to the file."""
     length = struct.pack("<Q", len(content))
     checks = [struct.pack("<I", masked_crc(each)) for each in (length, content)]
     file.write(length + checks[0] + content + checks[1])

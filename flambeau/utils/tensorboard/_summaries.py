@@ -63,7 +63,7 @@ def _shape(shape: tuple[int, ...]) -> bytes:
 
 
 def scalar(tag: str, value: Any, *, new_style: bool = False, double_precision: bool = False) -> bytes:
-    """One number."""
+    """A summary of one number."""
     number = as_number(value)
     if not new_style:
         return _value(tag, single(2, number))
@@ -84,7 +84,7 @@ def tensor_proto(tag: str, value: Any) -> bytes:
 
 
 def text(tag: str, content: str) -> bytes:
-    """Text in Markdown."""
+    """A summary of a text in Markdown."""
     if not isinstance(content, str):
         raise TypeError(f"a text must be a string, not {type(content).__name__}")
     proto = message(8, integer(1, _DT_STRING), _shape((1,)), data(8, content))

@@ -265,7 +265,7 @@ class SummaryWriter:
         self._add(_summaries.audio(tag, snd_tensor, sample_rate), global_step, walltime)
 
     def add_text(self, tag: str, text_string: str, global_step: Any = None, walltime: float | None = None) -> None:
-        """Text in Markdown."""
+        """Log a text in Markdown."""
         self._add(_summaries.text(tag, text_string), global_step, walltime)
 
     def add_pr_curve(

@@ -238,7 +238,7 @@ def max_pool_with_indices(
     self: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool,
     workspace: Workspace = DIRECT,
 ) -> tuple[Array, Array | None] | None:  # fmt: skip
-    """`max_pool2d_with_indices`."""
+    """Lowering of `max_pool2d_with_indices`: maxima and their positions."""
     stride = stride or kernel_size
     counts = output_sizes(self.shape[-len(kernel_size) :], kernel_size, stride, padding, dilation, ceil_mode)
     last = channel_last(self, len(kernel_size))
@@ -311,7 +311,7 @@ def avg_pool2d(
     self: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, count_include_pad: bool,
     divisor_override: int | None, workspace: Workspace = DIRECT,
 ) -> Array | None:  # fmt: skip
-    """`avg_pool2d`."""
+    """Lowering of `avg_pool2d`: means of windows of images."""
     last = channel_last(self, 2)
     window = kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
     return means(self, _regular_plan(self.dtype, self.shape, last, *window), last, workspace)
@@ -321,20 +321,20 @@ def avg_pool2d_backward(
     self: Array, input: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool,
     count_include_pad: bool, divisor_override: int | None, workspace: Workspace = DIRECT,
 ) -> Array | None:  # fmt: skip
-    """`avg_pool2d_backward`."""
+    """Lowering of `avg_pool2d_backward`: the gradient of the images."""
     last = channel_last(input, 2)
     window = kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
     return means_backward(self, input, _regular_plan(self.dtype, input.shape, last, *window), last, workspace)
 
 
 def adaptive_avg_pool2d(self: Array, output_size: Sizes, workspace: Workspace = DIRECT) -> Array | None:
-    """`adaptive_avg_pool2d`."""
+    """Lowering of `adaptive_avg_pool2d`: means of as many windows as asked for."""
     last = channel_last(self, 2)
     return means(self, _adaptive_plan(self.dtype, self.shape, last, output_size), last, workspace)
 
 
 def adaptive_avg_pool2d_backward(self: Array, input: Array, workspace: Workspace = DIRECT) -> Array | None:
-    """`adaptive_avg_pool2d_backward`."""
+    """Lowering of `adaptive_avg_pool2d_backward`: the gradient of the images."""
     last = channel_last(input, 2)
     plan = _adaptive_plan(self.dtype, input.shape, last, self.shape[-2:])
     return means_backward(self, input, plan, last, workspace)

@@ -16,7 +16,7 @@ class ExecutionArgument(ctypes.Structure):
 
 
 class Version(ctypes.Structure):
-    """`dnnl_version_t`."""
+    """The library's version: `dnnl_version_t`."""
 
     _fields_ = (
         ("major", ctypes.c_int),

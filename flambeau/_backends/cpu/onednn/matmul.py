@@ -1,4 +1,4 @@
-"""Matrix products."""
+"""Matrix products by oneDNN's matmul primitive."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def _find(kernel: Any, x: Array, target: Array, weight: Array | None, reduction:
 
 
 def _sizes(x: Array) -> tuple[int, int, int]:
-    """Samples, classes, places."""
+    """How many samples, classes and places logits have."""
     shape = x.shape
     if len(shape) == 2:
         return shape[0], shape[1], 1

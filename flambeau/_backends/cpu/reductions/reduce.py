@@ -153,7 +153,7 @@ _BOUNDS: dict[np.dtype[Any], Any] = {}
 
 
 def aminmax(array: Any, dim: int | None, keepdim: bool) -> tuple[Any, Any] | None:
-    """`aminmax`."""
+    """Lowering of `aminmax`: the smallest and the largest element."""
     return bounds(array) if dim is None and not keepdim else None
 
 

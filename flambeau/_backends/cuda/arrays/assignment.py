@@ -115,7 +115,7 @@ def astype(self: DeviceArray, dtype: Any, order: str = "K", copy: bool = True, *
 
 
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
-    """`np.copyto`."""
+    """`np.copyto` for arrays of the device."""
     if type(dst) is not DeviceArray:
         raise TypeError("copyto: an array on cuda is copied to one of the host")
     if where is True:

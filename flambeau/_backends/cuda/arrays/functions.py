@@ -132,7 +132,7 @@ def _kind_of(operand: Any) -> Any:
 
 
 def where(condition: Any, *choice: Any) -> Any:
-    """`np.where`."""
+    """`np.where` for arrays of the device."""
     if not choice:
         return by_library_or_host(np.nonzero, (condition,), {})
     first, second = choice
@@ -151,7 +151,7 @@ def where(condition: Any, *choice: Any) -> Any:
 
 
 def clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **options: Any) -> Any:
-    """`np.clip`."""
+    """`np.clip` for arrays of the device."""
     a_min, a_max = options.pop("min", a_min), options.pop("max", a_max)
     result = a
     if a_min is not None:

@@ -52,7 +52,7 @@ def getitem(self: DeviceArray, index: Any) -> Any:
 
 
 def setitem(self: DeviceArray, index: Any, value: Any) -> None:
-    """Overwrite elements."""
+    """Overwrite the elements that a subscript names."""
     if _is_plain(index):
         target = self if index is Ellipsis else getitem(self, index)
         assign(target, value)

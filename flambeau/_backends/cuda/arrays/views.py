@@ -27,18 +27,18 @@ def view(array: DeviceArray, size: tuple[int, ...]) -> DeviceArray | None:
 
 
 def transpose(array: DeviceArray, dim0: int, dim1: int) -> DeviceArray | None:
-    """The op."""
+    """Lowering of `transpose`: a view with two dimensions exchanged."""
     form = array.form
     return seen_as(array, form.swapaxes(dim0, dim1)) if form.ndim else None
 
 
 def t(array: DeviceArray) -> DeviceArray:
-    """The op."""
+    """Lowering of `t`: a view of a matrix, transposed."""
     return seen_as(array, array.form.T)
 
 
 def permute(array: DeviceArray, dims: tuple[int, ...]) -> DeviceArray:
-    """The op."""
+    """Lowering of `permute`: a view with the dimensions in another order."""
     return seen_as(array, array.form.transpose(dims))
 
 

@@ -145,7 +145,7 @@ def _maxima(
 def max_pool_with_indices(
     self: DeviceArray, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool
 ) -> tuple[DeviceArray, DeviceArray] | None:
-    """`max_pool2d_with_indices`."""
+    """Lowering of `max_pool2d_with_indices`: maxima and their positions."""
     stride = stride or kernel_size
     counts = output_sizes(self.shape[-len(kernel_size) :], kernel_size, stride, padding, dilation, ceil_mode)
     return _maxima(self, counts, kernel_size, stride, padding, dilation, True)
@@ -176,7 +176,7 @@ def max_pool2d_backward(
     self: DeviceArray, input: DeviceArray, indices: DeviceArray, kernel_size: Sizes, stride: Sizes, padding: Sizes,
     dilation: Sizes,
 ) -> DeviceArray | None:  # fmt: skip
-    """`max_pool2d_backward`."""
+    """Lowering of `max_pool2d_backward`: the gradient of the images."""
     one, two, three = self.form, input.form, indices.form
     key = (
         one.shape, one.strides, one.dtype, two.shape, two.strides, two.dtype, three.shape, three.strides, three.dtype,
@@ -245,7 +245,7 @@ def avg_pool2d(
     self: DeviceArray, kernel_size: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, count_include_pad: bool,
     divisor_override: int | None,
 ) -> DeviceArray | None:  # fmt: skip
-    """`avg_pool2d`."""
+    """Lowering of `avg_pool2d`: means of windows of images."""
     stride = stride or kernel_size
     counts = output_sizes(self.shape[-2:], kernel_size, stride, padding, _ONES, ceil_mode)
     counted = WITH_PADDING if count_include_pad else INSIDE
@@ -256,17 +256,17 @@ def avg_pool2d_backward(
     self: DeviceArray, input: DeviceArray, kernel_size: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool,
     count_include_pad: bool, divisor_override: int | None,
 ) -> DeviceArray | None:  # fmt: skip
-    """`avg_pool2d_backward`."""
+    """Lowering of `avg_pool2d_backward`: the gradient of the images."""
     counted = WITH_PADDING if count_include_pad else INSIDE
     window = kernel_size, stride or kernel_size, padding
     return _means_backward(self, input, window, counted, divisor_override or 0)
 
 
 def adaptive_avg_pool2d(self: DeviceArray, output_size: Sizes) -> DeviceArray | None:
-    """`adaptive_avg_pool2d`."""
+    """Lowering of `adaptive_avg_pool2d`: means of as many windows as asked for."""
     return _means(self, output_size, (_ONES, _ONES, _ZEROS), ADAPTED, 0)
 
 
 def adaptive_avg_pool2d_backward(self: DeviceArray, input: DeviceArray) -> DeviceArray | None:
-    """`adaptive_avg_pool2d_backward`."""
+    """Lowering of `adaptive_avg_pool2d_backward`: the gradient of the images."""
     return _means_backward(self, input, (_ONES, _ONES, _ZEROS), ADAPTED, 0)

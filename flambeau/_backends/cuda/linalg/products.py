@@ -89,7 +89,7 @@ _calls_by_rows: dict[Any, _Call | None] = {}
 
 
 def batches(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
-    """The op `bmm`."""
+    """Lowering of `bmm`: products of matrices, one for each of a batch."""
     first, second = left.form, right.form
     key = (
         first.shape,

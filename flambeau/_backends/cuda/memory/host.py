@@ -23,7 +23,7 @@ class HostSupplier(Protocol):
         """The address of new page-locked memory."""
 
     def give_host(self, pointer: int) -> None:
-        """Return it."""
+        """Give page-locked memory back to the system."""
 
     def mark(self, stream: int) -> Any:
         """A mark in a queue."""
@@ -113,7 +113,7 @@ class HostPool:
             self._free.clear()
 
     def table(self) -> OrderedDict[str, int]:
-        """PyTorch's `host_memory_stats`."""
+        """The statistics of page-locked memory, as PyTorch's `host_memory_stats` has them."""
         with self._lock:
             self._collect()
             gauges = {

@@ -335,7 +335,7 @@ class Pool:
         self.statistics.splits(found)
 
     def table(self) -> OrderedDict[str, int]:
-        """PyTorch's `memory_stats`."""
+        """The statistics of the pool, as PyTorch's `memory_stats` has them."""
         with self._lock:
             counted = self.counted()
             self._count_splits()

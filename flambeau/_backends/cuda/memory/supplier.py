@@ -49,11 +49,11 @@ class RuntimeSupplier:
         self._runtime.free(pointer)
 
     def take_host(self, nbytes: int) -> int:
-        """Page-locked memory."""
+        """Take page-locked memory from the system."""
         return int(self._runtime.hostAlloc(nbytes, _PORTABLE))
 
     def give_host(self, pointer: int) -> None:
-        """Return it."""
+        """Give page-locked memory back to the system."""
         COMPILE_QUEUE.catch_up()
         self._runtime.freeHost(pointer)
 

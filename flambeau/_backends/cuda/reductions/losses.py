@@ -42,7 +42,7 @@ def _dense(array: DeviceArray) -> DeviceArray:
 
 
 def _sizes(shape: tuple[int, ...], size: int) -> tuple[int, int, int]:
-    """Samples, classes, places."""
+    """How many samples, classes and places logits have."""
     if len(shape) == 1:
         return 1, shape[0], 1
     return shape[0], shape[1], size // (shape[0] * shape[1])

@@ -186,7 +186,7 @@ def sum_dim(self: DeviceArray, dim: tuple[int, ...], keepdim: bool, dtype: Any) 
 
 
 def mean_all(self: DeviceArray, dtype: Any) -> DeviceArray | None:
-    """The op."""
+    """Lowering of `mean_all`: the mean of all elements."""
     return _mean(self, None, False, dtype.numpy)
 
 

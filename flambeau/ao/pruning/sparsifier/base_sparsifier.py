@@ -142,7 +142,7 @@ class BaseSparsifier(ABC):
         return whole
 
     def step(self, use_path: bool = True) -> None:
-        """Update every mask."""
+        """Update the masks of all layers once."""
         if not self.enable_mask_update:
             return
         from .... import no_grad

@@ -34,7 +34,7 @@ class FakeSparsity(Module):
         return self.mask * x
 
     def state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """Nothing."""
+        """An empty state: the mask belongs to the layer."""
         return {}
 
 

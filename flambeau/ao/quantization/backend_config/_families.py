@@ -183,7 +183,7 @@ def batch_norms(types: Types) -> Configs:
 
 
 def layer_norms(types: Types) -> Configs:
-    """Layer norms."""
+    """The patterns of layer norms that a backend quantizes."""
     function = plain([F.layer_norm], types)[0]._set_input_type_to_index({"weight": 2, "bias": 3})
     return [*plain([nn.LayerNorm], types), function]
 
@@ -195,7 +195,7 @@ def recurrent(types: Types) -> Configs:
 
 
 def embeddings(types: Types) -> Configs:
-    """Tables of vectors."""
+    """The patterns of embeddings that a backend quantizes."""
     made: Configs = []
     for name in ("Embedding", "EmbeddingBag"):
         own, trained, reference = getattr(nn, name), getattr(nnqat, name), getattr(nnqr, name)

@@ -83,7 +83,7 @@ class DTypeConfig:
         return cls(*(dtype_config_dict.get(name) for name in names))
 
     def to_dict(self) -> dict[str, Any]:
-        """Such a dictionary."""
+        """This configuration as a dictionary, as older programs have it."""
         found: dict[str, Any] = {}
         for name in ("input_dtype", "output_dtype", "weight_dtype"):
             own = getattr(self, f"{name}_with_constraints")
@@ -152,7 +152,7 @@ class BackendPatternConfig:
         return self
 
     def set_observation_type(self, observation_type: ObservationType) -> BackendPatternConfig:
-        """Where observers stand."""
+        """Say which inputs and results of the pattern are watched."""
         self.observation_type = observation_type
         return self
 
@@ -233,7 +233,7 @@ class BackendPatternConfig:
         return made
 
     def to_dict(self) -> dict[str, Any]:
-        """Such a dictionary."""
+        """This configuration as a dictionary, as older programs have it."""
         found: dict[str, Any] = {
             "observation_type": self.observation_type,
             "dtype_configs": [each.to_dict() for each in self.dtype_configs],
@@ -264,7 +264,7 @@ class BackendConfig:
         return f"BackendConfig({vars(self)})"
 
     def set_name(self, name: str) -> BackendConfig:
-        """The backend's name."""
+        """Set the name of the backend."""
         self.name = name
         return self
 
@@ -274,7 +274,7 @@ class BackendConfig:
         return self
 
     def set_backend_pattern_configs(self, configs: Sequence[BackendPatternConfig]) -> BackendConfig:
-        """Several of them."""
+        """Add the configurations of several patterns."""
         for config in configs:
             self.set_backend_pattern_config(config)
         return self
@@ -301,5 +301,5 @@ class BackendConfig:
         return made
 
     def to_dict(self) -> dict[str, Any]:
-        """Such a dictionary."""
+        """This configuration as a dictionary, as older programs have it."""
         return {"name": self.name, "configs": [each.to_dict() for each in self.configs]}

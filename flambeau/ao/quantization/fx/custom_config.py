@@ -143,7 +143,7 @@ class PrepareCustomConfig:
         return made
 
     def to_dict(self) -> dict[str, Any]:
-        """Such a dictionary."""
+        """This configuration as a dictionary, as older programs have it."""
 
         def rows(entries: dict[Any, StandaloneModuleConfigEntry]) -> list[tuple[Any, ...]]:
             return [
@@ -197,7 +197,7 @@ class ConvertCustomConfig:
         return made.set_preserved_attributes(convert_custom_config_dict.get("preserved_attributes", []))
 
     def to_dict(self) -> dict[str, Any]:
-        """Such a dictionary."""
+        """This configuration as a dictionary, as older programs have it."""
         found: dict[str, Any] = {}
         if self.observed_to_quantized_mapping:
             found["observed_to_quantized_custom_module_class"] = _classes_to(self.observed_to_quantized_mapping)
@@ -226,5 +226,5 @@ class FuseCustomConfig:
         return cls().set_preserved_attributes(fuse_custom_config_dict.get("preserved_attributes", []))
 
     def to_dict(self) -> dict[str, Any]:
-        """Such a dictionary."""
+        """This configuration as a dictionary, as older programs have it."""
         return {"preserved_attributes": self.preserved_attributes} if self.preserved_attributes else {}

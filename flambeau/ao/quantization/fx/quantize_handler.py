@@ -74,7 +74,7 @@ def handler_for(config: BackendPatternConfig) -> type[QuantizeHandler]:
 
 
 class BinaryOpQuantizeHandler(QuantizeHandler):
-    """Sums and products."""
+    """The handler of sums and products of two tensors."""
 
 
 class CatQuantizeHandler(QuantizeHandler):
@@ -82,23 +82,23 @@ class CatQuantizeHandler(QuantizeHandler):
 
 
 class ConvReluQuantizeHandler(QuantizeHandler):
-    """Convolutions."""
+    """The handler of convolutions, with or without a rectifier."""
 
 
 class LinearReLUQuantizeHandler(QuantizeHandler):
-    """Linear maps."""
+    """The handler of linear layers, with or without a rectifier."""
 
 
 class BatchNormQuantizeHandler(QuantizeHandler):
-    """Batch norms."""
+    """The handler of batch norms, with or without a rectifier."""
 
 
 class EmbeddingQuantizeHandler(QuantizeHandler):
-    """Tables of vectors."""
+    """The handler of embeddings and bags of them."""
 
 
 class RNNDynamicQuantizeHandler(QuantizeHandler):
-    """Recurrent layers."""
+    """The handler of recurrent layers and cells."""
 
 
 class DefaultNodeQuantizeHandler(QuantizeHandler):

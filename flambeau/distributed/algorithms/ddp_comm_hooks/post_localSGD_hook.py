@@ -30,7 +30,7 @@ class PostLocalSGDState:
         self.iter = 0
 
     def maybe_increase_iter(self, bucket: GradBucket) -> None:
-        """Count the iterations."""
+        """Count an iteration when its last bucket has come."""
         if bucket.is_last():
             self.iter += 1
 

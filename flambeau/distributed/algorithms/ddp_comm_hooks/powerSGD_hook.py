@@ -73,7 +73,7 @@ class PowerSGDState:
         self.batch_tensors_with_same_shape = batch_tensors_with_same_shape
 
     def maybe_increase_iter(self, bucket: GradBucket) -> None:
-        """Count the iterations."""
+        """Count an iteration when its last bucket has come."""
         if bucket.is_last():
             self.iter += 1
 

@@ -28,7 +28,7 @@ class MetricsConfig:
 
 
 class MetricHandler(abc.ABC):
-    """Where numbers go."""
+    """What takes the numbers that are measured."""
 
     @abc.abstractmethod
     def emit(self, metric_data: MetricData) -> None:
@@ -36,7 +36,7 @@ class MetricHandler(abc.ABC):
 
 
 class ConsoleMetricHandler(MetricHandler):
-    """They are printed."""
+    """A handler that prints what is measured."""
 
     def emit(self, metric_data: MetricData) -> None:
         """Print one."""
@@ -46,7 +46,7 @@ class ConsoleMetricHandler(MetricHandler):
 
 
 class NullMetricHandler(MetricHandler):
-    """They are forgotten."""
+    """A handler that forgets what is measured."""
 
     def emit(self, metric_data: MetricData) -> None:
         """Forget one."""

@@ -90,7 +90,7 @@ class PContext(ABC):
                 self._tails.append(TailLog(name, files, target, log_line_prefixes, 0.1, _containing(filters)))
 
     def start(self) -> None:
-        """Start the processes."""
+        """Start the processes, each with its environment."""
         if threading.current_thread() is threading.main_thread():
             for each in os.environ.get("TORCHELASTIC_SIGNALS_TO_HANDLE", _SIGNALS).split(","):
                 if hasattr(signal, each):

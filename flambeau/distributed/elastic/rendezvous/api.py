@@ -98,7 +98,7 @@ class RendezvousHandler(ABC):
 
     @abstractmethod
     def get_backend(self) -> str:
-        """Its name."""
+        """The name of the kind of rendezvous."""
 
     @property
     def use_agent_store(self) -> bool:
@@ -115,7 +115,7 @@ class RendezvousHandler(ABC):
 
     @abstractmethod
     def set_closed(self) -> None:
-        """End the meeting."""
+        """End the rendezvous: nobody can join any more."""
 
     @abstractmethod
     def num_nodes_waiting(self) -> int:
@@ -153,7 +153,7 @@ class RendezvousParameters:
         self.config = kwargs
 
     def get(self, key: str, default: Any = None) -> Any:
-        """A setting."""
+        """One of the settings, or a default."""
         return self.config.get(key, default)
 
     def get_as_bool(self, key: str, default: bool | None = None) -> bool | None:

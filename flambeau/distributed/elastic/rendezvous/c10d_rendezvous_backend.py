@@ -29,7 +29,7 @@ class C10dRendezvousBackend(RendezvousBackend):
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name of the kind of rendezvous."""
         return "c10d"
 
     def _call(self, operation: str, *args: Any) -> Any:

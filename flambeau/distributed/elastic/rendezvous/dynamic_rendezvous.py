@@ -37,7 +37,7 @@ class RendezvousBackend(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """Its name."""
+        """The name of the kind of rendezvous."""
 
     @abstractmethod
     def get_state(self) -> tuple[bytes, Any] | None:
@@ -261,7 +261,7 @@ class DynamicRendezvousHandler(RendezvousHandler):
         return bool(self._read()["closed"])
 
     def set_closed(self) -> None:
-        """End the meeting."""
+        """End the rendezvous: nobody can join any more."""
         self._change(lambda state: state.update(closed=True))
 
     def num_nodes_waiting(self) -> int:

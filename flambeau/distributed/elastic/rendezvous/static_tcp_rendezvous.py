@@ -24,7 +24,7 @@ class StaticTCPRendezvous(RendezvousHandler):
         self._store: Any = None
 
     def get_backend(self) -> str:
-        """Its name."""
+        """The name of the kind of rendezvous."""
         return "static"
 
     @property
@@ -55,7 +55,7 @@ class StaticTCPRendezvous(RendezvousHandler):
         return self.run_id
 
     def shutdown(self) -> bool:
-        """Leave the store."""
+        """Leave the store that the processes share."""
         self._store = None
         return True
 

@@ -50,7 +50,7 @@ class RequestQueue(abc.ABC):
 
     @abc.abstractmethod
     def size(self) -> int:
-        """How many wait."""
+        """How many requests wait in the queue."""
 
     @abc.abstractmethod
     def get(self, size: int, timeout: float) -> list[TimerRequest]:
@@ -67,7 +67,7 @@ class TimerServer(abc.ABC):
 
     @abc.abstractmethod
     def register_timers(self, timer_requests: list[TimerRequest]) -> None:
-        """Note wishes."""
+        """Note the timers that processes ask for."""
 
     @abc.abstractmethod
     def clear_timers(self, worker_ids: set[Any]) -> None:
@@ -104,7 +104,7 @@ class TimerServer(abc.ABC):
         self._watchdog_thread.start()
 
     def stop(self) -> None:
-        """Watch no longer."""
+        """Stop to watch the timers."""
         self._stop_signaled = True
         if self._watchdog_thread is not None:
             self._watchdog_thread.join(self._max_interval)

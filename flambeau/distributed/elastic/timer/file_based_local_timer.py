@@ -107,7 +107,7 @@ class FileTimerServer:
         self._log_event("watchdog started", None)
 
     def stop(self) -> None:
-        """Watch no longer."""
+        """Stop to watch the timers."""
         self._stop_signaled = True
         if self._watchdog_thread is not None:
             self._watchdog_thread.join(self._max_interval)

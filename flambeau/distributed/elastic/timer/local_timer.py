@@ -30,7 +30,7 @@ class LocalTimerClient(TimerClient):
 
 
 class MultiprocessingRequestQueue(RequestQueue):
-    """Such a queue."""
+    """A queue of requests between processes."""
 
     def __init__(self, mp_queue: Any) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class LocalTimerServer(TimerServer):
         self._timers: dict[tuple[Any, str], TimerRequest] = {}
 
     def register_timers(self, timer_requests: list[TimerRequest]) -> None:
-        """Note wishes."""
+        """Note the timers that processes ask for."""
         for each in timer_requests:
             key = (each.worker_id, each.scope_id)
             if each.expiration_time < 0:

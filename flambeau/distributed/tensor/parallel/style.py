@@ -39,7 +39,7 @@ class ParallelStyle(ABC):
 
     @abstractmethod
     def _apply(self, module: Module, device_mesh: DeviceMesh) -> Module:
-        """Spread a module."""
+        """Shard a module's parameters in this style."""
 
 
 def _redistributed(value: Any, mesh: DeviceMesh, layout: Placement | None, wanted: Placement | None) -> Any:

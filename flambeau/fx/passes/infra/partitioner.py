@@ -14,7 +14,7 @@ __all__ = ["CapabilityBasedPartitioner", "Partition"]
 
 
 class Partition:
-    """Some nodes."""
+    """Some nodes that become one module."""
 
     def __init__(
         self, id: int | None = None, nodes: Iterable[Node] | None = None, node_orders: Iterable[int] | None = None
@@ -26,11 +26,11 @@ class Partition:
             self.add_node(node, None if orders is None else orders[at])
 
     def add_node(self, node: Node, node_order: int | None = None) -> None:
-        """One more."""
+        """Add a node to the part."""
         self.nodes[node] = node_order
 
     def remove_node(self, node: Node) -> None:
-        """Without one."""
+        """Take a node out of the part."""
         del self.nodes[node]
 
     def size(self) -> int:

@@ -155,7 +155,7 @@ class Worker:
             self.failure = Failure(error, self.place, "the first sample: iter(dataset) failed")
 
     def answer(self, task: int, index: Any) -> Result:
-        """Do one task."""
+        """Fetch what one task asks for, as a result to send back."""
         kind, content = self._do(index)
         return Result(self.setup.worker, task, kind, content, self.randomness.changed())
 

@@ -71,7 +71,7 @@ class LSTMCell(nn.Module):
         return self.ogate_cy.mul(self.output_gate(shown), torch.tanh(c_y)), c_y
 
     def initialize_hidden(self, batch_size: int, is_quantized: bool = False) -> Any:
-        """States of zeros."""
+        """The hidden and cell states before the first step: zeros."""
         states = torch.zeros(batch_size, self.hidden_size), torch.zeros(batch_size, self.hidden_size)
         if not is_quantized:
             return states

@@ -80,7 +80,7 @@ class Quantize(nn.Module):
 
 
 class DeQuantize(nn.Module):
-    """Codes become floats."""
+    """A module that turns codes into floats."""
 
     def forward(self, Xq: Any) -> Any:
         """The floats."""

@@ -121,7 +121,7 @@ class LeakyReLU(nn.LeakyReLU):
 
 
 class Sigmoid(nn.Sigmoid):
-    """The logistic function."""
+    """The logistic function of codes, whose results have a scale of their own."""
 
     def __init__(self, output_scale: float, output_zero_point: int) -> None:
         super().__init__()

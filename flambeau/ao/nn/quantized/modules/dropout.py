@@ -10,7 +10,7 @@ __all__ = ["Dropout"]
 
 
 class Dropout(nn.Dropout):
-    """Passes codes through."""
+    """Dropout of codes: it passes them through, as in evaluation."""
 
     def forward(self, input: Any) -> Any:
         """The tensor itself."""

@@ -89,7 +89,7 @@ class Embedding(nn.Module):
         self._packed_params.set_weight(w)
 
     def weight(self) -> Any:
-        """The table."""
+        """The table of codes, as a quantized tensor."""
         return self._packed_params._weight()
 
     @classmethod

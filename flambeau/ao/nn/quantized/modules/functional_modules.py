@@ -22,19 +22,19 @@ class _Functions:
         return value
 
     def add(self, x: Any, y: Any) -> Any:
-        """`x + y`."""
+        """The sum `x + y`, of floats or of codes."""
         return self._finish(torch.add(self._plain(x), self._plain(y)), x)
 
     def mul(self, x: Any, y: Any) -> Any:
-        """`x * y`."""
+        """The product `x * y`, of floats or of codes."""
         return self._finish(torch.mul(self._plain(x), self._plain(y)), x)
 
     def matmul(self, x: Any, y: Any) -> Any:
-        """`x @ y`."""
+        """The product of matrices `x @ y`, of floats or of codes."""
         return self._finish(torch.matmul(self._plain(x), self._plain(y)), x)
 
     def add_relu(self, x: Any, y: Any) -> Any:
-        """`relu(x + y)`."""
+        """The sum `relu(x + y)`, of floats or of codes."""
         return self._finish(torch.relu(torch.add(self._plain(x), self._plain(y))), x)
 
     def cat(self, x: Any, dim: int = 0) -> Any:

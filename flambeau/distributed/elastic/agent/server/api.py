@@ -34,7 +34,7 @@ class ElasticAgent(abc.ABC):
 
     @abc.abstractmethod
     def get_worker_group(self, role: str = "default") -> WorkerGroup:
-        """The processes."""
+        """The group of processes that the agent looks after."""
 
 
 class SimpleElasticAgent(ElasticAgent):
@@ -49,7 +49,7 @@ class SimpleElasticAgent(ElasticAgent):
         self._total_execution_time = 0
 
     def get_worker_group(self, role: str = "default") -> WorkerGroup:
-        """The processes."""
+        """The group of processes that the agent looks after."""
         return self._worker_group
 
     # ----- what subclasses say -----------------------------------------------------------------------------------
@@ -60,7 +60,7 @@ class SimpleElasticAgent(ElasticAgent):
 
     @abc.abstractmethod
     def _stop_workers(self, worker_group: WorkerGroup) -> None:
-        """End the processes."""
+        """End the processes of a group."""
 
     @abc.abstractmethod
     def _monitor_workers(self, worker_group: WorkerGroup) -> RunResult:

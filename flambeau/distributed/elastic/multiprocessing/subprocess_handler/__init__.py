@@ -18,5 +18,5 @@ def get_subprocess_handler(
     local_rank_id: int,
     numa_options: Any = None,
 ) -> SubprocessHandler:
-    """Start a command."""
+    """Start a command as a process of its own."""
     return SubprocessHandler(entrypoint, args, env, stdout, stderr, local_rank_id, numa_options)

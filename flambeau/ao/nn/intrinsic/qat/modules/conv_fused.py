@@ -69,7 +69,7 @@ class _ConvBn(conv._ConvNd):
             nn.init.uniform_(self.bias, -bound, bound)
 
     def reset_running_stats(self) -> None:
-        """Forget the statistics."""
+        """Forget the running statistics of the batch norm."""
         self.bn.reset_running_stats()
 
     def forward(self, input: Any) -> Any:

@@ -30,7 +30,7 @@ def _canonical_mask(mask: Tensor | None, mask_name: str, other_type: Any, other_
 def _in_projection(q: Tensor, k: Tensor, v: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, b_q: Tensor | None = None, b_k: Tensor | None = None, b_v: Tensor | None = None) -> Any:
     """Queries, keys and values through a linear layer each."""
 def _in_projection_packed(q: Tensor, k: Tensor, v: Tensor, w: Tensor, b: Tensor | None = None) -> list[Tensor]:
-    """The same with the three layers in one weight."""
+    """Query, key and value projected by three layers in one weight."""
 def _mha_shape_check(query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None, attn_mask: Tensor | None, num_heads: _int) -> _bool:
     """Whether inputs come in batches; an AssertionError if their dimensions do not belong together."""
 def _none_or_dtype(input: Tensor | None) -> Any:
@@ -1136,9 +1136,9 @@ def has_torch_function(relevant_args: Any) -> _bool:
         False
     """
 def has_torch_function_unary(argument: Any) -> _bool:
-    """The same for one argument."""
+    """Whether one argument has a `__torch_function__` that has to be asked."""
 def has_torch_function_variadic(*arguments: Any) -> _bool:
-    """The same for arguments one by one."""
+    """Whether one of the arguments has a `__torch_function__` that has to be asked."""
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float = 1.0, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
     """`input` where the target is 1, and max(0, margin - input) where it is -1.
 

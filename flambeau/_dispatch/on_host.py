@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._core.backend import Backend, backend_of_array, is_array, to_host
+from .._core.process.host_calls import on_the_host
 
 
 def on_host(kernel: Callable[..., Any]) -> Callable[..., Any]:
@@ -21,8 +22,9 @@ def on_host(kernel: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any) -> Any:
         for each in args:
             if type(each) is not np.ndarray and is_array(each):
-                results = kernel(*[_on_host(value) for value in args])
-                return _moved(results, backend_of_array(each))
+                backend = backend_of_array(each)
+                with on_the_host(kernel.__name__.strip("_"), backend.device_type):
+                    return _moved(kernel(*[_on_host(value) for value in args]), backend)
         return kernel(*args)
 
     return run

@@ -1,6 +1,7 @@
 """What has no kernel here: functions of the device's library, and in the end NumPy's on the host.
 
-The way over the host is always right and never quick. `HOST_CALLS` counts the functions that took it.
+The way over the host is always right and never quick: `on_the_host` warns of it once for each op. `HOST_CALLS` counts
+the functions that took it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...._core.arrays.quick import name_of
+from ...._core.process.host_calls import on_the_host
 from ..runtime.driver import driver
 from ..runtime.synchronization import SYNCHRONIZATIONS
 from .array import DeviceArray, from_host, is_dense, over, to_host, view_of
@@ -152,6 +154,11 @@ def by_host(function: Any, args: Any, kwargs: Any, method: str = "__call__") -> 
     """NumPy's function of copies on the host, its result on the device."""
     name = function.__name__ if method == "__call__" else f"{function.__name__}.{method}"
     HOST_CALLS[name] += 1
+    with on_the_host(name, "cuda"):
+        return _by_host(function, args, kwargs, method)
+
+
+def _by_host(function: Any, args: Any, kwargs: Any, method: str) -> Any:
     hosts: dict[int, Any] = {}
     given = [_on_host(each, hosts) for each in args]
     options = {key: _on_host(each, hosts) for key, each in kwargs.items()}

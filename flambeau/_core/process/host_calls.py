@@ -25,11 +25,13 @@ class on_the_host:
         self._device_type = device_type
 
     def __enter__(self) -> None:
-        HOST_OPS[self._name] += 1
         self._begin = perf_counter()
 
     def __exit__(self, kind: object, *exception: object) -> None:
-        if kind is None and HOST_OPS[self._name] == 1:
+        if kind is not None:
+            return
+        HOST_OPS[self._name] += 1
+        if HOST_OPS[self._name] == 1:
             warn_user(
                 f"{self._name} ran on the host: it has no kernel for {self._device_type}. Its tensors were copied to "
                 f"the host and its result back, which took {(perf_counter() - self._begin) * 1e3:.1f} ms this time. "

@@ -133,6 +133,24 @@ def _room(module: str) -> str:
     return parts[1] if parts[0] == "_torch" and len(parts) > 1 else parts[0]
 
 
+def picture() -> str:
+    """The folders of the engine from the top down, each with those that it imports, for docs/design.md."""
+    arrows: dict[str, set[str]] = {room: set() for room in (*ENGINE, "public packages")}
+    for module, targets in _graph(late=True).items():
+        room = _room(module) if _room(module) in ENGINE else "public packages"
+        arrows[room] |= {_room(target) for target in targets} & set(ENGINE) - {room}
+    rows = []
+    for room in ("public packages", *reversed(ENGINE)):
+        below = [other for other in reversed(ENGINE) if other in arrows[room]]
+        rows.append(f"{room:>15}  {'-> ' + '  '.join(below) if below else ''}".rstrip())
+    return "\n".join(rows)
+
+
+def test_the_picture_of_the_engine() -> None:
+    page = (PACKAGE.parent / "docs" / "design.md").read_text(encoding="utf-8")
+    assert picture() in page, f"put this into docs/design.md:\n{picture()}"
+
+
 def test_every_public_package_has_a_floor() -> None:
     rooms = {_room(module) for module in MODULES} - {*ENGINE, "_torch"}
     assert rooms - set(FLOORS) == set(), "give it a place in FLOORS"

@@ -20,12 +20,12 @@ PROGRESS = Path(tempfile.gettempdir()) / "flambeau-reproducible.json"
 
 
 def main() -> None:
-    """Survey for some time; write `held.json` when every entry has its result."""
+    """Survey for some time, print what was found so far, and write `held.json` if that is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="*", help="a pattern of names of entries; nothing is kept")
     parser.add_argument("--seconds", type=float, default=150.0, help="stop after so many, to be continued")
     parser.add_argument("--restart", action="store_true", help="forget what earlier calls found")
-    parser.add_argument("--update", action="store_true", help="write held.json when all is done")
+    parser.add_argument("--update", action="store_true", help="write held.json of what is known so far")
     options = parser.parse_args()
     kept = options.only == "*"
     found: dict[str, dict[str, str | None]] = {level: {} for level in CHECKS}
@@ -50,16 +50,20 @@ def main() -> None:
     table = summary(found)
     for level, row in table.items():
         print(f"{level}: {row['hold']} hold, {len(row['differ'])} differ, {len(row['not run'])} were not run")
-    if done == len(entries) and kept:
-        if options.update:
-            HELD.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+    if kept and options.update:
+        HELD.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+    if kept and done == len(entries):
         PROGRESS.unlink()
 
 
 def summary(found: dict[str, dict[str, str | None]]) -> dict[str, dict[str, Any]]:
-    """For each level how many entries hold, how the others differ, and those that no sample ran of."""
+    """For each level how many entries were surveyed and hold, how others differ, and those that nothing is known of.
+
+    At "batch" these are the entries whose first dimension is no batch.
+    """
     return {
         level: {
+            "surveyed": len(results),
             "hold": sum(what == "" for what in results.values()),
             "differ": {name: what for name, what in sorted(results.items()) if what},
             "not run": sorted(name for name, what in results.items() if what is None),

@@ -111,6 +111,8 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "mean of the middle": lambda x: x.mean(1),
     "var": lambda x: x.var(-1),
     "norm": lambda x: x.norm(dim=-1),
+    "prod": lambda x: x.prod(-1),
+    "fft": lambda x: flambeau.fft.ifft(x.double()).abs(),
     "logsumexp": lambda x: x.logsumexp(-1),
     "softmax of the middle": lambda x: x.softmax(1),
     "cumsum": lambda x: x.cumsum(-1),

@@ -88,7 +88,7 @@ def reduced(ufunc: Any, array: Any, dim: tuple[int, ...] | None, keepdim: bool =
     """
     if REPRODUCIBILITY.total is not None and ufunc is np.add and _is_summed_in_order(array, dtype):
         return REPRODUCIBILITY.total(array, dim, keepdim)
-    if array.size >= LARGE:
+    if array.size >= LARGE or REPRODUCIBILITY.total is not None:
         if (done := _reduced_at_once(ufunc, array, dim, keepdim, dtype)) is not None:
             return done
         if ufunc in (np.add, np.multiply) and array.dtype.char in "fF" and dtype in (None, array.dtype):

@@ -15,6 +15,7 @@ from ..._core.backend import LARGE
 from ..._core.dtype import FLOAT, LEGACY_NAMES, complex64, complex128, float32, float64
 from ..._core.geometry.layout import contiguous_array
 from ..._core.process.processor import ON_X86_64
+from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.tensor import Tensor, wrap
 from ..._dispatch.arguments.autocast_rules import FULL, Autocast, on
 from ..._dispatch.arguments.precision import as_floating
@@ -102,7 +103,7 @@ def _r2c_gradient(grad: Tensor, self_sym_sizes: Dim, dim: Dim, normalization: in
 
 def _both_sides(array: Any, points: None, axis: int, norm: Any) -> Any:
     """The whole spectrum of real numbers along an axis: the second half mirrors the first."""
-    if array.size < LARGE:
+    if array.size < LARGE and REPRODUCIBILITY.product is None:
         return np.fft.fft(array, points, axis, norm)
     half = np.fft.rfft(array, points, axis, norm)
     size, known = array.shape[axis], half.shape[axis]

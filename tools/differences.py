@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from flambeau._dispatch.public.differences import OF_FUNCTIONS, OF_NAMES
+from flambeau._dispatch.public.docstrings.differences import OF_FUNCTIONS, OF_NAMES
 
 ROOT = Path(__file__).parent.parent
 STATES = {

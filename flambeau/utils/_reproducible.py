@@ -93,8 +93,8 @@ def _set(level: str | None) -> None:
 def _check_generated() -> None:
     if not tiers.available():
         raise RuntimeError(
-            'reproducible("batch") cannot be kept here: its products are generated, for which llvmlite is missing or '
-            'switched off. Install llvmlite, or use reproducible("threads")'
+            'reproducible("batch") cannot be kept here: its products are generated kernels, which are missing or '
+            'switched off. `flambeau info` says what to install; or use reproducible("threads")'
         )
 
 

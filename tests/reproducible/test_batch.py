@@ -230,6 +230,6 @@ def test_a_machine_without_generated_code_refuses(monkeypatch: pytest.MonkeyPatc
     with flambeau.reproducible(None):
         with monkeypatch.context() as without:
             without.setattr(tiers, "available", lambda: False)
-            with pytest.raises(RuntimeError, match="its products are generated, for which llvmlite is missing"):
+            with pytest.raises(RuntimeError, match="its products are generated kernels, which are missing"):
                 flambeau.reproducible("batch")
         assert flambeau.reproducible.level() is None

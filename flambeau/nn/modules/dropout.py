@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ..._core.modes import THREAD
-from ..._core.tensor import PLAIN_TYPES, Tensor
+from ..._core.tensor import Tensor
 from .. import functional as F
 from .module import Module
 
@@ -60,11 +59,6 @@ class Dropout(_DropoutNd):
     """
 
     _function = "dropout"
-
-    def forward(self, input: Tensor) -> Tensor:
-        if not self.training and THREAD.modes.plain and type(input) in PLAIN_TYPES and 0 <= self.p <= 1:
-            return input  # as the function does after all its questions, of which a network asks dozens
-        return super().forward(input)
 
 
 class Dropout1d(_DropoutNd):

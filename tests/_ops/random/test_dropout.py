@@ -118,15 +118,3 @@ def test_errors_and_warnings(T: Any) -> Any:
         warned(lambda: F.dropout3d(T.ones(2, 3)).shape, "Received a 2-D input to dropout3d, which is deprecated"),
         outcome(lambda: F.rrelu(x, 0.5, 0.1), "Lower bound should be less than or equal to the upper bound"),
     )
-
-
-@differential
-def test_a_layer_in_evaluation_returns_its_input(T: Any) -> Any:
-    """Also where gradients are wanted; a probability that is none is refused in both modes."""
-    layer, x = T.nn.Dropout(0.3).eval(), T.ones(2, 3, requires_grad=True)
-    found = [layer(each) is each for each in (x, x * 2, T.ones(0))]
-    seen = []
-    layer.register_forward_hook(lambda module, args, result: seen.append(result is args[0]))
-    layer(x)
-    layer.p = 1.5
-    return found, seen, outcome(lambda: layer(x), "dropout probability"), outcome(lambda: layer.train()(x), "probab")

@@ -238,21 +238,25 @@ def resnet18(*, weights: Weights = None, **kwargs: Any) -> ResNet:
     return _resnet("resnet18", BasicBlock, (2, 2, 2, 2), weights, kwargs)
 
 
-def _maker(
-    name: str,
-    summary: str,
-    block: type[BasicBlock | Bottleneck],
-    layers: Sequence[int],
-    parameters: int,
-    **options: Any,
-) -> Callable[..., ResNet]:
-    """The function that makes one of the networks; `parameters` is how many numbers such a network learns."""
+def resnet34(*, weights: Weights = None, **kwargs: Any) -> ResNet:
+    """Make a ResNet-34: 34 layers in blocks of two convolutions.
 
-    def make(*, weights: Weights = None, **kwargs: Any) -> ResNet:
-        return _resnet(name, block, layers, weights, options | kwargs)
+    Args:
+        weights (Weights): a checkpoint's path or a state dict; None means new weights.
+        **kwargs: further arguments of `ResNet`.
 
-    make.__name__ = make.__qualname__ = name
-    make.__doc__ = f"""Make {summary}.
+    Returns:
+        ResNet: the network, in training mode.
+
+    Example:
+        >>> sum(each.numel() for each in torch.models.resnet34().parameters())
+        21797672
+    """
+    return _resnet("resnet34", BasicBlock, (3, 4, 6, 3), weights, kwargs)
+
+
+def resnet50(*, weights: Weights = None, **kwargs: Any) -> ResNet:
+    """Make a ResNet-50: 50 layers in blocks of three convolutions.
 
     Args:
         weights (Weights): a checkpoint's path or a state dict; None means new weights.
@@ -263,31 +267,145 @@ def _maker(
 
     Example:
         >>> with torch.device("meta"):
-        ...     model = torch.models.{name}()
+        ...     model = torch.models.resnet50()
         >>> sum(each.numel() for each in model.parameters())
-        {parameters}
+        25557032
     """
-    return make
+    return _resnet("resnet50", Bottleneck, (3, 4, 6, 3), weights, kwargs)
 
 
-_50, _101, _152 = (3, 4, 6, 3), (3, 4, 23, 3), (3, 8, 36, 3)
-_OF_THREE = "layers in blocks of three convolutions"
-_GROUPS = "whose middle convolutions have {} groups of {} channels"
-_WIDE = "with twice as many channels inside the blocks"
+def resnet101(*, weights: Weights = None, **kwargs: Any) -> ResNet:
+    """Make a ResNet-101: 101 layers in blocks of three convolutions.
 
-resnet34 = _maker("resnet34", "a ResNet-34: 34 layers in blocks of two convolutions", BasicBlock, _50, 21797672)
-resnet50 = _maker("resnet50", f"a ResNet-50: 50 {_OF_THREE}", Bottleneck, _50, 25557032)
-resnet101 = _maker("resnet101", f"a ResNet-101: 101 {_OF_THREE}", Bottleneck, _101, 44549160)
-resnet152 = _maker("resnet152", f"a ResNet-152: 152 {_OF_THREE}", Bottleneck, _152, 60192808)
-wide_resnet50_2 = _maker("wide_resnet50_2", f"a ResNet-50 {_WIDE}", Bottleneck, _50, 68883240, width_per_group=128)
-wide_resnet101_2 = _maker("wide_resnet101_2", f"a ResNet-101 {_WIDE}", Bottleneck, _101, 126886696, width_per_group=128)
+    Args:
+        weights (Weights): a checkpoint's path or a state dict; None means new weights.
+        **kwargs: further arguments of `ResNet`.
+
+    Returns:
+        ResNet: the network, in training mode.
+
+    Example:
+        >>> with torch.device("meta"):
+        ...     model = torch.models.resnet101()
+        >>> sum(each.numel() for each in model.parameters())
+        44549160
+    """
+    return _resnet("resnet101", Bottleneck, (3, 4, 23, 3), weights, kwargs)
 
 
-def _resnext(name: str, number: int, layers: Sequence[int], groups: int, width: int, parameters: int) -> Any:
-    summary = f"a ResNeXt-{number} {_GROUPS.format(groups, width)}"
-    return _maker(name, summary, Bottleneck, layers, parameters, groups=groups, width_per_group=width)
+def resnet152(*, weights: Weights = None, **kwargs: Any) -> ResNet:
+    """Make a ResNet-152: 152 layers in blocks of three convolutions.
+
+    Args:
+        weights (Weights): a checkpoint's path or a state dict; None means new weights.
+        **kwargs: further arguments of `ResNet`.
+
+    Returns:
+        ResNet: the network, in training mode.
+
+    Example:
+        >>> with torch.device("meta"):
+        ...     model = torch.models.resnet152()
+        >>> sum(each.numel() for each in model.parameters())
+        60192808
+    """
+    return _resnet("resnet152", Bottleneck, (3, 8, 36, 3), weights, kwargs)
 
 
-resnext50_32x4d = _resnext("resnext50_32x4d", 50, _50, 32, 4, 25028904)
-resnext101_32x8d = _resnext("resnext101_32x8d", 101, _101, 32, 8, 88791336)
-resnext101_64x4d = _resnext("resnext101_64x4d", 101, _101, 64, 4, 83455272)
+def resnext50_32x4d(*, weights: Weights = None, **kwargs: Any) -> ResNet:
+    """Make a ResNeXt-50 whose middle convolutions have 32 groups of 4 channels.
+
+    Args:
+        weights (Weights): a checkpoint's path or a state dict; None means new weights.
+        **kwargs: further arguments of `ResNet`.
+
+    Returns:
+        ResNet: the network, in training mode.
+
+    Example:
+        >>> with torch.device("meta"):
+        ...     model = torch.models.resnext50_32x4d()
+        >>> sum(each.numel() for each in model.parameters())
+        25028904
+    """
+    return _resnet("resnext50_32x4d", Bottleneck, (3, 4, 6, 3), weights, {"groups": 32, "width_per_group": 4} | kwargs)
+
+
+def resnext101_32x8d(*, weights: Weights = None, **kwargs: Any) -> ResNet:
+    """Make a ResNeXt-101 whose middle convolutions have 32 groups of 8 channels.
+
+    Args:
+        weights (Weights): a checkpoint's path or a state dict; None means new weights.
+        **kwargs: further arguments of `ResNet`.
+
+    Returns:
+        ResNet: the network, in training mode.
+
+    Example:
+        >>> with torch.device("meta"):
+        ...     model = torch.models.resnext101_32x8d()
+        >>> sum(each.numel() for each in model.parameters())
+        88791336
+    """
+    return _resnet(
+        "resnext101_32x8d", Bottleneck, (3, 4, 23, 3), weights, {"groups": 32, "width_per_group": 8} | kwargs
+    )
+
+
+def resnext101_64x4d(*, weights: Weights = None, **kwargs: Any) -> ResNet:
+    """Make a ResNeXt-101 whose middle convolutions have 64 groups of 4 channels.
+
+    Args:
+        weights (Weights): a checkpoint's path or a state dict; None means new weights.
+        **kwargs: further arguments of `ResNet`.
+
+    Returns:
+        ResNet: the network, in training mode.
+
+    Example:
+        >>> with torch.device("meta"):
+        ...     model = torch.models.resnext101_64x4d()
+        >>> sum(each.numel() for each in model.parameters())
+        83455272
+    """
+    return _resnet(
+        "resnext101_64x4d", Bottleneck, (3, 4, 23, 3), weights, {"groups": 64, "width_per_group": 4} | kwargs
+    )
+
+
+def wide_resnet50_2(*, weights: Weights = None, **kwargs: Any) -> ResNet:
+    """Make a ResNet-50 with twice as many channels inside the blocks.
+
+    Args:
+        weights (Weights): a checkpoint's path or a state dict; None means new weights.
+        **kwargs: further arguments of `ResNet`.
+
+    Returns:
+        ResNet: the network, in training mode.
+
+    Example:
+        >>> with torch.device("meta"):
+        ...     model = torch.models.wide_resnet50_2()
+        >>> sum(each.numel() for each in model.parameters())
+        68883240
+    """
+    return _resnet("wide_resnet50_2", Bottleneck, (3, 4, 6, 3), weights, {"width_per_group": 128} | kwargs)
+
+
+def wide_resnet101_2(*, weights: Weights = None, **kwargs: Any) -> ResNet:
+    """Make a ResNet-101 with twice as many channels inside the blocks.
+
+    Args:
+        weights (Weights): a checkpoint's path or a state dict; None means new weights.
+        **kwargs: further arguments of `ResNet`.
+
+    Returns:
+        ResNet: the network, in training mode.
+
+    Example:
+        >>> with torch.device("meta"):
+        ...     model = torch.models.wide_resnet101_2()
+        >>> sum(each.numel() for each in model.parameters())
+        126886696
+    """
+    return _resnet("wide_resnet101_2", Bottleneck, (3, 4, 23, 3), weights, {"width_per_group": 128} | kwargs)

@@ -159,22 +159,38 @@ def _made_by(
     return result.requires_grad_() if requires_grad else result
 
 
-def _factory(name: str, content: str, shown: str, result: str) -> Callable[..., DTensor]:
-    """The function that makes distributed tensors as `torch.name` makes ordinary ones; random numbers are drawn."""
+def zeros(
+    *size: Any, requires_grad: bool = False, dtype: Any = None, layout: Any = strided,
+    device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None,
+) -> DTensor:  # fmt: skip
+    """A spread tensor of zeros.
 
-    def make(
-        *size: Any, dtype: Any = None, layout: Any = strided, requires_grad: bool = False,
-        device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None,
-    ) -> DTensor:  # fmt: skip
-        options = {"dtype": dtype, "requires_grad": requires_grad}
-        if name.startswith("rand"):
-            from ..._ops.random import draws
+    Args:
+        *size: the shape, as separate integers or as one tuple.
+        requires_grad (bool): whether autograd records operations on it. Default: `False`.
+        dtype: the dtype; None means the default dtype.
+        layout: the layout; only `torch.strided`. Default: `torch.strided`.
+        device_mesh (DeviceMesh, optional): the processes; None means all.
+        placements (sequence of Placements, optional): what the processes have along each dimension of the mesh; None
+            means everything.
 
-            return _made_by(getattr(draws, name), size, options, device_mesh, placements, True)
-        return _made_by(getattr(constants, name), size, options, device_mesh, placements)
+    Returns:
+        DTensor: the distributed tensor.
 
-    make.__name__ = make.__qualname__ = name
-    make.__doc__ = f"""A distributed tensor of {content}.
+    Example:
+        >>> mesh = dist.init_device_mesh("cpu", (2,))
+        >>> dist.tensor.zeros(4, device_mesh=mesh, placements=[dist.tensor.Shard(0)]).to_local()
+        tensor([0., 0.])
+    """
+    options = {"dtype": dtype, "requires_grad": requires_grad}
+    return _made_by(constants.zeros, size, options, device_mesh, placements)
+
+
+def ones(
+    *size: Any, dtype: Any = None, layout: Any = strided, requires_grad: bool = False,
+    device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None,
+) -> DTensor:  # fmt: skip
+    """A spread tensor of ones.
 
     Args:
         *size: the shape, as separate integers or as one tuple.
@@ -190,28 +206,45 @@ def _factory(name: str, content: str, shown: str, result: str) -> Callable[..., 
 
     Example:
         >>> mesh = dist.init_device_mesh("cpu", (2,))
-        >>> dist.tensor.{name}(4, device_mesh=mesh, placements=[dist.tensor.Shard(0)]).to_local(){shown}
-        {result}
+        >>> dist.tensor.ones(4, device_mesh=mesh, placements=[dist.tensor.Shard(0)]).to_local()
+        tensor([1., 1.])
     """
-    return make
+    options = {"dtype": dtype, "requires_grad": requires_grad}
+    return _made_by(constants.ones, size, options, device_mesh, placements)
 
 
-zeros = _factory("zeros", "zeros", "", "tensor([0., 0.])")
-ones = _factory("ones", "ones", "", "tensor([1., 1.])")
-empty = _factory("empty", "elements that are not set", ".shape", "torch.Size([2])")
-rand = _factory(
-    "rand", "the uniform numbers that one process would draw, if all have the same seed", ".shape", "torch.Size([2])"
-)
-randn = _factory(
-    "randn", "the normal numbers that one process would draw, if all have the same seed", ".shape", "torch.Size([2])"
-)
+def empty(
+    *size: Any, dtype: Any = None, layout: Any = strided, requires_grad: bool = False,
+    device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None,
+) -> DTensor:  # fmt: skip
+    """A spread tensor whose elements are not set.
+
+    Args:
+        *size: the shape, as separate integers or as one tuple.
+        dtype: the dtype; None means the default dtype.
+        layout: the layout; only `torch.strided`. Default: `torch.strided`.
+        requires_grad (bool): whether autograd records operations on it. Default: `False`.
+        device_mesh (DeviceMesh, optional): the processes; None means all.
+        placements (sequence of Placements, optional): what the processes have along each dimension of the mesh; None
+            means everything.
+
+    Returns:
+        DTensor: the distributed tensor.
+
+    Example:
+        >>> mesh = dist.init_device_mesh("cpu", (2,))
+        >>> dist.tensor.empty(4, device_mesh=mesh, placements=[dist.tensor.Shard(0)]).to_local().shape
+        torch.Size([2])
+    """
+    options = {"dtype": dtype, "requires_grad": requires_grad}
+    return _made_by(constants.empty, size, options, device_mesh, placements)
 
 
 def full(
     size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = strided, requires_grad: bool = False,
     device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None,
 ) -> DTensor:  # fmt: skip
-    """A distributed tensor with one value everywhere.
+    """A spread tensor with one value everywhere.
 
     Args:
         size: the shape, as separate integers or as one tuple.
@@ -235,3 +268,61 @@ def full(
     return _made_by(
         lambda shape, **given: constants.full(shape, fill_value, **given), (size,), options, device_mesh, placements
     )
+
+
+def rand(
+    *size: Any, requires_grad: bool = False, dtype: Any = None, layout: Any = strided,
+    device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None,
+) -> DTensor:  # fmt: skip
+    """A spread tensor of the uniform numbers that one process would draw, if all have the same seed.
+
+    Args:
+        *size: the shape, as separate integers or as one tuple.
+        requires_grad (bool): whether autograd records operations on it. Default: `False`.
+        dtype: the dtype; None means the default dtype.
+        layout: the layout; only `torch.strided`. Default: `torch.strided`.
+        device_mesh (DeviceMesh, optional): the processes; None means all.
+        placements (sequence of Placements, optional): what the processes have along each dimension of the mesh; None
+            means everything.
+
+    Returns:
+        DTensor: the distributed tensor.
+
+    Example:
+        >>> mesh = dist.init_device_mesh("cpu", (2,))
+        >>> dist.tensor.rand(4, device_mesh=mesh, placements=[dist.tensor.Shard(0)]).to_local().shape
+        torch.Size([2])
+    """
+    from ..._ops.random.draws import rand as make
+
+    options = {"dtype": dtype, "requires_grad": requires_grad}
+    return _made_by(make, size, options, device_mesh, placements, True)
+
+
+def randn(
+    *size: Any, requires_grad: bool = False, dtype: Any = None, layout: Any = strided,
+    device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None,
+) -> DTensor:  # fmt: skip
+    """A spread tensor of the normal numbers that one process would draw, if all have the same seed.
+
+    Args:
+        *size: the shape, as separate integers or as one tuple.
+        requires_grad (bool): whether autograd records operations on it. Default: `False`.
+        dtype: the dtype; None means the default dtype.
+        layout: the layout; only `torch.strided`. Default: `torch.strided`.
+        device_mesh (DeviceMesh, optional): the processes; None means all.
+        placements (sequence of Placements, optional): what the processes have along each dimension of the mesh; None
+            means everything.
+
+    Returns:
+        DTensor: the distributed tensor.
+
+    Example:
+        >>> mesh = dist.init_device_mesh("cpu", (2,))
+        >>> dist.tensor.randn(4, device_mesh=mesh, placements=[dist.tensor.Shard(0)]).to_local().shape
+        torch.Size([2])
+    """
+    from ..._ops.random.draws import randn as make
+
+    options = {"dtype": dtype, "requires_grad": requires_grad}
+    return _made_by(make, size, options, device_mesh, placements, True)

@@ -51,7 +51,7 @@ def test_a_program_begins_without_the_memory_of_plain_calls() -> None:
     """Else there would be both: what it needs is of other sizes."""
     run = torch.compile(lambda x: ((x * 2).exp() + 1).log().sum())
     x = drawn(64, 64)
-    for _ in range(3):
+    for _ in range(2):
         run(x)
     large = torch.empty(64 << 20, dtype=torch.uint8, device="cuda")
     del large

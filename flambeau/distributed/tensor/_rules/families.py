@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from importlib import import_module
 
 from ...._dispatch.axes import Along, Elements, Images, Last
@@ -10,6 +11,7 @@ from .choice import CASES, SPECIAL, Call, Case, Cases
 
 _FILES = ("pointwise", "reduce", "shape", "products", "network", "writing")
 _loaded = False
+_loading = threading.RLock()
 _NAMED: set[str] = set()
 """The ops with an entry from those files: `CASES` also keeps what follows from records."""
 
@@ -24,13 +26,16 @@ def cases_of(op: Op) -> Cases:
 
 
 def load() -> None:
-    """Read the files of rules."""
+    """Read the files of rules. Another thread waits for all of them: an op whose rule is not there yet has none."""
     global _loaded
-    if not _loaded:
-        _loaded = True
+    if _loaded:
+        return
+    with _loading:
         for name in _FILES:
             import_module(f"{__package__}.{name}")
-        _NAMED.update(CASES, SPECIAL)
+        if not _loaded:
+            _NAMED.update(CASES, SPECIAL)
+        _loaded = True
 
 
 def _of_family(op: Op) -> Cases:

@@ -31,7 +31,7 @@ __getattr__, __dir__ = (
     .submodules("backends config eval_frame exc external_utils utils _trace_wrapped_higher_order_op")
     .elsewhere("explain", "_dynamo._explain")
     .absent(
-        "the compiler is not built yet",
+        "this part of PyTorch's compiler is not built",
         functions="export forbid_in_graph register_backend lookup_backend",
         classes="OptimizeContext",
     )

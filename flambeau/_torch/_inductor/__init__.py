@@ -9,7 +9,7 @@ __getattr__, __dir__ = (
     .submodules("config cpp_builder cpu_vec_isa runtime")
     .elsewhere("aoti_compile_and_package aoti_load_package", "_inductor._packages")
     .absent(
-        "the compiler is not built yet",
+        "this part of PyTorch's compiler is not built",
         functions="list_mode_options list_options compile compile_fx aot_compile cudagraph_mark_step_begin",
     )
     .parts()

@@ -9,7 +9,7 @@ __getattr__, __dir__ = (
     .submodules("fsdp")
     .elsewhere("fully_shard", "distributed.fsdp")
     .absent(
-        "distributed is not built yet",
+        "distributed: this part is not built",
         functions="checkpoint replicate",
     )
     .parts()

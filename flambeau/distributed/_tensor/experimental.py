@@ -8,7 +8,7 @@ __getattr__, __dir__ = (
     Table(__name__)
     .elsewhere("implicit_replication local_map", "distributed.tensor.experimental")
     .absent(
-        "distributed is not built yet",
+        "distributed: this part is not built",
         functions="context_parallel register_sharding",
     )
     .parts()

@@ -14,7 +14,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if torch.cuda.device_count() < 2:
         for item in items:
             if "several_devices" in str(item.path):
-                item.add_marker(pytest.mark.skip(reason="two GPUs"))
+                item.add_marker(pytest.mark.skip(reason="there are not two GPUs"))
 
 
 @pytest.fixture(autouse=True)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import threading
 from importlib import import_module
 
+from ...._core.process.locks import new_reentrant_lock
 from ...._dispatch.axes import Along, Elements, Images, Last
 from ...._dispatch.op import Op
 from .choice import CASES, SPECIAL, Call, Case, Cases
 
 _FILES = ("pointwise", "reduce", "shape", "products", "network", "writing")
 _loaded = False
-_loading = threading.RLock()
+_loading = new_reentrant_lock()
 _NAMED: set[str] = set()
 """The ops with an entry from those files: `CASES` also keeps what follows from records."""
 

@@ -9,7 +9,7 @@ __getattr__, __dir__ = (
     .submodules("_attention")
     .elsewhere("implicit_replication local_map", "distributed.tensor.experimental._functions")
     .absent(
-        "distributed is not built yet",
+        "distributed: this part is not built",
         functions="context_parallel register_sharding",
     )
     .parts()

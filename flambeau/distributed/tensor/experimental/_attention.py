@@ -7,7 +7,7 @@ from ...._core.names.absent import Table
 __getattr__, __dir__ = (
     Table(__name__)
     .absent(
-        "distributed is not built yet",
+        "distributed: this part is not built",
         functions="context_parallel set_rotate_method context_parallel_unshard",
     )
     .parts()

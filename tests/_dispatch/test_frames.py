@@ -32,7 +32,7 @@ def _cases() -> dict[str, tuple[int, Callable[[], Any]]]:
     a, b, x = T.ones(4, 4), T.ones(4, 4), T.ones(4, 4, requires_grad=True)
     integers, image, rows, numbers = T.ones(4, 4, dtype=T.int64), T.ones(1, 2, 6, 6), T.ones(2, 4), T.tensor([1, 3])
     linear, conv, norm, embedding = T.nn.Linear(4, 4), T.nn.Conv2d(2, 2, 3), T.nn.LayerNorm(4), T.nn.Embedding(8, 4)
-    cell, chances = T.nn.LSTMCell(4, 4), T.ones(1, 4, requires_grad=True)
+    cell, mask, chances = T.nn.LSTMCell(4, 4), a > 0, T.ones(1, 4, requires_grad=True)
     weight = T.nn.Parameter(T.ones(4))
     weight.grad, adam = T.ones(4), T.optim.Adam([weight])
     return {
@@ -45,6 +45,9 @@ def _cases() -> dict[str, tuple[int, Callable[[], Any]]]:
         "a.view": (5, lambda: a.view(2, 8)),
         "x.reshape, recorded": (6, lambda: x.reshape(-1)),
         "x[0], recorded": (6, lambda: x[0]),
+        "a[positions]": (5, lambda: a[numbers]),
+        "a[mask]": (4, lambda: a[mask]),
+        "a[None]": (5, lambda: a[None]),
         "integers == 0": (4, lambda: integers == 0),
         "integers[:1].float()": (17, lambda: integers[:1].float()),
         "a.reshape(-1, 8)": (9, lambda: a.reshape(-1, 8)),

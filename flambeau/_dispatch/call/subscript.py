@@ -11,18 +11,34 @@ from .text import NAMES, needs_gradient, new_view
 
 
 def short_getitem(
-    basic_index: Callable[[Any, int], Any], plan_index: Callable[..., Any], slow: Callable[[Tensor, Any], Tensor]
+    basic_index: Callable[[Any, int], Any],
+    plan_index: Callable[..., Any],
+    pick: Callable[[Tensor, Any], Tensor | None],
+    slow: Callable[[Tensor, Any], Tensor],
 ) -> Callable[[Tensor, Any], Tensor]:
     """`__getitem__`: windows that nothing records are made at once, and `slow` does the rest.
 
     `basic_index` gives NumPy's index for a window, `plan_index` raises what is wrong with one that NumPy refuses.
+    `pick` gathers what tensors of positions, or a mask, stand for; it returns None for other indices.
     """
     lines = [
         "modes = THREAD.modes",
         f"if modes.plain and type(self) in DIRECT_TYPES and not (modes.grad and ({needs_gradient('self')})):",
         "    array = self._array",
-        "    key = basic_index(index, array.ndim) if type(index) is not int or array.ndim < 2 else index",
-        "    if key is not None and (type(key) is not tuple or None not in key):",
+        "    if type(index) is int and array.ndim > 1:",
+        "        key = index",
+        "    elif index is None:",
+        "        return slow(self, index)",
+        "    else:",
+        "        key = None if type(index) in PLAIN_TYPES else basic_index(index, array.ndim)",
+        "    if key is None:",
+        "        try:",
+        "            output = pick(self, index)",
+        "        except Exception:",
+        "            return slow(self, index)",  # which says what is wrong
+        "        if output is not None:",
+        "            return output",
+        "    elif type(key) is not tuple or None not in key:",
         "        kind = self._kind",
         "        try:",
         "            array = array[key]",
@@ -33,5 +49,11 @@ def short_getitem(
         "        return output",
         "return slow(self, index)",
     ]
-    names = {**NAMES, "DIRECT_TYPES": DIRECT_TYPES, "basic_index": basic_index, "plan_index": plan_index, "slow": slow}
-    return written("__getitem__", "self, index", lines, "x[index]", names)
+    names = {
+        "DIRECT_TYPES": DIRECT_TYPES,
+        "basic_index": basic_index,
+        "plan_index": plan_index,
+        "pick": pick,
+        "slow": slow,
+    }
+    return written("__getitem__", "self, index", lines, "x[index]", {**NAMES, **names})

@@ -60,52 +60,61 @@ def _general_getitem(self: Tensor, index: Any) -> Tensor:
     if type(self) not in DIRECT_TYPES and has_override((self, index)):
         return run_override(_getitem, (self, index), (self, index), {})
     try:
+        if index is None:
+            return _unsqueeze(self, 0)
         if type(index) is int and self._array.ndim:
             size = self._array.shape[0]
             if -size <= index < size:
                 return _select(self, 0, index if index >= 0 else index + size)
-        if (type(index) is tuple or type(index) in PLAIN_TYPES) and not self._kind.dataless:
-            quick = _picked(self, index if type(index) is tuple else (index,))
-            if quick is not None:
-                return quick
-        return _unsqueeze(self, 0) if index is None else _recorded_getitem(self, index)
+        modes = THREAD.modes
+        if modes.is_ordinary and not (modes.grad and any_needs_gradient((self,))):
+            picked = _picked(self, index)
+            if picked is not None:
+                return picked
+        return _recorded_getitem(self, index)
     except Exception as error:
         explain(error, "__getitem__", {"self": self, "index": index})
         raise
 
 
-_getitem = short_getitem(basic_index, plan_index, _general_getitem)
+def _picked(tensor: Tensor, index: Any) -> Tensor | None:
+    """What a mask, or tensors of positions for the first dimensions, pick from an array; nothing records the call.
 
-
-def _picked(tensor: Tensor, indices: tuple[Any, ...]) -> Tensor | None:
-    """What tensors of positions, one for each of the first dimensions, pick from an array without gaps, or a mask.
-
-    None: the indices are others, or somebody follows where they come from.
+    None: the index is another, or the array has gaps.
     """
-    modes, array = THREAD.modes, tensor._array
-    if not modes.is_ordinary or not PLAIN_TYPES.issuperset(map(type, indices)):
-        return None
-    if modes.grad and any_needs_gradient((tensor,)):
-        return None
-    if not indices:
-        return None
-    first = indices[0]._array
-    if len(indices) > 1 or first.dtype is not _BOOL:
-        if type(array) is not np.ndarray or not array.size or not array.flags.c_contiguous:
+    array = tensor._array
+    if type(index) in PLAIN_TYPES:
+        given = index._array
+        if type(given) is not type(array) or not given.ndim:  # a number gives a window
             return None
-        moves = False
-        for index in indices:
-            each = index._array
-            if type(each) is not np.ndarray or each.dtype is not _INT64 or index._kind.indirect:
+        if given.dtype is _BOOL:
+            if given.shape == array.shape and not tensor._kind.dataless:
+                return _index(tensor, (given,), None)
+        elif given.dtype is _INT64 and not index._kind.indirect and _is_dense(array):
+            if given.ndim > 1 and not given.flags.c_contiguous:
                 return None
-            if each.ndim > 1 and not each.flags.c_contiguous:
-                return None
-            moves = moves or each.ndim > 0
-        if not moves:  # numbers alone: the result is a window
-            return None
-    elif type(first) is not type(array) or not first.ndim or first.shape != array.shape:
+            return _index(tensor, (given,), None)
         return None
-    return _index(tensor, tuple([each._array for each in indices]), None)
+    if type(index) is not tuple or not _is_dense(array):
+        return None
+    arrays, moves = [], False
+    for each in index:
+        if type(each) not in PLAIN_TYPES or each._kind.indirect:
+            return None
+        given = each._array
+        in_order = given.ndim < 2 or given.flags.c_contiguous
+        if not in_order or type(given) is not np.ndarray or given.dtype is not _INT64:
+            return None
+        moves = moves or given.ndim > 0
+        arrays.append(given)
+    return _index(tensor, tuple(arrays), None) if moves else None
+
+
+def _is_dense(array: Any) -> bool:
+    return type(array) is np.ndarray and array.size > 0 and array.flags.c_contiguous
+
+
+_getitem = short_getitem(basic_index, plan_index, _picked, _general_getitem)
 
 
 def _recorded_getitem(tensor: Tensor, index: Any) -> Tensor:

@@ -136,6 +136,12 @@ class Compiled:
         inside = [] if self.parts is None else self.parts.compiled
         return [*self.reasons, *[each for part in inside for each in part.all_reasons]]
 
+    @property
+    def sizes_waiting(self) -> int:
+        """How many sizes run eagerly, for they have not come often enough to be recorded; parts included."""
+        inside: list[Compiled] = [] if self.parts is None else self.parts.compiled
+        return sum([each.waiting for each in self._families]) + sum([part.sizes_waiting for part in inside])
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         modes = THREAD.modes
         if modes.plain or self._is_compiled_in(modes):
@@ -255,8 +261,8 @@ class Compiled:
             self.dynamic = True
         if self._watch is None:
             return self._watched(attempt)
-        meets = [each.meets() for each in self._families]  # all of them: they forget what they were asked for
-        if self.dynamic is None and any(meets):
+        waits = [each.waits(bool(self.dynamic)) for each in self._families]  # all: they forget what they were asked for
+        if any(waits):
             return attempt.run()  # sizes may never come again, as those of a cache that grows
         if self._programs:
             self._note_recompile(attempt)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from typing import Any
 
@@ -139,6 +140,47 @@ def test_dictionaries_of_attributes_that_are_exchanged() -> None:
     made = compiled(lambda x: x * holder.number, torch.ones(2))
     holder.__dict__ = {**vars(holder), "number": 3.0}
     assert made(torch.ones(2)).tolist() == [3.0, 3.0]
+
+
+def test_what_threads_have_of_their_own_is_no_fact() -> None:
+    """A fact that never holds would send every call through all checks."""
+    own = threading.local()
+    own.number = 2.0
+    made = compiled(lambda x: x * own.number, torch.ones(2))
+    program: Any = made.programs[0]
+    assert made(torch.ones(2)).tolist() == [2.0, 2.0]
+    assert not hasattr(program.__globals__["checks1"], "__code__")  # no call has needed them
+    found: list[Any] = []
+
+    def elsewhere() -> None:
+        own.number = 5.0
+        found.append(made(torch.ones(2)).tolist())
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    thread.join()
+    assert found == [[5.0, 5.0]]
+    own.number = 3.0
+    assert made(torch.ones(2)).tolist() == [3.0, 3.0]
+
+
+def test_programs_for_all_sizes_are_checked_by_facts() -> None:
+    holder = Place()
+    made = Compiled(lambda x: x * holder.number, dynamic=True)
+    for length in (2, 3, 2, 3, 4):
+        made(torch.ones(length))
+    program: Any = made.programs[0]
+    assert program.__globals__["facts"] is not None
+    assert not hasattr(program.__globals__["checks1"], "__code__")
+    holder.number = 7.0
+    assert made(torch.ones(3)).tolist() == [7.0] * 3
+
+
+def test_arguments_are_compared_first() -> None:
+    holder = Place()
+    made = compiled(lambda x: x * holder.number, torch.ones(2))
+    program: Any = made.programs[0]
+    assert "args" in vars(program)["checks"][1]  # behind the settings
 
 
 def reasons_of(function: Any) -> set[str]:

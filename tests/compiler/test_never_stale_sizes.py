@@ -10,6 +10,7 @@ import pytest
 import flambeau as torch
 from flambeau import nn
 from flambeau.compiler._compiled import Compiled
+from flambeau.compiler.tools.explain import explanation_of
 
 from .test_never_stale import seen
 
@@ -163,18 +164,35 @@ def test_sizes_that_never_come_again_are_not_recorded(monkeypatch: pytest.Monkey
         assert seen(rows) == seen(expected)
     assert len(compiled.programs) == 2
     assert len(recorded) == 2
-    for _ in range(2):  # the same sizes again: these are worth it
+    counts: list[int] = []
+    assert "17 sizes without a row" in explanation_of(compiled)
+    for _ in range(70):  # the same sizes again: two of them at once, others the later the more there are
         rows = of(1, 4)
         for _ in range(20):
             rows = compiled(rows, of(1, 4))
-    assert len(recorded) == 20  # all but the one that the first program is for, in which it was not recorded twice
-    before = len(recorded)
-    rows = of(1, 4)
-    for _ in range(20):
-        rows = compiled(rows, of(1, 4))
-    assert seen(rows) == seen(expected[:21])
-    assert len(recorded) == before
+        counts.append(len(recorded))
+        assert seen(rows) == seen(expected[:21])
+    assert (counts[0], counts[1], counts[10]) == (4, 4, 6)
+    assert counts[-1] == 20  # all but the one that the first program is for
+    assert counts[-2] == 20
     assert len(compiled.programs) == 2
+    assert "without a row" not in explanation_of(compiled)
+
+
+def test_dynamic_sizes_are_recorded_when_they_first_come_until_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded: list[int] = []
+    plain = Compiled._recorded
+
+    def counted(self: Any, *args: Any) -> Any:
+        recorded.append(1)
+        return plain(self, *args)
+
+    monkeypatch.setattr(Compiled, "_recorded", counted)
+    compiled = Compiled(lambda x: x * 2 + 1, dynamic=True)
+    for length in range(1, 31):
+        assert seen(compiled(of(1, length))) == seen(of(1, length) * 2 + 1)
+    assert len(recorded) == 9
+    assert len(compiled.programs) == 1
 
 
 def test_static_sizes_have_programs_of_their_own() -> None:

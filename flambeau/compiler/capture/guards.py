@@ -51,6 +51,7 @@ from .layout import Layout, has_hooks
 from .mutations import Contents
 from .names_read import Path, global_reads
 from .new_objects import attributes_of, base_of, is_remade, items_of, slots_of
+from .order import arguments_first
 from .value_kinds import CONTAINERS, SINGLETONS, VALUES, is_named_tuple, mark
 from .watch import Uncompilable, Watch, is_harmless, reads_all_modules
 
@@ -128,8 +129,12 @@ class State:
         self._globals()
         self._imports()
         self._sys()
+        others, variables = len(self.lines), self._variables
         self._visit(args, "args", False)  # behind all else: what is only here may be another object in the next call
         self._visit(kwargs, "kwargs", False)
+        self.lines, moved = arguments_first(self.lines, others, variables)
+        self.facts.lines = set(map(moved, self.facts.lines))
+        self.sizes = [(moved(each[0]), *each[1:]) for each in self.sizes]
         self.keep_apart(self._containers.exposed())
         self._account()
         return self

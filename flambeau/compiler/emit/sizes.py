@@ -27,6 +27,14 @@ from .source import Source
 from .stages import stages_of
 
 _MOST_ROWS = 4096
+_MOST_MET = 4096
+"""So many sizes without a row are counted."""
+_ROWS_AT_ONCE = 2
+"""So many rows are made for sizes that come for the second time: the smaller last batch has one."""
+_ROWS_AT_FIRST_SIGHT = 8
+"""So many rows `dynamic=True` makes for sizes that come for the first time."""
+_MOST_OFTEN = 64
+"""A recorded call takes as long as some 20 plain ones: sizes that have come so often are worth it in any case."""
 _OF_A_CALL = ("kept", "settings", "TABLE")
 """Constants that are no part of what a program does."""
 
@@ -207,18 +215,38 @@ class Family:
     def __init__(self, source: SizedSource, text: str, regions: list[SizedRegion]) -> None:
         self._source, self._text, self._regions = source, text, regions
         self.table = Rows()
-        self._met: set[tuple[Any, ...]] = set()
-        """Sizes that have come once."""
+        self._met: dict[tuple[Any, ...], int] = {}
+        """How often sizes have come that have no row."""
         source.constants["TABLE"] = self.table
+        constants = dict(source.constants)
         self.program: Callable[..., Any] = source.function("call", "args, kwargs")
+        source.constants = constants  # other calls are compared with these: the facts of this one are no part of them
 
-    def meets(self) -> bool:
-        """Whether the last call had sizes that are not in the table, and come for the first time."""
+    def waits(self, dynamic: bool) -> bool:
+        """Whether the last call had sizes that are not in the table, and have not come often enough to be recorded.
+
+        The more rows there are, the more often sizes have to come: those of a cache that grows come once in each
+        generation, and to record each of them would take longer than to run it eagerly.
+        """
         sizes, self.table.asked = self.table.asked, None
-        if sizes is None or sizes in self._met or len(self._met) >= _MOST_ROWS:
+        if sizes is None:
             return False
-        self._met.add(sizes)
-        return True
+        times = self._met.pop(sizes, 0) + 1
+        if len(self._met) < _MOST_MET:
+            self._met[sizes] = times
+        return times < self._times_needed(dynamic)
+
+    def _times_needed(self, dynamic: bool) -> int:
+        """How often sizes have to come until they get a row; `dynamic`: the user has said that sizes change."""
+        further = len(self.table) - 1 - _ROWS_AT_ONCE
+        if dynamic and len(self.table) <= _ROWS_AT_FIRST_SIGHT:
+            return 1
+        return 2 if further < 0 else min(4 << further, _MOST_OFTEN)
+
+    @property
+    def waiting(self) -> int:
+        """How many sizes have come that have no row."""
+        return len(self._met)
 
     def takes(self, source: SizedSource, text: str, regions: list[SizedRegion], sizes: tuple[Any, ...]) -> bool:
         """Let a call with other sizes in, if it is the same program."""
@@ -235,6 +263,7 @@ class Family:
     def add(self, source: SizedSource, sizes: tuple[Any, ...]) -> None:
         """Add a row."""
         self.table[sizes] = tuple([each.node if isinstance(each, SizedRegion) else each for each in source.numbers])
+        self._met.pop(sizes, None)
 
 
 def family_of(families: list[Family], source: SizedSource, sizes: tuple[Any, ...]) -> Family | None:

@@ -114,6 +114,9 @@ def explanation_of(compiled: Any) -> Explanation:
     calls = f"{len(refused) or 'no'} call{'s' * (len(refused) > 1)} that could not be compiled"
     whys = "".join([f"\n- {each}" for each in refused])
     whys += "".join([f"\n- recorded again: {each}" for each in compiled.recompiles])
+    if waiting := compiled.sizes_waiting:
+        whys += f"\n- {waiting} size{'s' * (waiting > 1)} without a row in the program for all sizes: calls with sizes "
+        whys += "that come seldom, as those of a growing cache, run eagerly, since recording them takes longer"
     if not programs and not refused:
         whys = "\n- too few calls: the second is recorded, the third runs its program"
     made = Explanation(

@@ -17,8 +17,8 @@ from .._dispatch.public.operator_forms import OperatorForm, forms_of_functional,
 from .._dispatch.public.overloads import overload_named
 from .._dispatch.public.overrides import FunctionMode, original_of
 from .._dispatch.public.registry import function_named
-from ..fx._aten_calls import OperatorCall, WholeCall
-from ..onnx._tracing import Trace
+from ..compiler.capture.operators import OperatorCall, WholeCall
+from ..compiler.capture.trace import Trace
 
 
 class _Whole:

@@ -19,9 +19,10 @@ from .._dispatch.public.catalogue import METHODS
 from .._dispatch.public.overloads import OpOverload, overload_named
 from .._ops.create.constants import from_numpy
 from .._torch._subclasses.fake_tensor import FakeTensorMode, UnsupportedFakeTensorException
+from ..compiler.capture.operators import as_operator
+from ..compiler.capture.trace import Call, Trace
+from ..compiler.program.items import Value
 from ..onnx._sizes import Arithmetic, Axis, Extent, Fitting, Size
-from ..onnx._tracing import Call, Ref, Trace
-from ._aten_calls import as_operator
 from .graph import Graph
 from .node import Node, map_aggregate
 
@@ -140,10 +141,10 @@ class Lowering:
             self._name_results(node, call.results[0], depends)
         else:
             self._name_results(node, call.results, depends)
-        if func._name.endswith("_") and isinstance(call.args[0], Ref):
+        if func._name.endswith("_") and isinstance(call.args[0], Value):
             self.nodes[call.args[0].number] = node  # it returns what it changes
         for written in call.op.writes:
-            if depends and isinstance(call.args[written], Ref):
+            if depends and isinstance(call.args[written], Value):
                 self._tainted.add(call.args[written].number)
 
     def _constant(self, calls: Sequence[Call]) -> Node:
@@ -182,7 +183,7 @@ class Lowering:
     def _merged(self, values: Sequence[Any], near: Sequence[int]) -> Any:
         """One argument of several traces: what differs between them is a function of sizes."""
         first = values[0]
-        if isinstance(first, Ref) or len(values) == 1:
+        if isinstance(first, Value) or len(values) == 1:
             return first
         if type(first) in (list, tuple):
             if len({len(each) for each in values}) > 1:
@@ -227,7 +228,7 @@ class Lowering:
             self._describe(number, node)
         return self.nodes[number]
 
-    def _tensor(self, ref: Ref) -> Tensor:
+    def _tensor(self, ref: Value) -> Tensor:
         """A tensor of the trace, which from now on stands for this number: `transpose_` gives it another later."""
         tensor = self.traces[0].tensors[ref.number]
         self._numbers[id(tensor)] = ref.number
@@ -247,14 +248,14 @@ class Lowering:
         return map_aggregate(value, convert)
 
     def _name_results(self, node: Node, results: Any, depends: bool) -> None:
-        if isinstance(results, Ref):
+        if isinstance(results, Value):
             self.nodes[results.number] = node
             self._describe(results.number, node)
             if depends:
                 self._tainted.add(results.number)
         elif isinstance(results, list):
             for position, each in enumerate(results):
-                if isinstance(each, (Ref, list)):
+                if isinstance(each, (Value, list)):
                     self._name_results(self.graph.call_function(operator.getitem, (node, position)), each, depends)
 
     def _describe(self, number: int, node: Node) -> None:
@@ -273,17 +274,17 @@ def _is_range(arrays: Sequence[Any]) -> bool:
     )  # fmt: skip
 
 
-def _replaced(value: Any, fn: Callable[[Ref], Any]) -> Any:
+def _replaced(value: Any, fn: Callable[[Value], Any]) -> Any:
     """Arguments with something else in the places of tensors."""
-    if isinstance(value, Ref):
+    if isinstance(value, Value):
         return fn(value)
     return type(value)([_replaced(each, fn) for each in value]) if type(value) in (list, tuple) else value
 
 
-def _refs(args: Any) -> list[Ref]:
-    found: list[Ref] = []
+def _refs(args: Any) -> list[Value]:
+    found: list[Value] = []
     for each in args:
-        if isinstance(each, Ref):
+        if isinstance(each, Value):
             found.append(each)
         elif type(each) in (list, tuple):
             found += _refs(each)

@@ -9,7 +9,6 @@ from typing import Any
 
 from .._core.device import device, memory_format
 from .._core.tensor import Tensor
-from .._dispatch.op import Op
 from .._dispatch.public.explain import forms_of
 from .._dispatch.public.operator_forms import forms_of_functional
 from .._dispatch.public.registry import function_named
@@ -147,23 +146,3 @@ def _by_form(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Rule |
 
 def _listed(value: Any) -> Sequence[Any]:
     return value if isinstance(value, (list, tuple)) else (value,)
-
-
-def op_rule(op: Op, args: Sequence[Any]) -> tuple[str, Sequence[Any], dict[str, Any]] | None:
-    """How an op of this package alone is written."""
-    if op.name == "attention":
-        query, key, value, dropout, causal, mask, scale = args
-        return "scaled_dot_product_attention", (query, key, value, mask, dropout, causal), {"scale": scale}
-    if op.name == "matmul":
-        return "matmul", args, {}
-    if op.name == "upsample_bilinear2d":
-        given, size, corners, scales = args
-        return op.name, (given, list(size), corners, *(scales or (None, None))), {}
-    if op.name == "reshape_alias":
-        return "reshape", (args[0], list(args[1])), {}
-    if op.name == "contiguous_clone":
-        return "clone", (args[0],), {"memory_format": 0}
-    if op.name == "layer_norm":
-        given, shape, weight, bias, eps, _ = args
-        return "native_layer_norm", (given, list(shape), weight, bias, eps), {}
-    return None

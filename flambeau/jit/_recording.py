@@ -16,9 +16,10 @@ from .._core.dtype import dtype
 from .._core.process.caller import warn_user
 from .._core.size import Size
 from .._core.tensor import Tensor
-from .._dispatch.interpreter import Interpreter
 from .._dispatch.op import Op
-from .._dispatch.public.overloads import operator_call
+from ..compiler.capture.operators import as_operator
+from ..compiler.capture.values import ValueRecorder
+from ..compiler.program.items import Value
 from ..overrides import TorchFunctionMode
 from ._language.numbers_of import number_of_dtype, number_of_layout, number_of_memory_format
 from ._language.types import Type
@@ -96,8 +97,7 @@ class Recording(TorchFunctionMode):
         super().__init__()
         self.lines: list[str] = []
         self.constants: list[Tensor] = []
-        self._variables: dict[int, str] = {}
-        self._kept: list[Any] = []
+        self._variables: dict[Value, str] = {}
         self._attributes = attributes
         self._sizes: dict[tuple[str, int], TracedInt] = {}
         self.silent = 0
@@ -115,12 +115,11 @@ class Recording(TorchFunctionMode):
 
     def new_variable(self) -> str:
         """A name that no other value has."""
-        return f"_{len(self._kept)}"
+        return f"_{len(self._ops.tensors)}"
 
     def bind(self, tensor: Tensor, variable: str) -> None:
         """Say in which variable a tensor is; its last change of memory stays in that variable."""
-        self._variables[id(tensor._array)] = variable
-        self._kept.append(tensor)
+        self._variables[self._ops.new_value(tensor)] = variable
 
     def traced(self, tensor: Tensor) -> TracedTensor:
         """The tensor as the traced Python sees it."""
@@ -130,16 +129,15 @@ class Recording(TorchFunctionMode):
         finally:
             self.silent -= 1
         made.plain, made.recording = tensor, self
-        self._kept.append(made)
-        self._variables[id(made._array)] = self.variable_of(tensor)
+        self.bind(made, self.variable_of(tensor))
         return made
 
     def variable_of(self, tensor: Tensor) -> str:
         """Where a tensor is: in a variable, in an attribute of the module, or among the constants."""
         tensor = plain_of(tensor)
-        found = self._variables.get(id(tensor._array))
-        if found is not None:
-            return found
+        value = self._ops.value_of(tensor)
+        if value is not None:
+            return self._variables[value]
         path = self._attributes.get(id(tensor))
         if path is None:
             if tensor.requires_grad:
@@ -244,7 +242,7 @@ class Recording(TorchFunctionMode):
     def wrapped(self, result: Any) -> Any:
         """Results as the traced Python sees them."""
         if isinstance(result, Tensor):
-            known = isinstance(result, TracedTensor) or id(result._array) not in self._variables
+            known = isinstance(result, TracedTensor) or self._ops.value_of(result) is None
             return result if known else self.traced(result)
         if isinstance(result, tuple):
             parts = [self.wrapped(each) for each in result]
@@ -259,10 +257,11 @@ class Written:
         self.text = text
 
 
-class _Ops(Interpreter):
+class _Ops(ValueRecorder):
     """Sees ops one by one, and writes those that no rule has written already."""
 
     def __init__(self, recording: Recording) -> None:
+        super().__init__()
         self.recording = recording
 
     def run(self, op: Op, args: Sequence[Any]) -> Any:
@@ -275,21 +274,14 @@ class _Ops(Interpreter):
         finally:
             recording.silent -= 1
         if not op.reads and op.name != "constant":  # a constant is written where it is used
-            from ._emission import op_rule
-
-            name, given, by_name = op_rule(op, args) or _as_operator(op, args)
-            recording.emit(name, given, by_name, results[0] if op.name == "attention" else results)
+            func, given, by_name, only_first = as_operator(op, args)
+            if func.namespace != "aten":
+                raise NotImplementedError(
+                    f"jit.trace cannot write down {op.name}: PyTorch has no operator for it. Use the public function "
+                    "of torch or torch.nn.functional directly, or save a state dict."
+                )
+            recording.emit(func._name, given, by_name, results[0] if only_first else results)
         return results
-
-
-def _as_operator(op: Op, args: Sequence[Any]) -> tuple[str, Sequence[Any], dict[str, Any]]:
-    overload, given, by_name = operator_call(op, args)
-    if overload.namespace != "aten":
-        raise NotImplementedError(
-            f"jit.trace cannot write down {op.name}: PyTorch has no operator for it. Use the public function of "
-            "torch or torch.nn.functional directly, or save a state dict."
-        )
-    return overload._name, given, by_name
 
 
 def type_of_example(value: Any) -> Type:

@@ -13,6 +13,7 @@ from typing import Any
 from .._core.process.caller import line_of
 from .._core.tensor import Tensor
 from .._torch._C._onnx import OperatorExportTypes, TrainingMode
+from ..compiler.capture.trace import Trace
 from ..utils._pytree import tree_leaves
 from ._converters import CONVERTERS
 from ._custom import converters_of
@@ -24,7 +25,6 @@ from ._passes import drop_unread, rename, tidy
 from ._program import ONNXProgram, Source
 from ._sampling import Place, Samples, sample
 from ._serialize import model_message, onnx_package
-from ._tracing import Trace
 from .errors import OnnxExporterError, OnnxExporterWarning
 
 DEFAULT_OPSET = 20

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._dispatch.factory import constant
+from ..compiler.capture.trace import Call, Run
+from ..compiler.program import items
 from ._constants import constant_of_sizes
 from ._converters import CONVERTERS, Result, Unsupported
 from ._graph import Graph, Value
 from ._sizes import Fitting, Size, product
-from ._tracing import Call, Ref, Run
 from .errors import OnnxExporterError, SymbolicValueError, UnsupportedOperatorError
 
 
@@ -213,7 +214,7 @@ class Lowering:
         if convert is None:
             raise UnsupportedOperatorError(f"{call.op.name} has no converter to ONNX{call.where()}")
         results = call.results if type(call.results) is list else [call.results]
-        numbers = [each.number for each in results if isinstance(each, Ref)]
+        numbers = [each.number for each in results if isinstance(each, items.Value)]
         numbers += [call.args[position].number for position in call.op.writes]
         known = Result(
             call.op.name, [self.dtype(each) for each in numbers], [self.shape(each) for each in numbers],
@@ -226,7 +227,7 @@ class Lowering:
     def _merged(self, seen: Sequence[Any], near: Sequence[int]) -> Any:
         """One argument of a call, from what it was in each run."""
         first = seen[0]
-        if isinstance(first, Ref):
+        if isinstance(first, items.Value):
             if any(each != first for each in seen):
                 raise SymbolicValueError("at other sizes of the inputs it is given another tensor")
             return self.value(first.number)
@@ -279,7 +280,7 @@ class Lowering:
 def _numbers(args: Any) -> list[int]:
     found = []
     for each in args:
-        if isinstance(each, Ref):
+        if isinstance(each, items.Value):
             found.append(each.number)
         elif type(each) in (list, tuple):
             found += _numbers(each)

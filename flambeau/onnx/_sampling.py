@@ -10,10 +10,10 @@ import numpy as np
 from .._core.arrays.lazy_signs import content
 from .._core.backend import to_host
 from .._core.tensor import Tensor
+from ..compiler.capture.trace import Run, Trace, trace_call
 from ..random import get_rng_state, set_rng_state
 from ..utils._pytree import tree_flatten, tree_unflatten
 from ._element_types import tensor_over
-from ._tracing import Run, Trace, trace_call
 from .errors import OnnxExporterError
 
 

@@ -6,6 +6,11 @@ import ast
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+from flambeau.compiler.capture import Capture
+from flambeau.compiler.capture.trace import Trace
+from flambeau.compiler.capture.values import ValueRecorder
+from flambeau.jit._recording import Recording
+
 COMPILER = Path(__file__).parents[2] / "flambeau" / "compiler"
 
 ORDER = ("program", "capture", "passes", "plan", "emit", "ahead", "tools")
@@ -52,3 +57,12 @@ def test_folders_stand_in_the_order_of_the_pipeline() -> None:
         and ORDER.index(file.split("/")[0]) < ORDER.index(each.split("/")[0])
     ]
     assert wrong == []
+
+
+def test_recorders_number_tensors_in_one_place() -> None:
+    """`torch.compile`, `export`, ONNX, `make_fx` and `jit.trace` tell tensors apart in the same way."""
+    package = COMPILER.parent
+    files = [each for each in sorted(package.rglob("*.py")) if "Value(len(" in each.read_text(encoding="utf-8")]
+    assert [each.relative_to(package).as_posix() for each in files] == ["compiler/capture/values.py"]
+    for recorder in (Capture(), Trace(bool), Recording({})._ops):
+        assert isinstance(recorder, ValueRecorder)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import flambeau
+from flambeau.compiler.capture.trace import Trace, trace_call
 from flambeau.onnx._converters import CONVERTERS
-from flambeau.onnx._tracing import Trace, trace_call
 
 from . import cases, layer_cases, runtime
 

@@ -8,33 +8,30 @@ from typing import Any
 
 from ..._core.process.caller import calling_place
 from ..._core.tensor import Tensor
-from ..._dispatch.interpreter import Interpreter
 from ..._dispatch.op import Op
 from ..program.items import Call, Program, Value
 from ..program.reads import differs
+from .values import ValueRecorder
 
 __all__ = ["Call", "Capture", "Value"]
 
 
-class Capture(Interpreter):
+class Capture(ValueRecorder):
     """Runs ops as usual and writes them down.
 
-    A tensor is known by its array: what autograd saves and unpacks is another object over the same one. Tensors that
-    were there before are `inputs`. What comes from nowhere, an argument that neither was there before nor is the result
-    of an op, is in `strays`: there should be none. Where Python looked at elements (`reads`), what it did next may have
-    depended on them: a replay that finds others there refuses to go on.
+    Tensors that were there before are `inputs`. What comes from nowhere, an argument that neither was there before nor
+    is the result of an op, is in `strays`: there should be none. Where Python looked at elements (`reads`), what it did
+    next may have depended on them: a replay that finds others there refuses to go on.
     """
 
     repeats = True
 
     def __init__(self) -> None:
+        super().__init__()
         self.program = Program()
         self.strays: list[tuple[str, Tensor]] = []
         self.before: list[Tensor] = []
         """Every tensor that was there when the capture began."""
-        self.tensors: dict[int, Tensor] = {}
-        """A tensor for each value."""
-        self._values: dict[int, Value] = {}
         self._there: set[int] = set()
         """The identities of the arrays that were there."""
 
@@ -74,14 +71,6 @@ class Capture(Interpreter):
         """The calls by which Python looked at elements."""
         return [each for each in self.calls if each.op.reads]
 
-    def _noted(self, op: Op, value: Any) -> Any:
-        """An argument with values in the place of tensors."""
-        if isinstance(value, Tensor):
-            return self._values.get(id(value._array)) or self._given(op, value)
-        if type(value) in (list, tuple):
-            return type(value)([self._noted(op, each) for each in value])
-        return value
-
     def _given(self, op: Op, tensor: Tensor) -> Value:
         """The value of a tensor that no op has made."""
         if id(tensor._array) not in self._there:
@@ -90,20 +79,8 @@ class Capture(Interpreter):
 
     def new_input(self, tensor: Tensor) -> Value:
         """Let a tensor be one of the inputs."""
-        value = self._new(tensor)
+        value = self.new_value(tensor)
         self.program.inputs[value.number] = tensor
-        return value
-
-    def _made(self, results: Any) -> Any:
-        if isinstance(results, Tensor):
-            return self._values.get(id(results._array)) or self._new(results)
-        if type(results) in (list, tuple):
-            return [self._made(each) for each in results]
-        return results
-
-    def _new(self, tensor: Tensor) -> Value:
-        value = self._values[id(tensor._array)] = Value(len(self.tensors))
-        self.tensors[value.number] = tensor._kind.tensor_from_parts(tensor._parts())  # no other array gets its address
         return value
 
     def replay(self) -> dict[int, Tensor]:

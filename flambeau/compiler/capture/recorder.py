@@ -301,10 +301,6 @@ class Recorder(Capture):
             else:
                 self._grads[id(owner)] = _LET_GO
 
-    def value_of(self, tensor: Tensor) -> Value | None:
-        """The value of a tensor, if it has one."""
-        return self._values.get(id(tensor._array))
-
     def known(self, tensor: Tensor) -> Value | None:
         """The value of a gradient."""
         found = self.value_of(tensor)
@@ -321,7 +317,7 @@ class Recorder(Capture):
     def _noted(self, op: Op, value: Any) -> Any:
         if type(value) is Tensor or not is_array(value):
             return super()._noted(op, value)
-        return self._values.get(id(value)) or self._held(op, value)
+        return self._values.get(id(value)) or self._of_array(op, value)
 
     def _given(self, op: Op, tensor: Tensor) -> Value:
         found = self._state.tensors.get(id(tensor._array))
@@ -329,7 +325,7 @@ class Recorder(Capture):
             self.refuse(f"{op.name} uses a tensor that the call does not hold")
         return self.new_input(tensor if found is None else found[0])  # checks know the one that the call holds
 
-    def _held(self, op: Op, array: Any) -> Any:
+    def _of_array(self, op: Op, array: Any) -> Any:
         """The value of a bare array: that of a tensor, as positions are given; or data of Python's, which stays.
 
         The tensor that `constant` makes lies in the memory of its data, which this call may change in place later.
@@ -350,11 +346,11 @@ class Recorder(Capture):
                 if owner_of(known._array) is owner:
                     self._state.check_offset(known._array, held)
 
-    def _new(self, tensor: Tensor) -> Value:
+    def new_value(self, tensor: Tensor) -> Value:
         kind = tensor._kind
         if not is_usable(kind):
             self.refuse(f"it makes a tensor of {kind!r}")
-        value = super()._new(tensor)
+        value = super().new_value(tensor)
         self._let_go(value, tensor._array)
         return value
 

@@ -11,10 +11,10 @@ from ..._core.modes import THREAD
 from ..._core.tensor import Tensor
 from ..._dispatch.op import Op
 from ..._torch._subclasses.fake_tensor import FakeTensorMode
+from ...compiler.capture.operators import as_operator
+from ...compiler.capture.trace import Trace
 from ...nn.modules.module import Module
-from ...onnx._tracing import Trace
 from ...utils._pytree import tree_flatten, tree_map, tree_unflatten
-from .._aten_calls import as_operator
 from .._code_of_nests import _PyTreeCodeGen, _PyTreeInfo
 from .._lowering import Lowering
 from ..graph import Graph

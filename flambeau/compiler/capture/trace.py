@@ -8,25 +8,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._core.arrays.lazy_signs import content
-from .._core.backend import to_host
-from .._core.process.caller import Place, calling_place, describe_place
-from .._core.tensor import Tensor
-from .._dispatch.composite import Composite
-from .._dispatch.factory import constant
-from .._dispatch.interpreter import Interpreter
-from .._dispatch.op import Op
-from ..autograd.grad_mode import no_grad
-
-
-class Ref(NamedTuple):
-    """The place of a tensor in a trace."""
-
-    number: int
+from ..._core.arrays.lazy_signs import content
+from ..._core.backend import to_host
+from ..._core.process.caller import Place, calling_place, describe_place
+from ..._core.tensor import Tensor
+from ..._dispatch.composite import Composite
+from ..._dispatch.factory import constant
+from ..._dispatch.op import Op
+from ...autograd.grad_mode import no_grad
+from ..program.items import Value
+from .values import ValueRecorder
 
 
 class Call(NamedTuple):
-    """One op that ran, with a `Ref` in the place of each tensor."""
+    """One op that ran, with a `Value` in the place of each tensor."""
 
     op: Any
     """The op, or what says which operator a whole call was."""
@@ -45,23 +40,22 @@ class Call(NamedTuple):
 
 
 _INDEXING = {"index", "index_put"}
+"""Ops whose positions are tensors in the trace and arrays for the kernel."""
 
 
-class Trace(Interpreter):
+class Trace(ValueRecorder):
     """Runs ops as usual and writes them down; composite ops that `keeps` does not want are taken apart.
 
-    A tensor is known by its array. What a call writes into a tensor that was there before is undone at the end, so that
-    tracing leaves the model as it was.
+    What a call writes into a tensor that was there before is undone at the end: tracing leaves the model as it was.
     """
 
     follows_positions = True
 
     def __init__(self, keeps: Callable[[str], bool]) -> None:
+        super().__init__()
         self.calls: list[Call] = []
         self.outside: dict[int, Tensor] = {}
         """Tensors that were there before, by number: parameters, buffers, inputs, constants."""
-        self.tensors: list[Tensor] = []
-        """A tensor for each number."""
         self.shapes: list[tuple[int, ...]] = []
         self.scope: tuple[str, ...] = ()
         self.looked_at: list[tuple[Op, Place | None]] = []
@@ -71,7 +65,6 @@ class Trace(Interpreter):
         """Whether a call runs that is written down as a whole."""
         self._varying: set[int] = set()
         """The numbers of the inputs, and of what was computed from them."""
-        self._numbers: dict[int, int] = {}
         self._arrays: list[Any] = []
         """What has numbers, kept alive: no other array gets its address."""
         self._before: dict[int, tuple[Tensor, Any]] = {}
@@ -84,11 +77,11 @@ class Trace(Interpreter):
         if isinstance(op, Composite) and not self._keeps(op.name):
             with self:
                 return op.decomposition(*args)
-        noted = tuple([self._note(each) for each in args])
+        noted = self._noted(op, tuple(args))
         if op is constant:  # later ops may write into the array
             noted = (np.array(to_host(args[0])), args[1])
         elif op.name in _INDEXING:
-            noted, args = self._indexed(noted, args)
+            args = (args[0], [each._array if isinstance(each, Tensor) else each for each in args[1]], *args[2:])
         for position in op.writes:
             self._remember(args[position])
         results = op(*args)
@@ -97,7 +90,7 @@ class Trace(Interpreter):
 
     def run_whole(self, op: Any, args: Sequence[Any], run: Callable[[], Any]) -> Any:
         """Run something and write it down as one call, out of sight what it does; `op` says what it is."""
-        noted = tuple([self._note(each) for each in args])
+        noted = self._noted(op, tuple(args))
         self._is_within = True
         try:
             results = run()
@@ -118,18 +111,14 @@ class Trace(Interpreter):
         """Make a tensor an input."""
         self._varying.add(self.number_of(tensor))
 
-    def _indexed(self, noted: tuple[Any, ...], args: Sequence[Any]) -> tuple[tuple[Any, ...], Sequence[Any]]:
-        """Positions are tensors in the trace and arrays for the kernel."""
-        arrays = [each._array if isinstance(each, Tensor) else each for each in args[1]]
-        return noted, (args[0], arrays, *args[2:])
-
     def number_of(self, tensor: Tensor) -> int:
         """The number of a tensor; one that was not seen yet is from outside."""
-        found = self._numbers.get(id(tensor._array))
-        if found is None:
-            found = self._new(tensor)
-            self.outside[found] = tensor
-        return found
+        return (self.value_of(tensor) or self._given(None, tensor)).number
+
+    def _given(self, op: Any, tensor: Tensor) -> Value:
+        value = self.new_value(tensor)
+        self.outside[value.number] = tensor
+        return value
 
     def original(self, number: int) -> Any:
         """The array of a tensor from outside, as it was before the run."""
@@ -147,32 +136,16 @@ class Trace(Interpreter):
         if id(base._array) not in self._before:
             self._before[id(base._array)] = (base, np.array(to_host(base._array)))
 
-    def _note(self, value: Any) -> Any:
-        if isinstance(value, Tensor):
-            return Ref(self.number_of(value))
-        if type(value) in (list, tuple):
-            return type(value)([self._note(each) for each in value])
-        return value
-
-    def _made(self, results: Any) -> Any:
-        if isinstance(results, Tensor):
-            found = self._numbers.get(id(results._array))
-            return Ref(self._new(results) if found is None else found)
-        if isinstance(results, (list, tuple)):  # named ones too
-            return [self._made(each) for each in results]
-        return results
-
-    def _new(self, tensor: Tensor) -> int:
-        number = self._numbers[id(tensor._array)] = len(self.tensors)
+    def _held(self, tensor: Tensor) -> Tensor:
+        """The tensor itself, which may get another array."""
         self._arrays.append(tensor._array)
-        self.tensors.append(tensor)
         self.shapes.append(tuple(tensor._array.shape))
-        return number
+        return tensor
 
 
 def _numbers_in(noted: Any) -> Iterator[int]:
     """The numbers of the tensors in a nest."""
-    if isinstance(noted, Ref):
+    if isinstance(noted, Value):
         yield noted.number
     elif type(noted) in (list, tuple):
         for each in noted:

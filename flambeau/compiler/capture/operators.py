@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from .._core.device import contiguous_format
-from .._core.generator import Generator
-from .._core.kind import Kind
-from .._dispatch.op import Op
-from .._dispatch.public.overloads import OpOverload, operator_call, overload_named
+from ..._core.device import contiguous_format
+from ..._core.generator import Generator
+from ..._core.kind import Kind
+from ..._dispatch.op import Op
+from ..._dispatch.public.overloads import OpOverload, operator_call, overload_named
 
 
 class OperatorCall(NamedTuple):
@@ -89,6 +89,9 @@ _FORMS: dict[str, Callable[..., OperatorCall]] = {
     "matmul": lambda left, right: _aten("matmul", left, right),
     "native_batch_norm": _batch_norm,
     "reshape_alias": lambda self, size: _aten("reshape", self, list(size)),
+    "upsample_bilinear2d": lambda input, size, corners, scales: _aten(
+        "upsample_bilinear2d", input, list(size), corners, *(scales or (None, None))
+    ),
     **{name: _filled(name) for name in ("uniform_", "normal_", "log_normal_", "exponential_", "cauchy_", "geometric_")},
     "bernoulli_number_": _filled("bernoulli_", "float"),
     "bernoulli_tensor_": _filled("bernoulli_", "Tensor"),

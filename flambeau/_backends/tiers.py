@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -84,11 +83,8 @@ def wanted() -> bool:
 
 
 def available() -> bool:
-    """Whether code can be generated here, and is wanted.
-
-    Its thread pool and its allocator call POSIX functions: on Windows NumPy's kernels run.
-    """
-    return _enabled and sys.platform != "win32" and importlib.util.find_spec("llvmlite") is not None
+    """Whether code can be generated here, and is wanted."""
+    return _enabled and importlib.util.find_spec("llvmlite") is not None
 
 
 def _load(family: str) -> Any:

@@ -11,7 +11,6 @@ in a cache of its own. What is freed beyond a limit goes back to the operating s
 from __future__ import annotations
 
 import ctypes
-import mmap
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ import llvmlite.ir as ir
 from ..build import Builder, Value
 from ..types import BOOL, I8, I32, I64, POINTER, VOID
 from .engine import Engine
+from .system import system
 
 THRESHOLD = 1 << 17
 """Arrays of at least so many bytes come from the pool."""
@@ -71,6 +71,7 @@ class _Pool:
 
     def __init__(self, b: Builder) -> None:
         self.b = b
+        self.system = system(b)
         self._numbers = self._global("numbers", len(NUMBERS) * 8)
         self._heads = self._global("idle", _CLASSES * 8)
         self.lock = self._global("lock", 128)
@@ -123,9 +124,9 @@ class _Pool:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """One thread at a time runs the body, which must not return."""
-        self.b.call("pthread_mutex_lock", I32, [self.lock])
+        self.system.take(self.lock)
         yield
-        self.b.call("pthread_mutex_unlock", I32, [self.lock])
+        self.system.release(self.lock)
 
     def link(self, block: Value, size: Value) -> None:
         """Note that a block is in use for an array of `size` bytes."""
@@ -195,7 +196,7 @@ def _write_unmap(module: ir.Module) -> None:
     pool.add("reserved", -pool.field(block, _SIZE))
     pool.add("unmapped", 1)
     mapping, size = pool.address(pool.field(block, _MAPPING)), pool.field(block, _MAPPING_SIZE)
-    b.call("munmap", I32, [mapping, size])
+    pool.system.unmap(mapping, size)
     b.give_back()
 
 
@@ -217,15 +218,12 @@ def _write_map(module: ir.Module) -> None:
         with b.when(attempt == 1):
             pool.add("retries", 1)
             b.call("pool_release", VOID, [])
-        mapping.value = pool.number(_mmap(b, whole, is_huge))
+        mapping.value = pool.system.map(whole, is_huge)
     with b.when(mapping.value == -1):
         b.give_back(_null(b))
     start = b.select(is_huge, (mapping.value + (_HUGE_PAGE - 1)) & -_HUGE_PAGE, mapping.value)
-    advice = getattr(mmap, "MADV_HUGEPAGE", None)
-    if advice is not None:
-        with b.when(is_huge):
-            whole_pages = size + _STAGGER * _POSITIONS
-            b.call("madvise", I32, [pool.address(start), whole_pages, Value(b, ir.Constant(I32, int(advice)))])
+    with b.when(is_huge):
+        pool.system.ask_for_huge_pages(pool.address(start), size + _STAGGER * _POSITIONS)
     distance = b.select(is_huge, pool.get("mapped") % _POSITIONS * _STAGGER, b.integer(0))
     block = pool.address(start + distance + _HEADER)
     pool.set_field(block, _SIZE, size)
@@ -235,20 +233,6 @@ def _write_map(module: ir.Module) -> None:
     pool.add("reserved", size)
     pool.add("mapped", 1)
     b.give_back(block)
-
-
-def _mmap(b: Builder, size: Value, is_huge: Value) -> Value:
-    """New memory. Small pages are all there at once, where the system does that: one by one, as they are touched, they
-    take nearly twice as long.
-    """
-    anywhere = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-    at_once = anywhere | getattr(mmap, "MAP_POPULATE", 0)
-    protection, flags, populated, file = (
-        Value(b, ir.Constant(I32, number)) for number in (mmap.PROT_READ | mmap.PROT_WRITE, anywhere, at_once, -1)
-    )
-    return b.call(
-        "mmap", POINTER, [_null(b), size, protection, b.select(is_huge, flags, populated), file, b.integer(0)]
-    )
 
 
 def _write_take(module: ir.Module) -> None:
@@ -381,7 +365,8 @@ def _write_controls(module: ir.Module) -> None:
         b.call("pool_release", VOID, [])
     b.give_back()
     b = Builder(module, "flambeau_pool_reset_lock", VOID, [])
-    b.call("pthread_mutex_init", I32, [_Pool(b).lock, _null(b)])
+    pool = _Pool(b)
+    pool.system.new_lock(pool.lock)
     b.give_back()
     b = Builder(module, "flambeau_pool_numbers", POINTER, [])
     b.give_back(_Pool(b).numbers)

@@ -15,17 +15,22 @@ from ..._core.process.locks import new_lock, new_reentrant_lock
 from ..._core.release import RELEASE
 from ..build import ALL_PASSES
 from . import cache
+from .system import own_symbols
 
 
 class Engine:
-    """The compiler for this processor and the machine code that it has loaded."""
+    """The compiler for this processor, or for another target, and the machine code that it has loaded."""
 
-    def __init__(self) -> None:
-        llvm.initialize_native_target()
-        llvm.initialize_native_asmprinter()
-        self.processor = llvm.get_host_cpu_name()
-        self.features = llvm.get_host_cpu_features().flatten()
-        self.triple = llvm.get_process_triple()
+    def __init__(self, triple: str = "", processor: str = "", features: str = "") -> None:
+        if triple:
+            llvm.initialize_all_targets()
+            llvm.initialize_all_asmprinters()
+        else:
+            llvm.initialize_native_target()
+            llvm.initialize_native_asmprinter()
+        self.triple = triple or llvm.get_process_triple()
+        self.processor = processor if triple else llvm.get_host_cpu_name()
+        self.features = features if triple else llvm.get_host_cpu_features().flatten()
         self.is_arm: bool = self.triple.startswith(("aarch64", "arm64"))
         self.fuses = self.is_arm or "+fma" in self.features
         """Whether a product and a sum are one instruction."""
@@ -33,12 +38,12 @@ class Engine:
         self.has_32_registers = self.is_arm or self.register_bytes == 64
         """Of vectors; other processors have 16."""
         self._machine = self._new_machine()
-        self._linker = llvm.create_lljit_compiler(self._new_machine())
+        self._linker = None if triple else llvm.create_lljit_compiler(self._new_machine())
         self._linked: list[Any] = []
         self._numbers = itertools.count()
         """Also of what could not be linked: the linker takes a name once."""
         self._lock = new_lock()
-        self.symbols: dict[str, int] = {}
+        self.symbols = own_symbols()
         """Addresses that every module may refer to."""
         self.handed_over: dict[str, bytes] = {}
         """Machine code from files of programs, by its digest."""
@@ -77,6 +82,11 @@ class Engine:
         """
         parsed = llvm.parse_assembly(str(module))
         parsed.verify()
+        if "windows" in self.triple:
+            # No exception passes through a kernel. Tables for unwinding must lie within four gigabytes of the code,
+            # which the linker cannot promise, and LLVM cannot write all of those for ARM.
+            for function in parsed.functions:
+                function.add_function_attribute("nounwind")
         options = llvm.create_pipeline_tuning_options(speed_level=2)
         options.loop_vectorization = False
         options.slp_vectorization = False

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import signal
 from typing import TYPE_CHECKING
 
 import llvmlite.ir as ir
@@ -22,6 +21,7 @@ import llvmlite.ir as ir
 from ..._core.process.threads import when_changed, when_offered
 from ..build import Builder, Value
 from ..types import I8, I32, I64, POINTER, VOID
+from .system import system
 
 if TYPE_CHECKING:
     from .engine import Engine
@@ -54,6 +54,7 @@ class _Pool:
 
     def __init__(self, b: Builder) -> None:
         self.b = b
+        self.system = system(b)
         self.lock, self.wake, self.done = (_global(b, name, 128) for name in ("lock", "wake", "done"))
         names = (
             "threads",
@@ -95,14 +96,11 @@ class _Pool:
         """Add, and return what was there before."""
         return Value(self.b, self.b.ir.atomic_rmw("add", place.ir, self.b.integer(amount).ir, "seq_cst"))
 
-    def call(self, name: str, *arguments: Value) -> Value:
-        return self.b.call(name, I32, list(arguments))
-
     def locked(self) -> None:
-        self.call("pthread_mutex_lock", self.lock)
+        self.system.take(self.lock)
 
     def unlocked(self) -> None:
-        self.call("pthread_mutex_unlock", self.lock)
+        self.system.release(self.lock)
 
     def take_shares(self) -> None:
         """Run shares of the open job until there are none."""
@@ -132,12 +130,12 @@ def _write_worker(module: ir.Module) -> None:
         patience = b.variable(I64, YIELDS)
         with b.repeat_while() as still:
             still((pool.get(pool.job) == seen.value) & (patience.value > 0))
-            pool.call("sched_yield")
+            pool.system.leave_processor()
             patience.add(-1)
         pool.locked()
         with b.repeat_while() as still:
             still(pool.get(pool.job) == seen.value)
-            pool.call("pthread_cond_wait", pool.wake, pool.lock)
+            pool.system.wait(pool.wake, pool.lock)
         seen.value = pool.get(pool.job)
         with b.either(pool.get(pool.is_open) != 0) as (joins, leaves):
             with joins:
@@ -147,7 +145,7 @@ def _write_worker(module: ir.Module) -> None:
                 pool.locked()
                 pool.set(pool.active, pool.get(pool.active) - 1)
                 with b.when(pool.get(pool.active) == 0):
-                    pool.call("pthread_cond_signal", pool.done)
+                    pool.system.wake_one(pool.done)
                 pool.unlocked()
             with leaves:
                 pool.unlocked()
@@ -160,20 +158,13 @@ def _write_start(module: ir.Module) -> None:
     b = Builder(module, "flambeau_start_workers", VOID, [I64])
     pool = _Pool(b)
     (wanted,) = b.arguments
-    everything, before = b.stack(I8, 256), b.stack(I8, 256)
-    handle = b.stack(I64, 1)
-    pool.call("sigfillset", everything)
-    how = Value(b, ir.Constant(I32, int(getattr(signal, "SIG_SETMASK", 2))))
-    pool.call("pthread_sigmask", how, everything, before)
+    before = pool.system.block_signals()
     worker = Value(b, module.globals["flambeau_worker"])
-    null = b.constant(POINTER, 0)
     with b.repeat_while() as go_on_if:
         go_on_if(pool.get(pool.workers) < wanted)
-        failed = pool.call("pthread_create", handle, null, worker, null)
-        go_on_if(failed == 0)  # too many threads on this machine: those that exist do the work
-        b.call("pthread_detach", I32, [b.load_raw(handle, I64)])
+        go_on_if(pool.system.start_thread(worker))  # too many threads on this machine: those that exist do the work
         pool.add(pool.workers, 1)
-    pool.call("pthread_sigmask", how, before, null)
+    pool.system.restore_signals(before)
     b.give_back()
 
 
@@ -224,7 +215,7 @@ def _write_parallel(module: ir.Module) -> None:
     pool.locked()
     pool.set(pool.is_open, 1)
     pool.add(pool.job, 1)
-    pool.call("pthread_cond_broadcast", pool.wake)
+    pool.system.wake_all(pool.wake)
     pool.unlocked()
     pool.take_shares()
     # Nobody can join from here on: who came too late is not waited for.
@@ -234,12 +225,12 @@ def _write_parallel(module: ir.Module) -> None:
     patience = b.variable(I64, YIELDS)
     with b.repeat_while() as still:
         still((pool.get(pool.active) != 0) & (patience.value > 0))
-        pool.call("sched_yield")
+        pool.system.leave_processor()
         patience.add(-1)
     pool.locked()
     with b.repeat_while() as still:
         still(pool.get(pool.active) != 0)
-        pool.call("pthread_cond_wait", pool.done, pool.lock)
+        pool.system.wait(pool.done, pool.lock)
     pool.unlocked()
     pool.set(pool.taken, 0)
     b.give_back()
@@ -258,10 +249,9 @@ def _write_settings(module: ir.Module) -> None:
     b.give_back(_Pool(b).get(_Pool(b).workers))
     b = Builder(module, "flambeau_after_fork", VOID, [])
     pool = _Pool(b)
-    null = b.constant(POINTER, 0)
-    pool.call("pthread_mutex_init", pool.lock, null)
-    pool.call("pthread_cond_init", pool.wake, null)
-    pool.call("pthread_cond_init", pool.done, null)
+    pool.system.new_lock(pool.lock)
+    pool.system.new_condition(pool.wake)
+    pool.system.new_condition(pool.done)
     for place in (pool.workers, pool.taken, pool.is_open, pool.active, pool.team):
         pool.set(place, 0)
     b.give_back()

@@ -104,7 +104,7 @@ def start() -> bool:
         return _pool is not None
     with _lock:
         if not _tried:
-            if os.name == "posix" and os.environ.get("FLAMBEAU_CPU_POOL") != "0":
+            if os.environ.get("FLAMBEAU_CPU_POOL") != "0":
                 pool = _Pool()
                 in_every_thread(pool.enter_thread)
                 if pool.works():
@@ -120,6 +120,8 @@ def allocator() -> Allocator | None:
 
 def physical_memory() -> int:
     """How much memory this process may use: the machine's, or what its container is allowed."""
+    if not hasattr(os, "sysconf"):
+        return _windows_memory()
     pages: int = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         try:
@@ -129,3 +131,21 @@ def physical_memory() -> int:
         if text.isdigit():
             pages = min(pages, int(text))
     return pages
+
+
+class _MemoryStatus(ctypes.Structure):
+    """What Windows says of the machine's memory: `MEMORYSTATUSEX`."""
+
+    _fields_ = (
+        ("length", ctypes.c_uint32),
+        ("load", ctypes.c_uint32),
+        ("physical", ctypes.c_uint64),
+        ("rest", ctypes.c_uint64 * 6),
+    )
+
+
+def _windows_memory() -> int:
+    status = _MemoryStatus()
+    status.length = ctypes.sizeof(status)
+    ctypes.CDLL("kernel32").GlobalMemoryStatusEx(ctypes.byref(status))
+    return int(status.physical)

@@ -29,7 +29,8 @@ _TEXTS = {
     "version https://git-lfs": "a text file, a Git LFS pointer: `git lfs pull` fetches the file itself",
     "<": "a text file, a web page or XML: perhaps a download was answered with a page",
     "{": "a text file, perhaps JSON: read that with json.load",
-    "": "a text file",
+    "": "a text file: pass the file that torch.save wrote; torch.from_numpy(numpy.loadtxt(path)) makes a tensor of "
+    "numbers in a text",
 }
 """What a text is, by how it begins."""
 

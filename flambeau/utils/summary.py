@@ -110,7 +110,7 @@ class Summary:
         totals = (
             f"{self.total_params:,} parameters, {self.trainable_params:,} of them trained · {self.mult_adds:,} "
             "mult-adds · "
-            f"about {self.total_bytes / 1e6:.2f} MB for a training step"
+            f"about {self.total_bytes / 1e6:.3g} MB for a training step"
         )
         return f"<table>{''.join(lines)}</table><small>{totals}</small>"
 

@@ -221,7 +221,7 @@ def test_names_of_the_package() -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("hello, this is a text\n" * 50, "a text file"),
+        ("hello, this is a text\n" * 50, "a text file: pass the file that torch.save wrote"),
         ("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", "git lfs pull"),
         ("<!DOCTYPE html>\n<html></html>\n", "a web page"),
         ('{"epoch": 3}\n', "json.load"),

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable
 from html import unescape
 from types import SimpleNamespace
+from typing import TextIO
 from xml.etree import ElementTree
 
 import pytest
@@ -81,6 +82,7 @@ def test_modules_are_trees_with_counts() -> None:
     assert html.count("<details") == 2
     assert "24 parameters, 12 frozen" in html
     assert "in_features=3, out_features=4, bias=True" in html
+    assert "<code></code>" not in html
 
 
 def test_names_are_escaped() -> None:
@@ -144,19 +146,23 @@ def test_large_graphs_show_what_is_nearest() -> None:
     assert "nearest to the result" in svg
 
 
-def test_epochs_have_a_bar_in_notebooks(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("widgets", [SimpleNamespace(), None], ids=["widgets", "text"])
+def test_epochs_have_a_bar_in_notebooks(widgets: SimpleNamespace | None, monkeypatch: pytest.MonkeyPatch) -> None:
     bars: list[tuple[int | None, str]] = []
+    package = "tqdm" if widgets is None else "tqdm.notebook"
 
-    def bar(batches: Iterable[int], total: int | None, desc: str, leave: bool) -> Iterable[int]:
+    def bar(batches: Iterable[int], total: int | None, desc: str, leave: bool, file: TextIO) -> Iterable[int]:
+        assert file is sys.stdout
         bars.append((total, desc))
         return batches
 
-    monkeypatch.setitem(sys.modules, "tqdm.auto", SimpleNamespace(tqdm=bar))
+    monkeypatch.setitem(sys.modules, "ipywidgets", widgets)
+    monkeypatch.setitem(sys.modules, package, SimpleNamespace(tqdm=bar))
     with Dashboard(epochs=1, stream=io.StringIO()) as board:
         for _ in board.epochs():
             assert list(board.steps(range(3))) == [0, 1, 2]
             monkeypatch.setitem(sys.modules, "ipykernel", SimpleNamespace())
             assert list(board.steps(range(3))) == [0, 1, 2]
-            monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+            monkeypatch.setitem(sys.modules, package, None)
             assert list(board.steps(range(3))) == [0, 1, 2]
     assert bars == [(3, "epoch 1/1")]

@@ -17,6 +17,8 @@ from ..dtype import is_packed
 _ROWS, _COLUMNS = 12, 16
 """How many rows and columns are shown; of more, those at both ends."""
 _CELL = "padding:1px 6px;text-align:right;font-family:monospace;border:1px solid #8883;"
+_ROW = '<tr style="background:none">'
+"""A row without the stripes that notebooks give to tables: they would change the colours of the values."""
 _GAP = f'<td style="{_CELL}text-align:center">⋯</td>'
 
 
@@ -44,7 +46,7 @@ def _table(array: npt.NDArray[Any]) -> str:
     lines = []
     for row in rows:
         cells = [_GAP if row is None or column is None else _cell(matrix[row, column], scale) for column in columns]
-        lines.append(f"<tr>{''.join(cells)}</tr>")
+        lines.append(f"{_ROW}{''.join(cells)}</tr>")
     caption = f"[{', '.join(['0'] * len(leading))}, :, :]" if leading else ""
     return f"{caption}<table style='border-collapse:collapse'>{''.join(lines)}</table>"
 

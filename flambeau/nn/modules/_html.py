@@ -23,7 +23,8 @@ def module_html(module: Any, name: str = "", level: int = 0) -> str:
     if name:
         title = f"<code>{escape(name)}</code> {title}"
     extra = module.extra_repr()
-    line = f"{title} <code>{escape(extra)}</code> <small>{', '.join(facts)}</small>"
+    options = f" <code>{escape(extra)}</code>" if extra else ""  # notebooks draw a box around code, an empty one too
+    line = f"{title}{options} <small>{', '.join(facts)}</small>"
     children = [module_html(each, key, level + 1) for key, each in module._modules.items() if each is not None]
     if not children:
         return f'<div style="margin-left:{1.2 if level else 0}em">{line}</div>'

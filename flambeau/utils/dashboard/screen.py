@@ -65,11 +65,21 @@ def in_notebook(batches: Iterable[T], total: int, label: str) -> Iterable[T]:
     if "ipykernel" not in sys.modules:
         return batches
     try:
-        bar = importlib.import_module("tqdm.auto").tqdm
+        bar = importlib.import_module("tqdm.notebook" if _has_widgets() else "tqdm").tqdm
     except ImportError:
         return batches
-    shown: Iterable[T] = bar(batches, total=total or None, desc=label, leave=False)
+    # On standard error, tqdm's default, notebooks would show the bar in red.
+    shown: Iterable[T] = bar(batches, total=total or None, desc=label, leave=False, file=sys.stdout)
     return shown
+
+
+def _has_widgets() -> bool:
+    """Whether the notebook can draw tqdm's bar; without the package tqdm warns, and a bar of text takes its place."""
+    try:
+        importlib.import_module("ipywidgets")
+    except ImportError:
+        return False
+    return True
 
 
 def _can_write(stream: TextIO, text: str) -> bool:

@@ -40,6 +40,8 @@ copybutton_prompt_is_regexp = True
 suppress_warnings = ["ref.python", "misc.highlighting_failure"]
 maximum_signature_line_length = 88
 python_use_unqualified_type_names = True
+# Curly quotes take a seventh of the time in which pages are read.
+smartquotes = False
 add_module_names = False
 
 html_theme = "pydata_sphinx_theme"

@@ -309,23 +309,26 @@ def measured(name: str, dtype: str, count: int = COUNT, step: int = STEP) -> Mea
 
 PAGE = """# Accuracy of generated code
 
-Elementary functions of generated code are the project's own (`flambeau/_codegen/functions`). This page says how far
-their results are from exact ones, in units in the last place (ulp): the distance of neighbouring numbers at the exact
-result. Rounding rightly would give at most 0.5. Infinities, NaN, signs of zero, denormal numbers, overflow and
-underflow are part of what was measured: a wrong one would show as an infinite error.
+How far are `torch.exp`, `torch.sin` and the other elementary functions from the exact result? The table gives the
+largest and the mean error in units in the last place (ulp): the distance between neighbouring numbers at the exact
+result. A correctly rounded result has an error of at most 0.5. "At" is the input with the largest error.
 
-| dtype | tried | compared with |
+The functions are Flambeau's own (`flambeau/_codegen/functions`); generated code uses them for large tensors. The
+measurement includes infinities, NaN, signs of zero, denormal numbers, overflow and underflow: a wrong one would show
+as an infinite error.
+
+| dtype | inputs | compared with |
 |---|---|---|
 | float32 | every {step}st pattern of all 2**32, those around special numbers; random pairs for two operands | float64 |
 | float64 | {count} random numbers and more: ordinary ones, all patterns, around special numbers | longer floats |
 | float16, bfloat16 | all patterns; random pairs for two operands | float64 |
 
-The last two are computed in float32 and rounded once at the end. "Longer floats" have {digits} digits; they come from
-the C library, by `numpy.longdouble`, or from mpmath.
+float16 and bfloat16 are computed in float32 and rounded once at the end. "Longer floats" have {digits} digits; they
+come from the C library (`numpy.longdouble`) or from mpmath.
 
 {table}
 
-Made on {machine}. Results are the same on every processor with a fused multiplication and addition. To make it again:
+Measured on {machine}. Results are the same on every processor with fused multiply-add. To measure again:
 
     python tools/accuracy_table.py
 """

@@ -41,7 +41,7 @@ pytestmark = [
 
 def notebook() -> dict[str, Any]:
     """A notebook with a cell for each thing to show."""
-    cells = [
+    cells: list[dict[str, Any]] = [
         {"cell_type": "code", "id": name, "metadata": {}, "source": source, "outputs": [], "execution_count": None}
         for name, source in CELLS.items()
     ]

@@ -33,7 +33,7 @@ from .capture.new_objects import Made
 from .capture.recompiles import why_missed
 from .capture.recorder import Recorder
 from .capture.settings import settings, what_forbids
-from .capture.watch import Uncompilable, Watch, is_watching
+from .capture.watch import LineRuns, Place, Uncompilable, Watch, is_watching
 from .emit.backward import Joint, is_of_ops
 from .emit.deferred import Later
 from .emit.outline import places_in
@@ -108,6 +108,8 @@ class Compiled:
         self._watch: Watch | None = None
         """What a call has read that nothing spoke against: the next one is recorded."""
         self._attempts = 0
+        self._suspect: tuple[Refused, Place] | None = None
+        """Why the last call could not be compiled, and the line that is to blame."""
         self._families: list[Family] = []
         self._of_one_size: list[AllButSizes] = []
         """The calls that have programs for their sizes alone: where only sizes differ, the next program is for all."""
@@ -260,7 +262,8 @@ class Compiled:
         if self.dynamic is None and any(map(is_marked_dynamic, _leaves((attempt.args, attempt.kwargs)))):
             self.dynamic = True
         if self._watch is None:
-            return self._watched(attempt)
+            suspect, self._suspect = self._suspect, None
+            return self._watched(attempt) if suspect is None else self._looked_for(attempt, *suspect)
         waits = [each.waits(bool(self.dynamic)) for each in self._families]  # all: they forget what they were asked for
         if any(waits):
             return attempt.run()  # sizes may never come again, as those of a cache that grows
@@ -287,9 +290,20 @@ class Compiled:
             self._note(looks.reason)
             raise self._unsupported(looks.reason)
         if watch.reason is not None:
-            return self._refuse(Refused(watch.reason, watch.line), attempt)
+            refused = Refused(watch.reason, watch.line)
+            if watch.place is not None and not self.fullgraph:
+                self._suspect = refused, watch.place
+            return self._refuse(refused, attempt)
         self._watch = watch
         return attempt.result
+
+    def _looked_for(self, attempt: Attempt, refused: Refused, place: Place) -> Any:
+        """Make a call and see no more than whether the line runs again for which the last call was not compiled."""
+        if sys.gettrace() is not None:
+            return self._watched(attempt)
+        with LineRuns(place) as line:
+            attempt.run()
+        return self._refuse(refused, attempt) if line.has_run else attempt.result
 
     def _note_recompile(self, attempt: Attempt) -> None:
         """Keep why a call is none of those that there are programs for."""

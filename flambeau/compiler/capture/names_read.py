@@ -72,7 +72,9 @@ def import_reads(code: CodeType, lines: Lines) -> tuple[tuple[str, int, bool, fr
 def names_constant(code: CodeType, position: int) -> bool:
     """Whether the name that a call of `getattr` or one like it is given, at some position of its code, stands there."""
     before = [each for each in _instructions(code) if each.offset < position and each.opname != "KW_NAMES"]
-    count = next(each.arg for each in dis.get_instructions(code) if each.offset == position)
+    count = next((each.arg for each in _instructions(code) if each.offset == position), None)
+    if count is None:
+        return False
     if count == 3 and before:  # behind the name stands a value
         last = before.pop()
         while before and last.opname in _ATTRIBUTE:
@@ -93,7 +95,9 @@ def _runs_in(code: CodeType, lines: Lines) -> Callable[[dis.Instruction], bool]:
     return lambda instruction: instruction.offset in places
 
 
+@functools.lru_cache(maxsize=128)
 def _instructions(code: CodeType) -> list[dis.Instruction]:
+    """The instructions of code: to take it apart takes longer than the call that runs it."""
     return [each for each in dis.get_instructions(code) if each.opname not in _SILENT]
 
 

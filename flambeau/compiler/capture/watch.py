@@ -12,7 +12,7 @@ import itertools
 import os
 import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from importlib.util import resolve_name
@@ -76,6 +76,10 @@ class Uncompilable(Exception):
     """Why a call cannot be compiled as a whole, in words for the user."""
 
 
+Place = tuple[CodeType, int]
+"""A line of some code."""
+
+
 class Watch:
     """Collects, while it is entered, the watched code that runs in this thread."""
 
@@ -83,8 +87,12 @@ class Watch:
         self._own = own
         """The code of the function that is called, to say in which line of it something happened."""
         self.line: int | None = None
+        self.place: Place | None = None
+        """Where something happened that speaks against compiling the call."""
         self.codes: dict[CodeType, dict[str, Any]] = {}
         """The code that ran, and the globals that it saw."""
+        self._watched: dict[int, CodeType] = {}
+        """The same code by its identity: to find it by what it consists of takes longer than what it does."""
         self.reason: str | None = None
         self.fault: Exception | None = None
         """What went wrong here; from then on nothing is watched."""
@@ -93,11 +101,16 @@ class Watch:
         """A call of an optimizer, or an import: what happens in it is its own."""
         self._is_engine: dict[str, bool] = {}
         self._ignored: dict[int, CodeType] = {}
-        """Code of the engine, which most events are of, by its identity: to compare code takes longer."""
+        """Code of the engine, which most events are of, by its identity."""
         self.variables: list[ContextVar[Any]] = []
         """The context variables that were looked at or set."""
-        self.reads_any_name = False
-        """Whether attributes were asked for by names that do not stand in the code."""
+        self._reads_any_name = False
+        self._by_name: set[tuple[CodeType, int]] = set()
+        """Where attributes were asked for by `getattr` and its like; how, is looked at if the call may be compiled."""
+        self._kept: list[CodeType] = []
+        """Code that is known by its identity, which no other may get."""
+        self._adders: dict[int, Callable[[int], None]] = {}
+        """What notes a line of some code, by its identity."""
         self._lines: dict[CodeType, set[int]] | None = None
         """The lines that ran, where nobody else is told of them, such as a debugger."""
         self._calling: FrameType | None = None
@@ -140,6 +153,13 @@ class Watch:
             sys.settrace(tracing)
             sys.setprofile(watching)
 
+    @property
+    def reads_any_name(self) -> bool:
+        """Whether attributes were asked for by names that do not stand in the code."""
+        while self._by_name and not self._reads_any_name:
+            self._reads_any_name = not names_constant(*self._by_name.pop())
+        return self._reads_any_name
+
     def names(self) -> frozenset[str]:
         """Every name by which the code that ran may look something up: attributes, globals, strings for `getattr`."""
         return frozenset().union(*[names_in(code, self.lines_of(code)) for code in self.codes])
@@ -164,7 +184,8 @@ class Watch:
     def with_lines_of(self, other: Watch) -> Watch:
         """This watch together with what another one has seen of other calls of the function."""
         self.codes = {**other.codes, **self.codes}
-        self.reads_any_name |= other.reads_any_name
+        self._reads_any_name |= other._reads_any_name
+        self._by_name |= other._by_name
         if self._lines is not None and other._lines is not None:
             for code, lines in other._lines.items():
                 self._lines.setdefault(code, set()).update(lines)
@@ -214,7 +235,9 @@ class Watch:
     def _on_lines(self, code: CodeType) -> Any:
         """What is told of the lines of watched code."""
         assert self._lines is not None
-        add = self._lines.setdefault(code, set()).add
+        if (add := self._adders.get(id(code))) is None:
+            add = self._adders[id(code)] = self._lines.setdefault(code, set()).add
+            self._kept.append(code)
         was_on = self._is_on
         if not was_on:
             self._switch(True)
@@ -246,7 +269,7 @@ class Watch:
     def _is_used_by_engine(self, frame: FrameType) -> bool:
         """Whether code of Python's own library runs, and the engine has called it."""
         caller = frame.f_back
-        return _is_library(frame) and caller is not None and caller.f_code not in self.codes
+        return _is_library(frame) and caller is not None and id(caller.f_code) not in self._watched
 
     def _on_end_of_engine(self, frame: FrameType) -> Any:
         """Be told of nothing until a function of the engine returns; what is to be told of its end."""
@@ -291,17 +314,18 @@ class Watch:
                     self._ignored[id(code)] = code
                 elif code in TRUSTED:
                     self._outside = frame
-                elif code not in self.codes:
+                elif id(code) not in self._watched:
                     if code in _WHEN_SOMETHING_GOES:
                         return  # Python itself calls it, whatever runs
                     if self._is_used_by_engine(frame):
                         return
-                    self.codes[code] = frame.f_globals
+                    self.codes.setdefault(code, frame.f_globals)
+                    self._watched[id(code)] = code
                     if "__dict__" in code.co_names and not (_is_ours(frame) or _is_standard(code)):
-                        self.reads_any_name = True
+                        self._reads_any_name = True
                     if code in DISABLED:
                         self._refuse(frame, f"{code.co_name} runs, which is not to be compiled")
-            elif code in self.codes:
+            elif id(code) in self._watched:
                 if event == "c_call":
                     self._calling = frame
                     if self.reason is None:
@@ -326,8 +350,8 @@ class Watch:
         elif _is_ours(frame) and (name == "globals" or type(owner) is np.ufunc):
             return  # a name that is found when it is first asked for; a look at arrays, by an op where it is recorded
         elif function in _BY_NAME:
-            if not (_is_ours(frame) or _is_standard(frame.f_code) or names_constant(frame.f_code, frame.f_lasti)):
-                self.reads_any_name = True
+            if not (_is_ours(frame) or _is_standard(frame.f_code)):
+                self._by_name.add((frame.f_code, frame.f_lasti))
         elif not is_harmless(function):
             module = getattr(function, "__module__", None)
             if owner is not None and type(owner) is not type(sys):
@@ -338,12 +362,38 @@ class Watch:
         if self.reason is None:
             self.reason = f"{what} ({frame.f_code.co_filename}:{frame.f_lineno})"
             self.line = line_in(self._own, frame)
+            self.place = frame.f_code, frame.f_lineno
             self._stop()  # nothing else can be said of this call
+
+
+class LineRuns:
+    """Tells, while it is entered, whether a line runs in this thread: a watched call costs three times as much."""
+
+    def __init__(self, place: Place) -> None:
+        self._code, self._line = place
+        self.has_run = False
+
+    def __enter__(self) -> LineRuns:
+        sys.settrace(self._trace)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        sys.settrace(None)
+
+    def _trace(self, frame: FrameType, event: str, argument: Any) -> Any:
+        return self._on_line if frame.f_code is self._code else None
+
+    def _on_line(self, frame: FrameType, event: str, argument: Any) -> Any:
+        if frame.f_lineno == self._line:
+            self.has_run = True
+            sys.settrace(None)  # all is known
+        return self._on_line
 
 
 def is_watching() -> bool:
     """Whether a call is being watched in this thread: another one inside it is part of it."""
-    return any(isinstance(getattr(each, "__self__", None), Watch) for each in (sys.getprofile(), sys.gettrace()))
+    owners = [getattr(each, "__self__", None) for each in (sys.getprofile(), sys.gettrace())]
+    return any(isinstance(each, (Watch, LineRuns)) for each in owners)
 
 
 def _is_within(one: Reads, other: Reads) -> bool:

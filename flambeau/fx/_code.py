@@ -22,6 +22,7 @@ from .._dispatch.public.overloads import OpOverload
 from . import _operators
 from ._namespace import CUSTOM_BUILTINS, _Namespace
 from ._node_text import dtype_text, shape_text, value_of
+from ._patcher import wrap
 from ._target_names import is_from_torch, qualified_name, type_text
 
 if TYPE_CHECKING:
@@ -345,8 +346,6 @@ class CodeGen:
         writer.write(nodes)
         wrap_statements = ""
         if writer.wrapped:
-            from ._symbolic_trace import wrap
-
             name = writer.add_global("wrap", wrap)
             wrap_statements = "\n".join(f'{name}("{each}")' for each in writer.wrapped)
         body = writer.body if self._body_transformer is None else self._body_transformer(writer.body)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import functools
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -179,3 +180,33 @@ def _maybe_revert_all_patches() -> Iterator[None]:
         yield
     finally:
         patcher.reapply_all_patches()
+
+
+def wrap(fn_or_name: Any) -> Any:
+    """Mark a function of the calling module, itself or by its name, as one that is recorded as one call.
+
+    To be called at the top level of the module, as a decorator or plainly.
+
+    Args:
+        fn_or_name: the function, or its name.
+
+    Returns:
+        what it was given.
+
+    Example:
+        >>> def scale(x):
+        ...     return 2 * x
+        >>> torch.fx.wrap(scale) is scale
+        True
+    """
+    if not callable(fn_or_name) and not isinstance(fn_or_name, str):
+        raise RuntimeError("Unsupported type for global function! Must be either a callable or string name")
+    caller = sys._getframe(1)
+    if caller.f_code.co_name != "<module>":
+        raise NotImplementedError("wrap must be called at the top level of a module")
+    name = fn_or_name if isinstance(fn_or_name, str) else fn_or_name.__name__
+    _wrapped_fns_to_patch[id(caller.f_globals), name] = caller.f_globals
+    return fn_or_name
+
+
+wrap.__module__ = "flambeau.fx._symbolic_trace"

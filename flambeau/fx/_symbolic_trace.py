@@ -6,7 +6,6 @@ import collections
 import functools
 import inspect
 import math
-import sys
 import typing
 import warnings
 from collections.abc import Callable, Iterable
@@ -32,6 +31,7 @@ from ._patcher import (
     _wrapped_fns_to_patch,
     _wrapped_methods_to_patch,
     recorded_whole,
+    wrap,
 )
 from ._tracing_state import is_fx_symbolic_tracing, is_fx_tracing, tracing
 from .graph import Graph
@@ -45,7 +45,8 @@ __all__ = [
 ]  # fmt: skip
 
 _create_wrapped_func = recorded_whole
-_ = (_find_proxy, _maybe_revert_all_patches, _wrapped_methods_to_patch)  # programs import them from here
+# Programs import these from here.
+_ = (_find_proxy, _maybe_revert_all_patches, _wrapped_fns_to_patch, _wrapped_methods_to_patch)
 
 HAS_VARSTUFF = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 _proxyable_classes: dict[type, None] = {}
@@ -425,33 +426,6 @@ def _annotation(function: Any, name: str) -> Any:
 
 def _name_of(value: Any, members: Iterable[tuple[str, Any]]) -> str | None:
     return next((name for name, member in members if member is value), None)
-
-
-def wrap(fn_or_name: Any) -> Any:
-    """Mark a function of the calling module, itself or by its name, as one that is recorded as one call.
-
-    To be called at the top level of the module, as a decorator or plainly.
-
-    Args:
-        fn_or_name: the function, or its name.
-
-    Returns:
-        what it was given.
-
-    Example:
-        >>> def scale(x):
-        ...     return 2 * x
-        >>> torch.fx.wrap(scale) is scale
-        True
-    """
-    if not callable(fn_or_name) and not isinstance(fn_or_name, str):
-        raise RuntimeError("Unsupported type for global function! Must be either a callable or string name")
-    caller = sys._getframe(1)
-    if caller.f_code.co_name != "<module>":
-        raise NotImplementedError("wrap must be called at the top level of a module")
-    name = fn_or_name if isinstance(fn_or_name, str) else fn_or_name.__name__
-    _wrapped_fns_to_patch[id(caller.f_globals), name] = caller.f_globals
-    return fn_or_name
 
 
 def symbolic_trace(root: Any, concrete_args: Any = None) -> GraphModule:

@@ -11,6 +11,7 @@ from typing import Any
 from .._core.names.absent import Table
 from .._core.process.caller import warn_user
 from ..backends import _fusion
+from ._errors import Error, TracerWarning
 from ._freeze import export_opnames, freeze, optimize_for_inference, optimized_execution
 from ._loading import load
 from ._module import RecursiveScriptModule, ScriptModule
@@ -61,28 +62,6 @@ _table = (
     .elsewhere(" ".join(_fusion.__all__), "backends._fusion")
 )
 __getattr__, __dir__ = _table.parts()
-
-
-class TracerWarning(Warning):
-    """What recording a run may miss: values that Python looked at, results that differ from call to call.
-
-    Example:
-        >>> issubclass(torch.jit.TracerWarning, Warning)
-        True
-    """
-
-    @staticmethod
-    def ignore_lib_warnings() -> None:
-        """Be silent about such warnings in the package itself: it gives them in the name of the user's line."""
-
-
-class Error(Exception):
-    """An error raised by TorchScript's interpreter.
-
-    Example:
-        >>> issubclass(torch.jit.Error, RuntimeError)
-        False
-    """
 
 
 JITException = Error

@@ -6,6 +6,7 @@ from typing import Any
 
 from .._core.process.caller import warn_user
 from .._core.tensor import Tensor
+from ._errors import TracerWarning
 
 
 def _tensors(value: Any) -> list[Tensor]:
@@ -19,8 +20,6 @@ def _tensors(value: Any) -> list[Tensor]:
 def check(function: Any, traced: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tolerance: float) -> None:
     """Warn where a trace gives something else than the function, from the same random numbers."""
     import flambeau
-
-    from . import TracerWarning
 
     results = []
     with flambeau.no_grad():

@@ -21,6 +21,7 @@ from ..compiler.capture.operators import as_operator
 from ..compiler.capture.values import ValueRecorder
 from ..compiler.program.items import Value
 from ..overrides import TorchFunctionMode
+from ._errors import TracerWarning
 from ._language.numbers_of import number_of_dtype, number_of_layout, number_of_memory_format
 from ._language.types import Type
 
@@ -231,8 +232,6 @@ class Recording(TorchFunctionMode):
         return self.wrapped(result)
 
     def _warn(self, name: str) -> None:
-        from . import TracerWarning
-
         warn_user(
             f"Converting a tensor to a Python value by {name} might cause the trace to be incorrect: what Python does "
             "with it is not recorded, so that it is a constant in the trace, and may be wrong for other inputs.",

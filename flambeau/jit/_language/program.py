@@ -8,6 +8,7 @@ import collections
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from .._errors import Error
 from .source import Definitions, read
 from .types import Misfit, NotInLanguage, Type, dotted, given, read_type
 
@@ -150,8 +151,6 @@ def outward(failure: Failure) -> Exception:
     text += "Traceback of TorchScript, serialized code (most recent call last):\n"
     text += "\n".join(reversed(failure.places)) + "\n"
     if isinstance(error, Raised):
-        from .. import Error
-
         return Error(f"{text}{error.kind}: {error.text}")
     told = f"{text}{builtins.type(error).__name__}: {error}"
     return NotImplementedError(told) if isinstance(error, NotImplementedError) else RuntimeError(told)

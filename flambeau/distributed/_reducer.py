@@ -20,6 +20,7 @@ from . import _calls
 from ._buckets import Bucket, GradBucket, divided
 from ._collective import begun
 from ._engines import Engine, Pending
+from ._same_bits import check_outputs, is_asked_for, refuse
 from ._world import ProcessGroup
 from .reductions import ReduceOp
 
@@ -113,6 +114,11 @@ class Reducer:
 
     def prepare(self, outputs: Iterable[Tensor]) -> None:
         """Expect the backward pass of these outputs."""
+        if is_asked_for():
+            outputs = list(outputs)
+            check_outputs(outputs, self._parameters, self._names)
+            if self._hook is not None:
+                refuse("a communication hook", "Register none")
         if self._expects and self._ready:
             missing = [self._names[index] for index in range(len(self._parameters)) if index not in self._ready]
             if missing:
@@ -151,6 +157,8 @@ class Reducer:
         bucket, number = self._place[position]
         gradient = parameter.grad
         assert gradient is not None
+        if is_asked_for() and not _is_new(gradient):
+            refuse("gradients that are added to those of another step", "Call zero_grad() before each backward pass")
         self._put(gradient, bucket.parts()[number])
         self._order.append(position)
         self._mark(position)

@@ -30,8 +30,9 @@ class reproducible:
     - `"batch"`: what a sample gives depends neither on the other samples of its batch, nor on its place among them, nor
       on whether the batch was split; a token that is decoded with a cache gives what it gives in the whole sequence.
       Products and sums run in one fixed order, and all other ops by NumPy's kernels at every size, which is slower.
-      `batch_norm` in training and dropout raise. Gradients of parameters are sums over the batch: they are the same
-      for the same batch.
+      `batch_norm` in training and dropout raise. Gradients of parameters are sums over the batch, whose first dimension
+      is that of the samples. They are summed up in a tree: `DistributedDataParallel` on 1, 2, 4, ... processes, each
+      with its contiguous part of a global batch, gives the same parameters. What it cannot keep raises.
 
     None switches all levels off. What cannot be kept raises: other ops than elementwise ones on CUDA while a level is
     on, a linear algebra library whose threads cannot be limited. The switch holds for all threads of the process; it
@@ -101,11 +102,12 @@ def _check_generated() -> None:
 def _fix_orders(fixed: bool) -> None:
     """Let products and sums run in one fixed order and all else by NumPy's kernels, or all as ever."""
     if fixed:
-        from .._backends.cpu.linalg import fixed_order
+        from .._backends.cpu.linalg import fixed_order, over_samples
 
-        REPRODUCIBILITY.product, REPRODUCIBILITY.total = fixed_order.product, fixed_order.total
+        REPRODUCIBILITY.product, REPRODUCIBILITY.total = fixed_order.product, over_samples.total
+        REPRODUCIBILITY.samples = over_samples
     else:
-        REPRODUCIBILITY.product = REPRODUCIBILITY.total = None
+        REPRODUCIBILITY.product = REPRODUCIBILITY.total = REPRODUCIBILITY.samples = None
     tiers.use_generated(not fixed)
 
 

@@ -11,6 +11,7 @@ from ..._backends import arrays
 from ..._core.backend import as_array
 from ..._core.dtype import LEGACY_NAMES
 from ..._core.modes import THREAD
+from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.slots import SLOTS
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.autocast_rules import LOWER, WIDEST, on
@@ -39,6 +40,7 @@ from .matmul import (
     product,
     scalar_factor,
 )  # fmt: skip
+from .over_samples import samples_product
 from .products import array_dot
 
 
@@ -97,6 +99,8 @@ def _addmm_left(grad: Tensor, mat2: Tensor, mat1_sym_sizes: Any, mat1_sym_stride
 
 
 def _addmm_right(grad: Tensor, mat1: Tensor, mat2_sym_sizes: Any, mat2_sym_strides: Any, alpha: Any) -> Any:
+    if REPRODUCIBILITY.samples is not None:
+        return _scaled(samples_product(conj(mat1), grad), alpha)
     if alpha == 1 and unrecorded(grad, mat1):
         left, right = mat1._array, grad._array
         column_major = _is_column_major(mat2_sym_sizes, mat2_sym_strides)

@@ -17,6 +17,7 @@ import numpy as np
 from ..._backends.arrays import increased
 from ..._core.modes import THREAD
 from ..._core.node import SavedTensor, initialise, new_node, next_sequence_number
+from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._dispatch.arguments.autocast_rules import LOWER
 from ..._dispatch.backend_op import BackendOp
@@ -51,7 +52,7 @@ def _input_gradient(grad: Tensor, mat2: Tensor, mat1_sym_sizes: Any, mat1_sym_st
 
 
 def _weight_gradient(grad: Tensor, mat1: Tensor, mat2_sym_sizes: Any, mat2_sym_strides: Any, alpha: Any) -> Any:
-    if unrecorded(grad, mat1):
+    if unrecorded(grad, mat1) and REPRODUCIBILITY.samples is None:
         rows = mat1._array if mat1._array.ndim == 2 else _rows_of(mat1._array)
         return fresh(array_dot(grad._array.T, rows), grad)
     if mat1._array.ndim != 2:

@@ -26,6 +26,7 @@ from ..._dispatch.public.protocol import CASTING, explain, write_out
 from ..._dispatch.public.registry import export_method, public
 from ..pointwise.binary import conj, mul
 from ..shape.view import _contiguous_clone, _t, _transpose, _unsafe_view, _unsqueeze, expanded_shape, reshaped
+from .over_samples import samples_product
 from .products import array_dot, integer_product
 
 _NUMBERS = frozenset(np.dtype(each).num for each in "bBhilqfdFD")
@@ -82,6 +83,9 @@ def _mm_left(grad: Tensor, mat2: Tensor, self_sym_sizes: Any, self_sym_strides: 
 
 
 def _mm_right(grad: Tensor, self: Tensor, mat2_sym_sizes: Any, mat2_sym_strides: Any) -> Tensor:
+    if REPRODUCIBILITY.samples is not None:
+        result: Tensor = samples_product(conj(self), grad)
+        return result
     if _is_column_major(mat2_sym_sizes, mat2_sym_strides):
         return _t((THREAD.modes.autocast[_RULED_MM] if CASTING else _mm)(_t(grad), conj(self)))
     return (THREAD.modes.autocast[_RULED_MM] if CASTING else _mm)(conj(_t(self)), grad)
@@ -197,10 +201,17 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     return _bmm(input, mat2)
 
 
+def _mv_right(grad: Tensor, self: Tensor) -> Tensor:
+    if REPRODUCIBILITY.samples is not None:
+        column: Tensor = samples_product(conj(self), grad.unsqueeze(1))
+        return column.squeeze(1)
+    return conj(self.t()).mv(grad)
+
+
 @primitive(
     "MvBackward0",
     self=lambda grad, vec: grad.unsqueeze(1) * conj(vec),
-    vec=lambda grad, self: conj(self.t()).mv(grad),
+    vec=_mv_right,
 )
 def _mv(self: Array, vec: Array) -> Array:
     return product(self, vec, array_dot, "addmv_impl_cpu")

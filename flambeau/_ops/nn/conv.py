@@ -24,6 +24,7 @@ from ..._core.geometry.moving_windows import (
     strides_for,
     transposed_sizes,
 )
+from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.autocast_rules import LOWER, on
 from ..._dispatch.arguments.precision import in_single
@@ -99,6 +100,8 @@ def _weight_gradient(
 
 @in_single
 def _bias_gradient(grad_output: Any) -> Any:
+    if REPRODUCIBILITY.total is not None and type(grad_output) is np.ndarray:
+        return REPRODUCIBILITY.total(grad_output, (0, *range(2, grad_output.ndim)), False)
     if grad_output.size >= LARGE:
         rows = arrays.reduced("add", grad_output, tuple(range(2, grad_output.ndim)), grad_output.dtype)
         if rows is not None:

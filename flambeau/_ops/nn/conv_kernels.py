@@ -30,6 +30,7 @@ from ..._core.geometry.moving_windows import (
     suggests_channels_last,
 )
 from ..._core.geometry.strided_windows import restrided
+from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._dispatch.arguments.precision import in_single
 from ..linalg.products import matrix_product
 
@@ -381,16 +382,28 @@ def weight_gradient(input: Any, grad: Any, kernel: Shape, geometry: Geometry, la
     return _weigh_blocks(input, grad, kernel, geometry, last)
 
 
-@in_single
-def _weigh_blocks(input: Any, grad: Any, kernel: Shape, geometry: Geometry, last: bool) -> Any:
-    outputs, channels = grad.shape[1], input.shape[1] // geometry.groups
-    plan = _plan(input.shape, grad.shape[2:], kernel, geometry, _by_rows(input, input.shape[1], geometry.groups))
+def _weigh(input: Any, grad: Any, plan: _Plan) -> Any:
     total: Any = None
     for batch, strip, block in _blocks(input, plan):
         values = plan.positions_of(grad[batch, :, strip])
         rows, columns = (values.transpose(0, 2, 1), block) if plan.rows else (values, block.transpose(0, 2, 1))
         found = matrix_product(rows, columns)
         total = found if total is None else np.add(total, found, total)
+    return total
+
+
+@in_single
+def _weigh_blocks(input: Any, grad: Any, kernel: Shape, geometry: Geometry, last: bool) -> Any:
+    outputs, channels = grad.shape[1], input.shape[1] // geometry.groups
+    by_samples = REPRODUCIBILITY.samples is not None and type(input) is np.ndarray and len(input) > 1
+    shape = (1, *input.shape[1:]) if by_samples else input.shape
+    plan = _plan(shape, grad.shape[2:], kernel, geometry, _by_rows(input, input.shape[1], geometry.groups))
+    if by_samples:
+        total = REPRODUCIBILITY.samples.samples_total(
+            len(input), lambda sample: _weigh(input[sample : sample + 1], grad[sample : sample + 1], plan)
+        )
+    else:
+        total = _weigh(input, grad, plan)
     found = plan.weights_back(total)
     if not last and found.flags.c_contiguous:
         return found

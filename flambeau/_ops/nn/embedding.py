@@ -12,6 +12,7 @@ from ..._core.arrays.lazy_signs import every_element
 from ..._core.backend import LARGE, all_within, read, to_host
 from ..._core.dtype import FLOAT, LEGACY_NAMES, float64, int32, int64
 from ..._core.modes import recording
+from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.tensor import Tensor
 from ..._dispatch.axes import Last
 from ..._dispatch.changes.inplace import check_writable
@@ -98,6 +99,8 @@ def _embedding_dense_backward(
     factors = _row_factors(indices, num_weights, padding_idx, scale_grad_by_freq)
     width = grad_output.shape[-1]
     added = _scaled_rows(widened(grad_output), factors).reshape(-1, width)
+    if REPRODUCIBILITY.samples is not None and type(added) is np.ndarray and indices.ndim:
+        return REPRODUCIBILITY.samples.rows_sum(indices, added, num_weights).astype(grad_output.dtype, copy=False)
     flat = indices.reshape(-1)
     total = np.zeros((num_weights, width), added.dtype, like=grad_output)
     if flat.size:

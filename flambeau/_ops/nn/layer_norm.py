@@ -22,6 +22,7 @@ from ..reduce.moments import (
     check_parameters,
     mean_square,
     standardised_gradient,
+    sum_of_samples,
     widened,
     widened_tensor,
 )
@@ -58,9 +59,9 @@ def _layer_norm_gradients(
         of_input = standardised_gradient(scaled, of_mean, of_rstd, x, mean, rstd, dims)
     if needed[1] and grad is not None:
         of_weight = grad * ((x - mean) * rstd)
-        of_weight = of_weight.sum(outer) if outer else of_weight
+        of_weight = sum_of_samples(of_weight, outer) if outer else of_weight
     if needed[2] and grad is not None:
-        of_bias = grad.sum(outer) if outer else grad
+        of_bias = sum_of_samples(grad, outer) if outer else grad
     return [of_input, of_weight, of_bias]
 
 
@@ -192,7 +193,7 @@ def _rms_norm_gradients(
             of_input = stretched if of_input is None else of_input + stretched
     if needed[1] and grad is not None:
         of_weight = grad * standard
-        of_weight = of_weight.sum(outer) if outer else of_weight
+        of_weight = sum_of_samples(of_weight, outer) if outer else of_weight
     return [of_input, of_weight]
 
 
@@ -282,9 +283,9 @@ def _group_norm_gradients(
         of_input = standardised_gradient(scaled, of_mean, of_rstd, x, mean, rstd, (2,))
         of_input = None if of_input is None else of_input.reshape(input.shape)
     if needed[1] and grad is not None:
-        of_weight = (grad * ((x - mean) * rstd).reshape(by_channel)).sum((0, 2))
+        of_weight = sum_of_samples(grad * ((x - mean) * rstd).reshape(by_channel), (0, 2))
     if needed[2] and grad is not None:
-        of_bias = grad.sum((0, 2))
+        of_bias = sum_of_samples(grad, (0, 2))
     return [of_input, of_weight, of_bias]
 
 

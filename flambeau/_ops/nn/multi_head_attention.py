@@ -8,6 +8,7 @@ from typing import Any
 
 from ..._core.dtype import BOOL, FLOAT
 from ..._core.modes import Ruled
+from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.autocast_rules import RULED
 from ..._dispatch.public.registry import public
@@ -87,9 +88,17 @@ def _with_column(mask: Any) -> Any:
     return None if mask is None else cat([mask, mask.new_zeros((*mask.shape[:-1], 1))], -1)
 
 
+def _linear_of_steps(source: Any, weight: Any, bias: Any) -> Any:
+    """`linear` of (length, batch, width); where sums over samples are a tree, samples have to come first."""
+    if REPRODUCIBILITY.samples is None or source._array.ndim != 3:
+        return _linear(source, weight, bias)
+    samples: Any = _linear(_contiguous_clone(_transpose(source, 0, 1)), weight, bias)
+    return _transpose(samples, 0, 1)
+
+
 def _projected_together(source: Any, weight: Any, bias: Any, parts: int) -> tuple[Any, ...]:
     """Several projections of one tensor by one product."""
-    together: Any = _linear(source, weight, bias)
+    together: Any = _linear_of_steps(source, weight, bias)
     apart = _permute(reshaped(together, (*source._array.shape[:2], parts, source._array.shape[2])), (2, 0, 1, 3))
     return _unbind(apart if apart._array.flags.c_contiguous else _contiguous_clone(apart), 0)
 
@@ -97,7 +106,7 @@ def _projected_together(source: Any, weight: Any, bias: Any, parts: int) -> tupl
 def _projected_by_head(source: Any, weight: Any, bias: Any, heads: int) -> tuple[Any, ...]:
     """Queries, keys and values of one tensor, each (batch, heads, length, width of a head)."""
     length, batch, width = source._array.shape
-    together: Any = _linear(source, weight, bias)
+    together: Any = _linear_of_steps(source, weight, bias)
     apart = _permute(reshaped(together, (length, batch, 3, heads, width // heads)), (2, 0, 1, 3, 4))
     apart = apart if apart._array.flags.c_contiguous else _contiguous_clone(apart)
     return _unbind(_permute(apart, (0, 2, 3, 1, 4)), 0)
@@ -116,10 +125,10 @@ def _project(query: Any, key: Any, value: Any, weight: Any, bias: Any) -> tuple[
         own, shared = weight.split([width, 2 * width])
         own_bias, shared_bias = (None, None) if bias is None else bias.split([width, 2 * width])
         second, third = _projected_together(key, shared, shared_bias, 2)
-        return _linear(query, own, own_bias), second, third
+        return _linear_of_steps(query, own, own_bias), second, third
     weights = weight.chunk(3)
     biases = (None, None, None) if bias is None else bias.chunk(3)
-    first, second, third = map(_linear, (query, key, value), weights, biases)
+    first, second, third = map(_linear_of_steps, (query, key, value), weights, biases)
     return first, second, third
 
 
@@ -138,7 +147,7 @@ def _project_separately(
         wanted = (width, source.shape[-1])
         _require(tuple(weight.shape) == wanted, f"expecting {name} weights shape of {wanted}, but got {weight.shape}")
     biases = (None, None, None) if bias is None else bias.chunk(3)
-    first, second, third = map(_linear, (query, key, value), weights, biases)
+    first, second, third = map(_linear_of_steps, (query, key, value), weights, biases)
     return first, second, third
 
 
@@ -301,8 +310,10 @@ def multi_head_attention_forward(
         else:
             q, k, v = [reshaped(each, (batch, num_heads, *each._array.shape[1:])) for each in (q, k, v)]
             attended = _attend(q, k, v, mask, chance, is_causal)
-    result: Any = _linear(attended, out_proj_weight, out_proj_bias)
-    result = reshaped(result, (targets, batch, result._array.shape[1]))
+    if REPRODUCIBILITY.samples is not None:
+        attended = reshaped(attended, (targets, batch, attended._array.shape[-1]))
+    result: Any = _linear_of_steps(attended, out_proj_weight, out_proj_bias)
+    result = reshaped(result, (targets, batch, result._array.shape[-1]))
     if batched:
         return result, weights
     return result.squeeze(1), None if weights is None else weights.squeeze(0)

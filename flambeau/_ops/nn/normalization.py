@@ -23,6 +23,7 @@ from ..reduce.moments import (
     centred,
     check_parameters,
     standardised_gradient,
+    sum_of_samples,
     widened,
     widened_tensor,
 )
@@ -100,9 +101,9 @@ def _batch_norm_gradients(
         elif scaled is not None:
             of_input = scaled * rstd
     if needed[1] and grad is not None:
-        of_weight = (grad * ((x - mean) * rstd)).sum(dims)
+        of_weight = sum_of_samples(grad * ((x - mean) * rstd), dims)
     if needed[2] and grad is not None:
-        of_bias = grad.sum(dims)
+        of_bias = sum_of_samples(grad, dims)
     return [of_input, of_weight, of_bias]
 
 

@@ -28,6 +28,7 @@ from ..create.like import zeros_like
 from ..linalg.products import array_dot
 from ..reduce.moments import widened, widened_tensor
 from ..shape.join import cat
+from .recurrent_samples import bias_sum, weight_product
 
 Sizes = tuple[int, ...]
 
@@ -186,16 +187,18 @@ class _Backwards:
         return self.lib.join(parts if self.reverse else parts[::-1], 0)
 
 
-def _of_parameters(needed: tuple[bool, ...], input: Any, states: Any, of_input: Any, of_state: Any) -> list[Any]:
+def _of_parameters(
+    needed: tuple[bool, ...], input: Any, states: Any, of_input: Any, of_state: Any, sizes: Sizes
+) -> list[Any]:
     """The gradients of both weights and both biases, from those of the products to which they belong."""
-    of_bias = of_input.sum(0) if needed[2] else None
+    of_bias = bias_sum(of_input, sizes) if needed[2] else None
     if of_bias is None or of_state is not of_input:
-        of_other = of_state.sum(0) if needed[3] else None
+        of_other = bias_sum(of_state, sizes) if needed[3] else None
     else:
         of_other = of_bias if isinstance(of_bias, Tensor) else of_bias.copy()
     return [
-        _product(of_input.T, _rows_of(input)) if needed[0] else None,
-        _product(of_state.T, states) if needed[1] else None,
+        weight_product(of_input, _rows_of(input), sizes) if needed[0] else None,
+        weight_product(of_state, states, sizes) if needed[1] else None,
         of_bias,
         of_other,
     ]
@@ -264,7 +267,11 @@ def _rnn_gradients(
     of_products = walk.whole(parts)
     before = _previous(lib, hx, states, sizes, reverse)
     of_input = _as_sequence(_product(of_products, w_ih), input) if needed[0] else None
-    return [of_input, walk.first(of_hidden, hx), *_of_parameters(needed[2:], input, before, of_products, of_products)]
+    return [
+        of_input,
+        walk.first(of_hidden, hx),
+        *_of_parameters(needed[2:], input, before, of_products, of_products, sizes),
+    ]
 
 
 def _rnn_formula(
@@ -342,7 +349,7 @@ def _gru_gradients(
         return [
             _as_sequence(_product(of_inputs, w_ih), input) if needed[0] else None,
             walk.first(start, hx),
-            *_of_parameters(needed[2:], input, before, of_inputs, of_states),
+            *_of_parameters(needed[2:], input, before, of_inputs, of_states, sizes),
         ]
     # By how much each gate moves the state, as the last one of four the candidate's part from the input.
     by_new = (1 - update) * (1 - new * new)
@@ -370,7 +377,11 @@ def _gru_gradients(
     of_states = of_all[:, :3].reshape(count, 3 * width)
     of_inputs = lib.join([of_all[:, :2], of_all[:, 3:]], 1).reshape(count, 3 * width)
     of_input = _as_sequence(_product(of_inputs, w_ih), input) if needed[0] else None
-    return [of_input, walk.first(of_hidden, hx), *_of_parameters(needed[2:], input, before, of_inputs, of_states)]
+    return [
+        of_input,
+        walk.first(of_hidden, hx),
+        *_of_parameters(needed[2:], input, before, of_inputs, of_states, sizes),
+    ]
 
 
 def _gru_formula(
@@ -494,7 +505,7 @@ def _lstm_gradients(
         return [
             _as_sequence(_product(of_all, w_ih), input) if needed[0] else None,
             *[walk.first(each, initial) for each, initial in zip(starts, (hx, cx), strict=True)],
-            *_of_parameters(needed[3:], input, states, of_all, of_all),
+            *_of_parameters(needed[3:], input, states, of_all, of_all, sizes),
             None,
         ]
     enter, forget, new, leave = _four(gates, width)
@@ -528,12 +539,12 @@ def _lstm_gradients(
     states = outputs if w_hr is None else _times(outputs, w_hr.T)
     of_input = _as_sequence(_product(of_all, w_ih), input) if needed[0] else None
     before = _previous(lib, hx, states, sizes, reverse) if needed[4] else None
-    of_projection = _times(walk.whole(projected).T, outputs) if needed[7] else None
+    of_projection = weight_product(walk.whole(projected), outputs, sizes) if needed[7] else None
     return [
         of_input,
         walk.first(of_hidden, hx),
         walk.first(of_cell, cx),
-        *_of_parameters(needed[3:], input, before, of_all, of_all),
+        *_of_parameters(needed[3:], input, before, of_all, of_all, sizes),
         of_projection,
     ]
 

@@ -33,6 +33,13 @@ def _kept_sum(array: Any, dims: Dims) -> Any:
     return np.add.reduce(array, dims, keepdims=True)
 
 
+def sum_of_samples(values: Any, dims: Dims) -> Any:
+    """The sum of an array or a tensor along `dims`, of which the first are those of the batch."""
+    if REPRODUCIBILITY.total is not None and type(values) is np.ndarray:
+        return REPRODUCIBILITY.total(values, dims, False)
+    return values.sum(dims)
+
+
 def mean_square(array: Any, dims: Dims) -> Any:
     """The mean of the squares along `dims`, which it keeps."""
     return _kept_sum(array * array, dims) / array.dtype.type(math.prod([array.shape[each] for each in dims]))

@@ -93,6 +93,16 @@ def all_reduce(exchange: Exchange, array: Any, combine: Combine) -> Steps:
     yield waits
 
 
+def all_reduce_in_tree(exchange: Exchange, array: Any, combine: Combine) -> Steps:
+    """Combine the arrays of all members, on all of them, for arrays of any length in the order of recursive doubling.
+
+    Neighbours are combined first, then pairs of neighbours: the sum over contiguous parts of a batch is that of a tree
+    over the whole of it.
+    """
+    for piece in chunks(array):
+        yield from _recursive_doubling(exchange, piece, combine)
+
+
 def _recursive_doubling(exchange: Exchange, array: Any, combine: Combine) -> Steps:
     """In each round, everybody exchanges with a partner twice as far away as before.
 

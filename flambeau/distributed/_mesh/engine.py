@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.process.caller import calling_place
+from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..reductions import combiner, finish
 from ..stores import Store
 from . import algorithms, shared
@@ -123,8 +124,10 @@ class MeshEngine:
         combine = combiner(op, array.dtype)
         bits = signature("all_reduce", array.dtype, op)
 
+        way = algorithms.all_reduce_in_tree if REPRODUCIBILITY.samples else self._way(array.nbytes).all_reduce
+
         def steps(exchange: Exchange) -> Steps:
-            yield from self._way(array.nbytes).all_reduce(exchange, array, combine)
+            yield from way(exchange, array, combine)
             finish(array, op, self.size)
 
         return self._start("all_reduce", steps, bits)

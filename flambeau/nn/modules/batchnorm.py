@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, cast
 
 from ..._core.dtype import int64
+from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.tensor import Tensor
 from ..._ops.create.constants import ones, tensor, zeros
 from .. import functional as F
@@ -483,6 +484,9 @@ class SyncBatchNorm(_BatchNorm):
 
     def _normalized_over_all(self, input: Tensor) -> Tensor:
         """Normalised by the mean and the variance over the batches of all processes."""
+        REPRODUCIBILITY.refuse_at_batch(
+            "SyncBatchNorm", "in training its statistics are those of the batch. Call eval() on it, or use GroupNorm"
+        )
         from ..._ops.shape.join import cat
         from ...distributed.nn.functional import all_reduce
 

@@ -14,6 +14,7 @@ from ...autograd.grad_mode import is_grad_enabled
 from ...distributed import _calls
 from ...distributed._buckets import DEFAULT_MEGABYTES, FIRST_BUCKET, MEGABYTE
 from ...distributed._reducer import Reducer
+from ...distributed._same_bits import check_module, is_asked_for, refuse
 from ...distributed._sync import broadcast_coalesced, check_same_shapes
 from ...distributed._world import ProcessGroup, group_of
 from ...distributed.algorithms.join import Join, Joinable, JoinHook, warn_of_many_iterations
@@ -137,6 +138,12 @@ class DistributedDataParallel(Module, Joinable):
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """What the model computes; a backward pass that follows exchanges gradients."""
         synchronised = is_grad_enabled() and self.require_backward_grad_sync
+        if is_asked_for() and is_grad_enabled():
+            check_module(self.module, self.process_group)
+            if self._join_config.enable:
+                refuse("join()", "Give all processes as many samples")
+            if not synchronised:
+                refuse("no_sync()", "Exchange the gradients of each backward pass")
         source = self._notify(synchronised) if self._join_config.enable else 0
         if synchronised:
             self.reducer.rebuild()

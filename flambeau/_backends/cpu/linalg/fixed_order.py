@@ -73,15 +73,9 @@ def _complex_product(left: Any, right: Any) -> Any:
     return result
 
 
-def total(array: Any, dims: tuple[int, ...] | None, keepdims: bool) -> Any:
-    """The sum of floating-point numbers along `dims`, in float64, in the order of these dimensions."""
-    if array.dtype.kind == "c":
-        real, imaginary = total(array.real, dims, keepdims), total(array.imag, dims, keepdims)
-        result = np.empty(np.shape(real), array.dtype)
-        result.real, result.imag = real, imaginary
-        return result
+def chain(array: Any, summed: tuple[int, ...], keepdims: bool) -> Any:
+    """The sum of floating-point numbers along sorted dimensions, in float64, in the order of these dimensions."""
     ndim = array.ndim
-    summed = tuple(range(ndim)) if dims is None else tuple(sorted(each % ndim for each in dims))
     kept = [each for each in range(ndim) if each not in summed]
     length = math.prod([array.shape[each] for each in summed])
     lines = array.transpose(*kept, *summed).astype(_DOUBLE).reshape(-1, length) if array.size else None

@@ -1,0 +1,168 @@
+"""Sums over the samples of a batch as a tree: what each of 1, 2, 4, ... processes sums up is a subtree of it.
+
+`reproducible("batch")` adds up the gradients of parameters in this way. The samples are halved again and again, the
+first half being the smaller one where they are odd; sums of halves are added, each in the dtype of the result.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...._codegen.products.tree import COLUMNS, ROWS, TOGETHER, Sizes, tree_product
+from .fixed_order import chain, product
+
+_SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
+_NARROW = 16
+"""Sums of fewer columns are made by NumPy: a generated kernel would fill no vector."""
+
+
+@functools.lru_cache(1024)
+def _subtrees(count: int, most: int) -> tuple[int, Any]:
+    """The level, counted from the root, on which all subtrees have at most `most` samples, and where these begin.
+
+    For 2 it is the lowest level on which all have a sample at all.
+    """
+    levels = 0
+    while -(-count >> levels) > most:
+        levels += 1
+    starts = [0, count]
+    for _ in range(levels):
+        halves = [(begin, begin + (end - begin) // 2) for begin, end in itertools.pairwise(starts)]
+        starts = [each for pair in halves for each in pair] + [count]
+    return levels, np.array(starts, np.int64)
+
+
+def samples_product(left: Any, right: Any) -> Any:
+    """The sum over samples and steps of the outer products of `left[sample, step]` and `right[sample, step]`.
+
+    The steps of a sample are summed up in their order, the samples in a tree.
+    """
+    if left.dtype.kind == "c":
+        return _complex_product(left, right)
+    if left.dtype not in (_SINGLE, _DOUBLE):
+        return samples_product(left.astype(_SINGLE), right.astype(_SINGLE)).astype(left.dtype)
+    (samples, steps, rows), columns, item = left.shape, right.shape[2], left.itemsize
+    if not left.size or not right.size:
+        return np.zeros((rows, columns), left.dtype)
+    if samples == 1:
+        return product(left[0].T, right[0])
+    left, right = _in_elements(left), _in_elements(right)
+    if right.strides[2] != item and columns > 1:
+        right = np.ascontiguousarray(right)
+    levels, starts = _subtrees(samples, TOGETHER if steps == 1 else 2)
+    sizes = Sizes(
+        steps,
+        rows,
+        columns,
+        left.strides[0] // item,
+        left.strides[1] // item,
+        left.strides[2] // item,
+        right.strides[0] // item,
+        right.strides[1] // item,
+        1 << levels,
+        levels,
+        -(-rows // ROWS),
+        -(-columns // COLUMNS),
+    )
+    out = np.empty((rows, columns), left.dtype)
+    return tree_product(left.dtype.name, steps == 1)(out, left, right, starts, np.array(sizes, np.int64))
+
+
+def _in_elements(array: Any) -> Any:
+    """`array`, if it is aligned and its strides are numbers of elements; else a copy of it."""
+    if any(step % array.itemsize or step < 0 for step in array.strides) or not array.flags.aligned:
+        return np.ascontiguousarray(array)
+    return array
+
+
+def _complex_product(left: Any, right: Any) -> Any:
+    result = samples_product(left.real, right.real) - samples_product(left.imag, right.imag) + 0j
+    result = result.astype(left.dtype, copy=False)
+    result.imag = samples_product(left.real, right.imag) + samples_product(left.imag, right.real)
+    return result
+
+
+def total(array: Any, dims: tuple[int, ...] | None, keepdims: bool) -> Any:
+    """The sum of floating-point or complex numbers along `dims`.
+
+    The first dimension are samples, whose sum is a tree; within a sample numbers are summed up in float64, in order.
+    """
+    if array.dtype.kind == "c":
+        real, imaginary = total(array.real, dims, keepdims), total(array.imag, dims, keepdims)
+        result = np.empty(np.shape(real), array.dtype)
+        result.real, result.imag = real, imaginary
+        return result
+    ndim = array.ndim
+    summed = tuple(range(ndim)) if dims is None else tuple(sorted(each % ndim for each in dims))
+    if not array.size or not summed or summed[0] or len(array) == 1:
+        return chain(array, summed, keepdims)
+    shape = [1 if each in summed else array.shape[each] for each in range(ndim) if keepdims or each not in summed]
+    of_samples = chain(array, summed[1:], True) if summed[1:] else array
+    return samples_sum(of_samples).reshape(shape)
+
+
+def samples_sum(array: Any) -> Any:
+    """The sum over the first dimension, of which there is more than one, of floating-point numbers."""
+    count, columns = len(array), array[0].size
+    if array.itemsize == 2:
+        return samples_sum(array.astype(_SINGLE)).astype(array.dtype)
+    if columns >= _NARROW and array.dtype in (_SINGLE, _DOUBLE):
+        ones = np.broadcast_to(array.dtype.type(1), (count, 1, 1))
+        rows = np.ascontiguousarray(array).reshape(count, 1, columns)
+        return samples_product(ones, rows).reshape(array.shape[1:])
+    levels, starts = _subtrees(count, 2)
+    firsts = starts[:-1]
+    sums = array[firsts]
+    two = np.flatnonzero(starts[1:] - firsts == 2)
+    sums[two] += array[firsts[two] + 1]
+    for _ in range(levels):
+        sums = sums[0::2] + sums[1::2]
+    return sums[0]
+
+
+def samples_total(count: int, of_sample: Callable[[int], Any]) -> Any:
+    """The sum of what a function gives for each of `count` samples: new arrays, of which few are alive at a time."""
+    waiting: list[Any] = []
+    _, starts = _subtrees(count, 2)
+    for number, begin in enumerate(starts[:-1]):
+        total = of_sample(int(begin))
+        if starts[number + 1] - begin == 2:
+            total = np.add(total, of_sample(int(begin) + 1), total)
+        while number & 1:
+            total = np.add(waiting.pop(), total, total)
+            number >>= 1
+        waiting.append(total)
+    return waiting[0]
+
+
+def rows_sum(indices: Any, rows: Any, count: int) -> Any:
+    """An array of `count` rows, to which `rows[i]` is added at `indices[i]`, in a tree over the first dimension.
+
+    The rows of one sample are added in their order.
+    """
+    samples, width = len(indices), rows.shape[-1]
+    total = np.zeros((count, width), rows.dtype)
+    if not indices.size:
+        return total
+    levels, starts = _subtrees(samples, 1)
+    # The path to each sample: its bits say which half it is in.
+    path = np.zeros(samples, np.int64)
+    lengths = np.diff(starts)
+    path[starts[:-1][lengths == 1]] = np.flatnonzero(lengths)
+    keys = (indices.reshape(samples, -1).astype(np.int64) << levels | path[:, None]).reshape(-1)
+    keys, places = np.unique(keys, return_inverse=True)
+    sums = np.zeros((len(keys), width), rows.dtype)
+    np.add.at(sums, places.reshape(-1), rows.reshape(-1, width))
+    for _ in range(levels):
+        keys >>= 1
+        first = np.concatenate(([True], keys[1:] != keys[:-1]))
+        second = np.flatnonzero(~first)
+        sums[second - 1] += sums[second]
+        keys, sums = keys[first], sums[first]
+    total[keys] = sums
+    return total + 0  # negative zeros are gone: a process without such an index has zero there

@@ -1,0 +1,39 @@
+"""The product from which the gradient of a weight comes at `reproducible("batch")`: a tree over samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._core.process.reproducibility import REPRODUCIBILITY
+from ..._core.tensor import Tensor
+from ..._dispatch.dispatch import fresh
+from ..._dispatch.gradients.array_derivatives import unrecorded
+from ..shape.view import _transpose
+
+_MOST = 1 << 22
+"""Elements of the products of single samples that recorded and captured passes keep at a time."""
+
+
+def samples_product(left: Any, right: Any) -> Any:
+    """The sum of the outer products of the rows of two tensors, or arrays, of floating-point numbers.
+
+    They are of the shapes (samples, steps, m) and (samples, steps, n), or (samples, m) and (samples, n).
+    """
+    if left.ndim == 2:
+        left, right = left[:, None], right[:, None]
+    if not isinstance(left, Tensor):
+        return REPRODUCIBILITY.samples.samples_product(left, right)
+    if unrecorded(left, right) and type(left._array) is np.ndarray:
+        return fresh(REPRODUCIBILITY.samples.samples_product(left._array, right._array), left)
+    return _in_halves(left, right)
+
+
+def _in_halves(left: Tensor, right: Tensor) -> Tensor:
+    """The same sum, to the bit, of ops that have derivatives."""
+    samples, _, rows = left._array.shape
+    middle = samples // 2
+    if middle and samples * rows * right._array.shape[2] > _MOST:
+        return _in_halves(left[:middle], right[:middle]) + _in_halves(left[middle:], right[middle:])
+    return _transpose(left, 1, 2).bmm(right).sum(0)

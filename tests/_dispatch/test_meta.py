@@ -238,3 +238,15 @@ def test_results_that_no_storage_holds_are_refused() -> None:
         with pytest.raises(RuntimeError, match="Storage size calculation overflowed"):
             call()
     assert flambeau.cdist(_far(1 << 20, 1 << 30), _far(1 << 20, 1 << 30)).shape == (1 << 20, 1 << 20)
+
+
+def test_places_in_rows_are_not_written_out() -> None:
+    """What takes elements at positions along a dimension costs nothing, however many rows there are."""
+    large = flambeau.empty(10**9, 10**9, device="meta")
+    assert large.topk(3)[0].shape == (10**9, 3)
+    assert large.topk(3, 0)[1].shape == (3, 10**9)
+    deep = flambeau.empty(10**7, 100, 10**8, device="meta")
+    assert deep.topk(2, 1)[0].shape == (10**7, 2, 10**8)
+    assert deep.kthvalue(3, 1)[0].shape == deep.median(1)[1].shape == (10**7, 10**8)
+    labels = flambeau.empty(10**9, dtype=flambeau.int64, device="meta")
+    assert F.multi_margin_loss(large, labels, reduction="none").shape == (10**9,)

@@ -229,10 +229,21 @@ def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -
     check_fits(src, dst.shape)
 
 
-@_rule(np.putmask, np.put, np.fill_diagonal, np.place)
+@_rule(np.putmask, np.put, np.put_along_axis, np.fill_diagonal, np.place)
 def _written(a: Any, *args: Any, **options: Any) -> None:
     if not isinstance(a, AbstractArray):
         raise NeedsData("to be written into an array with data")
+
+
+@_rule(np.take_along_axis)
+def _taken_along(arr: Any, indices: Any, axis: int | None = -1) -> Any:
+    # NumPy's own code writes out a position for each row, however many there are.
+    if axis is None:
+        return empty_meta(shape_of(indices), dtype_of(arr))
+    axis %= len(shape_of(indices))
+    rows = [(*shape[:axis], 1, *shape[axis + 1 :]) for shape in (shape_of(arr), shape_of(indices))]
+    shape = broadcast_shapes(*rows)
+    return empty_meta((*shape[:axis], shape_of(indices)[axis], *shape[axis + 1 :]), dtype_of(arr))
 
 
 @_rule(np.where)

@@ -171,7 +171,11 @@ def _spaced_arguments(
 ) -> tuple[Any, Any, int, Kind]:
     if type(steps) is not int:
         if isinstance(steps, bool) or not hasattr(steps, "__index__"):
-            raise TypeError(f"{caller}(): argument 'steps' must be int, not {type(steps).__name__}")
+            given = ", ".join(type(each).__name__ for each in (start, end, steps))
+            raise TypeError(
+                f"{caller}() received an invalid combination of arguments - got ({given}): argument 'steps' must be "
+                f"int, not {type(steps).__name__}"
+            )
         steps = steps.__index__()
     if steps >= 2**63:
         raise ValueError(f"Overflow when unpacking long long: {caller}() was given steps beyond 64 bits")

@@ -506,8 +506,13 @@ def _lower_factor(matrix: Array) -> tuple[Array, int]:
 
 
 def _first_nan(lower: Array) -> Array:
-    """The order of the first leading minor that is NaN, for each matrix: NumPy's library goes on where LAPACK stops."""
-    unknown = np.isnan(np.diagonal(lower, axis1=-2, axis2=-1))
+    """The order of the first leading minor that is NaN, for each matrix: NumPy's library goes on where LAPACK stops.
+
+    An infinite pivot leaves nothing known of the rows below it.
+    """
+    pivots = np.diagonal(lower, axis1=-2, axis2=-1)
+    unknown = np.isnan(pivots)
+    unknown[..., 1:] |= np.isinf(pivots[..., :-1])
     return (
         np.asarray(np.where(unknown.any(-1), unknown.argmax(-1) + 1, 0), np.int32)
         if unknown.any()
@@ -603,6 +608,13 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor
         raise RuntimeError(f"u should have at least 2 dimensions, but has {input2._array.ndim} dimensions instead")
     check_square("cholesky_solve", input2)
     check_same_dtype("cholesky_solve", input, input2)
+    if input._array.shape[-2] != input2._array.shape[-2]:
+        rows, columns = input._array.shape[-2:]
+        size = input2._array.shape[-1]
+        raise RuntimeError(
+            f"Incompatible matrix sizes for cholesky_solve: each A matrix is {size} by {size} but each b matrix is "
+            f"{rows} by {columns}"
+        )
     check_pair("cholesky_solve", input2, input, True)
     check_floating("cholesky_solve", input2, "cholesky_solve_cpu")
     return _cholesky_solve(input, input2, upper)

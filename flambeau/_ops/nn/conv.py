@@ -35,6 +35,7 @@ from .conv_checks import (
     check_dtypes,
     check_numbers,
     check_operands,
+    check_ranks,
     check_shapes,
     check_sizes,
     for_each_dim,
@@ -329,6 +330,7 @@ def _padded_by_name(
         raise RuntimeError(f"padding='same' is not supported for strided convolutions: stride={list(stride)}")
     if rank < 1:
         raise RuntimeError(f"weight should have at least three dimensions, but got size {list(weight._array.shape)}")
+    check_ranks(input._array.shape, weight._array.shape)
     reach = extent(weight._array.shape[2:], for_each_dim("dilation", dilation, rank))
     both = tuple([(size - 1) // 2 for size in reach])
     odd = [(size - 1) % 2 for size in reach]

@@ -47,26 +47,42 @@ def for_each_dim(argument: str, values: Shape, rank: int) -> Shape:
     return values * rank
 
 
+_MOST_PADDING = 2**62 - 1
+
+
 def check_numbers(geometry: Geometry, output_padding: Shape) -> None:
     """Paddings must not be negative; strides, dilations and groups must be positive."""
     if any(each < 0 for each in output_padding):
         raise RuntimeError(f"negative output_padding is not supported: got {list(output_padding)}")
-    if any(each < 0 for each in geometry.padding):
-        raise RuntimeError(f"negative padding is not supported: got {list(geometry.padding)}")
-    for name, values in (("stride", geometry.stride), ("dilation", geometry.dilation), ("groups", (geometry.groups,))):
-        if any(each <= 0 for each in values):
-            given = list(values) if name != "groups" else geometry.groups
-            raise RuntimeError(f"non-positive {name} is not supported: got {given}")
+    for dim, each in enumerate(geometry.padding):
+        if each < 0:
+            raise RuntimeError(f"negative padding is not supported: got {list(geometry.padding)}")
+        if each > _MOST_PADDING:
+            raise RuntimeError(
+                f"Given padding={each} at dimension {dim} , expected padding to be at most {_MOST_PADDING}: twice as "
+                "much is still a number of 64 bits"
+            )
+    if any(each <= 0 for each in geometry.stride):
+        raise RuntimeError(f"non-positive stride is not supported: got {list(geometry.stride)}")
+    if geometry.groups <= 0:
+        raise RuntimeError(f"non-positive groups is not supported: got {geometry.groups}")
+    if any(each <= 0 for each in geometry.dilation):
+        raise RuntimeError(f"dilation should be greater than zero, but got {list(geometry.dilation)}")
 
 
-def check_shapes(input: Shape, weight: Shape, bias: Shape | None, geometry: Geometry, transposed: bool) -> None:
-    """Input, weight, bias and groups must agree on dimensions and channels."""
-    groups = geometry.groups
+def check_ranks(input: Shape, weight: Shape) -> None:
+    """Input and weight must have as many dimensions."""
     if len(input) != len(weight):
         raise RuntimeError(
             f"Expected {len(weight)}-dimensional input for {len(weight)}-dimensional weight {list(weight)}, but got "
             f"{len(input)}-dimensional input of size {list(input)} instead"
         )
+
+
+def check_shapes(input: Shape, weight: Shape, bias: Shape | None, geometry: Geometry, transposed: bool) -> None:
+    """Input, weight, bias and groups must agree on dimensions and channels."""
+    groups = geometry.groups
+    check_ranks(input, weight)
     if weight[0] < groups:
         raise RuntimeError(
             f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of "
@@ -90,7 +106,7 @@ def check_shapes(input: Shape, weight: Shape, bias: Shape | None, geometry: Geom
             f"1-dimensional with {outputs} elements, but got bias of size {list(bias)} instead"
         )
     if 0 in weight[2:]:
-        raise RuntimeError(f"the kernel must not be empty, but got weight of size {list(weight)}")
+        raise RuntimeError(f"kernel size should be greater than zero, but got weight of size {list(weight)}")
     if transposed and not outputs and 0 not in input:
         raise RuntimeError(f"non-empty weight tensor expected, but got weight of size {list(weight)}")
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._core.arrays.quick import ZEROS
 from ..._core.backend import as_array, read, undispatched
-from ..._core.dtype import BOOL, COMPLEX, INTEGER, LEGACY_NAMES, bool_
+from ..._core.dtype import BOOL, COMPLEX, INTEGER, LEGACY_NAMES, bool_, finfo
 from ..._core.process.processor import ON_X86_64
 from ..._core.tensor import DIRECT_TYPES, Tensor
 from ..._dispatch.arguments.autocast_rules import FULL, LOWER, on
@@ -537,7 +537,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half along `dim` times the sigmoid of the second."""
     shape = input._array.shape
     if not shape:
-        raise RuntimeError("glu does not support 0-dimensional tensors")
+        raise RuntimeError("glu does not support scalars because halving size must be even: the input has 0 dimensions")
     dim = wrap_dim(dim, len(shape))
     if shape[dim] % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {shape[dim]}")
@@ -634,8 +634,11 @@ def _softshrink(self: Array, lambd: float) -> Array:
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """`input` moved towards 0 by `lambd`."""
     refuse("softshrink", input, *_FLOATS_ONLY)
-    if not lambd >= 0:
-        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd:g}.")
+    if not 0 <= lambd <= 65504:  # what every dtype can hold
+        most = finfo(input.dtype).max
+        if not 0 <= lambd <= most:
+            name = LEGACY_NAMES[input.dtype]
+            raise RuntimeError(f"lambda must be in range [0, {most:g}] for input dtype {name}, but found {lambd:g}")
     return _softshrink(input, lambd)
 
 

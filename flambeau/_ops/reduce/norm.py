@@ -132,7 +132,9 @@ def vector_norm(
         if isinstance(ord, complex):
             raise RuntimeError(f"linalg.vector_norm: Expected a non-complex scalar as the order of norm, not {ord}")
         if not isinstance(ord, (int, float)):
-            raise TypeError(f"linalg.vector_norm: ord must be a number, not {type(ord).__name__}")
+            raise TypeError(
+                f"linalg_vector_norm(): argument 'ord' (position 2) must be Number, not {type(ord).__name__}"
+            )
     if dtype is not None:
         input = input.to(as_dtype(dtype, "linalg_vector_norm"))
     dims = reduced_dims(dim, input._array.ndim)

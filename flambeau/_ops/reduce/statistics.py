@@ -228,7 +228,7 @@ def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0, *, out: An
     if not input._kind.dtype.is_floating_point and not _counts_integers(input):
         raise no_kernel("histogram_cpu", input)
     if bins <= 0:
-        raise RuntimeError(f"torch.histc(): bins must be > 0, got {bins}")
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0 of histc")
     if input._kind.dataless:
         return store_exactly(input.new_empty(bins), out)
     given = (float(min), float(max))

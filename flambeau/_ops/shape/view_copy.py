@@ -110,7 +110,10 @@ def _narrow_copy(self: Array, dim: int, start: int, length: int) -> Array:
 @public(out=store_resized)
 def narrow_copy(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """`narrow` with memory of its own."""
-    if dim >= input._array.ndim:
+    if length < 0:
+        size = input._array.shape[dim] if dim < input._array.ndim else 0
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
+    if dim >= input._array.ndim > 0:
         raise RuntimeError(
             f"narrow_copy(): dim {dim} is out of range for a tensor of shape {list(input._array.shape)}: it must be "
             f"in [{-input._array.ndim}, {input._array.ndim - 1}]"

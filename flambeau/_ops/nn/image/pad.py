@@ -331,6 +331,10 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
         return _padded_by_constant(input, amounts, 0.0 if value is None else value)
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument, but got value={value}')
+    if mode != "circular" and mode not in _KINDS:
+        raise NotImplementedError(
+            f"Unrecognised padding mode {mode}: it is one of 'constant', 'reflect', 'replicate', 'circular'"
+        )
     rank = len(amounts) // 2
     if rank not in (1, 2, 3) or dims not in (rank + 1, rank + 2):
         raise NotImplementedError(
@@ -340,10 +344,6 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
         )
     if mode == "circular":
         return _circular_pad(input, amounts)
-    if mode not in _KINDS:
-        raise NotImplementedError(
-            f"Unrecognised padding mode {mode}: it is one of 'constant', 'reflect', 'replicate', 'circular'"
-        )
     _check_edges(input._array.shape, amounts, mode)
     if input._kind.dtype.category == BOOL:
         word = "reflection" if mode == "reflect" else "replication"

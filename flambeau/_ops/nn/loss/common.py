@@ -361,6 +361,8 @@ def _bce_with_logits(
             check_castable(each.dtype, target.dtype, name)
             parts[number] = each.to(target.dtype)
     logits, weight, pos_weight = parts
+    if pos_weight is not None:
+        common_shape((pos_weight, target))  # refuses those that do not go together
     return _with_logits(logits, target, weight, pos_weight, reduction)
 
 

@@ -165,7 +165,7 @@ class SavedTensor:
     special: _Special | None
 
     def __init__(self) -> None:
-        raise TypeError("SavedTensor: No constructor defined! Ops make them, by `save`")
+        raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden: ops make them, by `save`")
 
     def _specials(self) -> _Special:
         if self.special is None:

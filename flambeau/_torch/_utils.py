@@ -119,6 +119,18 @@ def _type(self: Any, dtype: Any = None, non_blocking: bool = False, **kwargs: An
     return self.type(dtype)
 
 
+def _get_device_module(device_type: str) -> Any:
+    """The module about a type of device: `torch.cuda` for "cuda"."""
+    import flambeau
+
+    found = getattr(flambeau, device_type, None)
+    if found is None:
+        raise RuntimeError(
+            f"Device '{device_type}' does not have a corresponding module registered as 'torch.{device_type}'."
+        )
+    return found
+
+
 def _get_available_device_type() -> str | None:
     """The kind of accelerator there is."""
     return None

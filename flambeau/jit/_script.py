@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import builtins
+import dis
 import typing
 import weakref
 from types import FunctionType
 from typing import Any, TypeVar
 
+from .._core.process.caller import IS_INTERNAL
 from ..nn.modules.module import Module
 from ._annotated import INTERFACE_MARK, script_name
 from ._module import RecursiveScriptModule, ScriptModule
@@ -60,7 +62,11 @@ class ScriptedFunction(ScriptFunction):
         self.__doc__, self.__module__, self.__qualname__ = function.__doc__, function.__module__, function.__qualname__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._function(*args, **kwargs)
+        try:
+            return self._function(*args, **kwargs)
+        except Exception as error:
+            _raise_as_torchscript(error)
+            raise
 
     @property
     def qualified_name(self) -> str:
@@ -75,6 +81,43 @@ class ScriptedFunction(ScriptFunction):
 
     def __reduce__(self) -> Any:
         return self.__qualname__  # as a function: where it was defined
+
+
+_RAISE = dis.opmap["RAISE_VARARGS"]
+
+
+def _raise_as_torchscript(error: Exception) -> None:
+    """Raise `jit.Error` in place of what an `assert` or a `raise` of the scripted code raised, as the interpreter does.
+
+    What an op of the package refuses stays as it is.
+    """
+    from . import Error
+
+    if builtins.isinstance(error, Error):
+        return
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    if place is None:
+        return
+    code = place.tb_frame.f_code
+    if IS_INTERNAL[code.co_filename] or code.co_code[place.tb_lasti] != _RAISE:
+        return
+    kind = type(error)
+    name = "AssertionError" if kind is AssertionError else f"{kind.__module__}.{kind.__qualname__}"
+    raise Error(
+        "The following operation failed in the TorchScript interpreter.\nTraceback of TorchScript (most recent call "
+        f'last):\n  File "{code.co_filename}", line {place.tb_lineno}, in {code.co_name}\n{name}: {error}'
+    ) from error
+
+
+def _call_as_torchscript(self: Any, *args: Any, **kwargs: Any) -> Any:
+    """A call of a scripted module."""
+    try:
+        return Module.__call__(self, *args, **kwargs)
+    except Exception as error:
+        _raise_as_torchscript(error)
+        raise
 
 
 def _twin(module: Module, made: dict[int, Module]) -> Any:
@@ -99,7 +142,9 @@ def _scripted_class(cls: type) -> type:
     found = _classes.get(cls)
     if found is None:
         same = {name: getattr(cls, name) for name in ("__doc__", "__module__", "__qualname__")}
-        found = type(cls.__name__, (cls, ScriptModule), {**same, "__reduce_ex__": _reduced})
+        found = type(
+            cls.__name__, (cls, ScriptModule), {**same, "__reduce_ex__": _reduced, "__call__": _call_as_torchscript}
+        )
         _classes[cls] = found
     return found
 

@@ -253,3 +253,30 @@ def test_hooks_are_not_written() -> None:
         saved(module)
     with pytest.raises(RuntimeError, match="not int"):
         flambeau.jit.save(3, io.BytesIO())
+
+
+def _checked(x: int) -> int:
+    assert x > 0, "not positive"
+    if x > 5:
+        raise ValueError("above five")
+    return x
+
+
+class _Checks(flambeau.nn.Module):
+    def forward(self, x: flambeau.Tensor) -> flambeau.Tensor:
+        assert x.ndim == 1, "not a vector"
+        return x @ flambeau.ones(3)
+
+
+def test_what_scripted_code_raises_is_an_error_of_torchscript() -> None:
+    """The interpreter's `jit.Error` in functions and modules; what an op refuses keeps its type."""
+    function, module = flambeau.jit.script(_checked), flambeau.jit.script(_Checks())
+    assert function(3) == 3
+    for value, text in ((-1, "AssertionError: not positive"), (9, "builtins.ValueError: above five")):
+        with pytest.raises(flambeau.jit.Error, match=text):
+            function(value)
+    with pytest.raises(flambeau.jit.Error, match="AssertionError: not a vector"):
+        module(flambeau.ones(1, 3))
+    with pytest.raises(RuntimeError, match="same number of elements") as refused:
+        module(flambeau.ones(2))
+    assert not isinstance(refused.value, flambeau.jit.Error)

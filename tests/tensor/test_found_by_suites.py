@@ -136,3 +136,29 @@ def test_errors_of_signal_handlers_keep_their_type() -> None:
             namespace["function"](namespace["numpys_own"], each)
         found.append(_is_meant(caught.value))
     assert found == [True, False]
+
+
+@differential
+def test_wrappers_have_no_array_and_saved_tensors_no_constructor(torch: Any) -> Any:
+    x = torch.ones(2, requires_grad=True)
+    saved = type((x * x).grad_fn._raw_saved_self)
+    wrapper = _wrapper_class(torch)(torch.ones(3))
+    return (
+        outcome(wrapper.numpy, ".numpy() is not supported for tensor subclasses"),
+        outcome(saved, "Trying to create a SavedTensor object from Python is forbidden"),
+    )
+
+
+@differential
+def test_a_backward_that_is_not_repeatable_is_told_before_a_mismatch(torch: Any) -> Any:
+    class Random(torch.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad * (2 + torch.rand((), dtype=torch.float64))
+
+    x = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    return outcome(lambda: torch.autograd.gradcheck(Random.apply, (x,)), "Backward is not reentrant")

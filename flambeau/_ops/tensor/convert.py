@@ -233,6 +233,11 @@ def numpy(input: Tensor, *, force: bool = False) -> Any:
             f"Can't call numpy() on Tensor that has {bit} bit set. Use tensor.{name}().numpy() instead: the array "
             "would show what is in memory, not the elements."
         )
+    if source._extra is not None and source._extra.has_no_memory:
+        raise RuntimeError(
+            f".numpy() is not supported for tensor subclasses: the class {type(source).__name__} has the elements; "
+            "ask a tensor that it wraps"
+        )
     if is_fake(kind.device):
         raise RuntimeError(".numpy() is not supported for tensor subclasses: a fake tensor has no elements")
     if not kind.is_cpu:

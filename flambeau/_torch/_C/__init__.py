@@ -53,6 +53,11 @@ __getattr__, __dir__ = (
 )  # fmt: skip
 
 
+def _is_cow_tensor(tensor: Tensor) -> bool:
+    """Whether the memory will be copied at the next change: `_lazy_clone` copies at once, so none waits for it."""
+    return False
+
+
 def _has_torch_function_unary(value: Any) -> bool:
     return has_override((value,))
 

@@ -84,6 +84,9 @@ class _StandInModule(ModuleType):
     """A module of Flambeau's that says, where it lacks a name, in whose place it stands."""
 
     def __getattr__(self, name: str) -> Any:
+        if self.__name__.startswith("torch.ops."):
+            space = self.__name__.removeprefix("torch.ops.")
+            raise AttributeError(f"'_OpNamespace' '{space}' object has no attribute '{name}'", name=name, obj=self)
         if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}", name=name, obj=self)
         raise AttributeError(

@@ -58,11 +58,12 @@ def _compare_backward_jacobians(check: Check, outputs: list[tuple[int, Tensor]])
             analytical = _backward_jacobians(check, output, start)
             again = _backward_jacobians(check, output, start)
             for number, (input_index, _) in enumerate(check.variables):
+                _check_repeatable(check, analytical[number], again[number], output_index, input_index)
+            for number, (input_index, _) in enumerate(check.variables):
                 expected = numerical[number][position].gradient(part)
                 if not is_close(analytical[number], expected, check.rtol, check.atol):
                     where = _where(output_index, input_index, output, part, "Jacobian mismatch")
                     raise GradcheckError(mismatch(where, expected, analytical[number]))
-                _check_repeatable(check, analytical[number], again[number], output_index, input_index)
 
 
 def _compare_backward_projections(check: Check, outputs: list[tuple[int, Tensor]]) -> None:

@@ -114,7 +114,8 @@ def _raise_as_torchscript(error: Exception) -> None:
 def _call_as_torchscript(self: Any, *args: Any, **kwargs: Any) -> Any:
     """A call of a scripted module."""
     try:
-        return Module.__call__(self, *args, **kwargs)
+        own: Any = type(self).__mro__[1]  # the module's class
+        return own.__call__(self, *args, **kwargs)
     except Exception as error:
         _raise_as_torchscript(error)
         raise

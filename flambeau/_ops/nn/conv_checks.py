@@ -67,7 +67,10 @@ def check_numbers(geometry: Geometry, output_padding: Shape) -> None:
     if geometry.groups <= 0:
         raise RuntimeError(f"non-positive groups is not supported: got {geometry.groups}")
     if any(each <= 0 for each in geometry.dilation):
-        raise RuntimeError(f"dilation should be greater than zero, but got {list(geometry.dilation)}")
+        raise RuntimeError(
+            "non-positive dilation is not supported: dilation should be greater than zero, but got "
+            f"{list(geometry.dilation)}"
+        )
 
 
 def check_ranks(input: Shape, weight: Shape) -> None:

@@ -65,6 +65,40 @@ class _Recurrent(nn.Module):
         return self.layer(x)[0]
 
 
+class _Subscripts(nn.Module):
+    """Rows picked by positions and by masks, joined, sorted, filled and written in place."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(16, 16)
+        self.register_buffer("positions", torch.tensor([3, 0, 2]))
+        self.register_buffer("mask", torch.arange(16) % 3 == 0)
+
+    def forward(self, x: Any) -> Any:
+        """Of (batch, length, 16)."""
+        y = self.layer(x)
+        picked = torch.cat([y[:, self.positions], y.index_select(1, self.positions), y[:, :1].expand(-1, 2, -1)], 1)
+        highest = picked.masked_fill(self.mask, -1.0).sort(1).values[:, -4:]
+        written = torch.zeros_like(highest)
+        written[:, 1:] = highest[:, :3]
+        return written + highest.gather(2, torch.zeros_like(highest, dtype=torch.int64)) + torch.where(self.mask, y, x)
+
+
+class _Tokens(nn.Module):
+    """Words and places, looked up in tables; the loss of a language model."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words, self.places = nn.Embedding(11, 16), nn.Embedding(4, 16)
+        self.head = nn.Linear(16, 11, bias=False)
+
+    def forward(self, x: Any) -> Any:
+        """Of (batch, 4, 16), of which the first elements name words."""
+        words = x[..., 0].long() % 11
+        logits = self.head(self.words(words) + self.places(torch.arange(4, device=x.device)))
+        return F.cross_entropy(logits[:, :-1].flatten(0, 1), words[:, 1:].flatten()) + 0 * x
+
+
 def _image(*layers: Any) -> tuple[Any, tuple[int, ...]]:
     return nn.Sequential(*layers, nn.Flatten(), nn.LazyLinear(16)), (2, 3, 8, 8)
 
@@ -87,6 +121,8 @@ _NETWORKS: dict[str, Callable[[], tuple[Any, tuple[int, ...]]]] = {
     "attention with dropout": lambda: _rows(_Attention(0.1), nn.LayerNorm(16)),
     "gated": lambda: _rows(_Gated(), _Gated(), nn.RMSNorm(16)),
     "encoder": lambda: _rows(nn.TransformerEncoderLayer(16, 2, 32, 0.1, batch_first=True)),
+    "subscripts": lambda: _rows(_Subscripts(), nn.LayerNorm(16)),
+    "tokens": lambda: _rows(_Tokens()),
     "LSTM": lambda: _rows(_Recurrent(nn.LSTM(16, 16, batch_first=True))),
     "GRU": lambda: _rows(_Recurrent(nn.GRU(16, 16, batch_first=True))),
 }

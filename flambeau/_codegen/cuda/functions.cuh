@@ -5,6 +5,10 @@
 #define FN static __device__ __forceinline__
 #define KERNEL extern "C" __global__ void
 #define KERNEL_OF(...) extern "C" __global__ void __launch_bounds__(__VA_ARGS__)
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 700  // Maxwell and Pascal copy the arguments
+#undef __grid_constant__
+#define __grid_constant__
+#endif
 #else
 #include <cmath>
 #include <cstring>

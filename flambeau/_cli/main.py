@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from .. import _RELEASE
 from .terminal import CommandError, coloured, say
 
-_COMMANDS = ("inspect", "convert", "run", "compare", "launch", "info", "explain", "learn", "demo")
+_COMMANDS = ("inspect", "convert", "run", "compare", "launch", "info", "explain", "learn", "demo", "trim")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,0 +1,121 @@
+"""What users install: wheels and source archives to the byte, the stand-in beside the package, recipe and image."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+import flambeau
+
+from .test_packaging import only_group, project_files
+
+ROOT = Path(__file__).parent.parent
+BUILT = ("flambeau", "packages/torch-shim", "pyproject.toml", "README.md", "LICENSE")
+
+
+def copy_of_the_project(folder: Path) -> Path:
+    for path in project_files():
+        name = path.relative_to(ROOT).as_posix()
+        if name.startswith(BUILT):
+            target = folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)  # without its times
+    return folder
+
+
+def build(source: Path, target: Path, *kinds: str) -> dict[str, bytes]:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    command = [sys.executable, "-m", "hatchling", "build", "-d", str(target), *[f"-t{kind}" for kind in kinds]]
+    subprocess.run(command, cwd=source, env=environment, check=True, capture_output=True)
+    return {path.name: path.read_bytes() for path in target.iterdir()}
+
+
+def test_two_builds_are_the_same_to_the_byte(tmp_path: Path) -> None:
+    pytest.importorskip("hatchling")
+    first = build(copy_of_the_project(tmp_path / "one"), tmp_path / "first", "sdist", "wheel")
+    second = build(copy_of_the_project(tmp_path / "another" / "place"), tmp_path / "second", "sdist", "wheel")
+    assert sorted(name.rpartition("-")[2] for name in first) == ["0.3.0.tar.gz", "any.whl"]
+    assert first == second
+
+
+def test_the_stand_in_and_the_package_have_no_file_in_common(tmp_path: Path) -> None:
+    pytest.importorskip("hatchling")
+    source = copy_of_the_project(tmp_path / "source")
+    build(source, tmp_path / "package", "wheel")
+    build(source / "packages" / "torch-shim", tmp_path / "stand-in", "wheel")
+    names = []
+    for folder in ("package", "stand-in"):
+        (wheel,) = (tmp_path / folder).iterdir()
+        names.append(set(zipfile.ZipFile(wheel).namelist()))
+    assert "flambeau/__init__.py" in names[0]
+    assert "torch/__init__.py" in names[1]
+    assert not names[0] & names[1]
+
+
+def test_the_stand_in_asks_for_this_version() -> None:
+    shim = ROOT / "packages" / "torch-shim" / "pyproject.toml"
+    assert only_group(r'^dependencies = \["flambeau==(.+)"\]', shim) == flambeau.__version__
+
+
+def test_the_recipe_asks_for_what_the_package_does() -> None:
+    recipe = ROOT / "packages" / "conda" / "recipe.yaml"
+    assert only_group(r'^  version: "(.+)"', recipe) == flambeau.__version__
+    declared = only_group(r"^dependencies = \[([^]]*)\]", ROOT / "pyproject.toml")
+    needed = dict(re.findall(r'"([\w-]+)(>=[\d.]+)', declared))
+    del needed["onednn-cpu-gomp"]  # conda's channels do not have it
+    run = only_group(r"  run:\n((?:    - .*\n)+)", recipe)
+    given = dict(re.findall(r"- ([\w-]+) (>=[\d.]+)", run))
+    assert given.pop("python") == only_group(r'^requires-python = "(.+)"', ROOT / "pyproject.toml")
+    assert {name.replace("_", "-"): version for name, version in given.items()} == needed
+
+
+def test_the_recipe_can_be_parsed() -> None:
+    yaml = pytest.importorskip("yaml")
+    recipe = yaml.safe_load((ROOT / "packages" / "conda" / "recipe.yaml").read_text(encoding="utf-8"))
+    assert recipe["package"] == {"name": "flambeau", "version": "${{ version }}"}
+    assert recipe["build"]["noarch"] == "python"
+    assert recipe["build"]["python"]["entry_points"] == ["flambeau = flambeau._cli.main:main"]
+
+
+def test_the_image_is_built_from_files_that_exist() -> None:
+    ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").split()
+    kept = {name.removeprefix("!") for name in ignored if name.startswith("!")}
+    assert kept == {"flambeau", "pyproject.toml", "README.md", "LICENSE"}
+    assert all((ROOT / name).exists() for name in kept)
+    image = (ROOT / "packages" / "docker" / "Dockerfile").read_text(encoding="utf-8")
+    assert re.search(r"^FROM python:3\.\d+-alpine$", image, re.MULTILINE)
+
+
+WITHOUT_KERNELS = ("numpy", "ml-dtypes")
+WITH_KERNELS = (*WITHOUT_KERNELS, "llvmlite", "onednn-cpu-gomp")
+LARGEST = {WITHOUT_KERNELS: 82_000_000, WITH_KERNELS: 315_000_000}
+"""Bytes that an installation takes, Flambeau included and equal files counted once. These numbers only shrink."""
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or platform.machine() != "x86_64", reason="the sizes are those of its wheels"
+)
+@pytest.mark.parametrize("packages", LARGEST, ids=["without generated code and oneDNN", "everything"])
+def test_an_installation_does_not_grow(packages: tuple[str, ...]) -> None:
+    package = [path for path in (ROOT / "flambeau").rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    sizes = {hashlib.sha256(path.read_bytes()).digest(): path.stat().st_size for path in package}
+    for name in packages:
+        try:
+            files = metadata.files(name) or ()
+        except metadata.PackageNotFoundError:
+            pytest.skip(f"{name} is not installed")
+        for file in files:
+            path = Path(str(file.locate()))
+            if path.suffix != ".pyc" and path.is_file():
+                sizes[hashlib.sha256(path.read_bytes()).digest()] = path.stat().st_size  # equal files once
+    assert sum(sizes.values()) <= LARGEST[packages]

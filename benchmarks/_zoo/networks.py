@@ -57,7 +57,7 @@ def unet() -> tuple[Any, dict[str, Any]]:
             self.up = nn.ModuleList([Block(64, 16), Block(32, 16)])
 
         def forward(self, x: Any, t: Any) -> Any:
-            angles = t[:, None] * torch.exp(torch.arange(16) * -0.5)
+            angles = t[:, None] * torch.exp(torch.arange(16, device=t.device) * -0.5)
             time = torch.cat([angles.sin(), angles.cos()], 1)
             x = self.begin(x)
             kept = []
@@ -87,7 +87,7 @@ def graph_network() -> tuple[Any, dict[str, Any]]:
         def forward(self, x: Any, edges: Any) -> Any:
             source, target = edges
             messages = self.message(torch.cat([x[source], x[target]], 1)).relu()
-            return self.own(x) + torch.zeros(x.shape[0], messages.shape[1]).index_add(0, target, messages)
+            return self.own(x) + messages.new_zeros(x.shape[0], messages.shape[1]).index_add(0, target, messages)
 
     class Network(nn.Module):  # type: ignore[misc, name-defined]
         def __init__(self) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from ..._core.geometry.layout import contiguous_array
 from ..._core.modes import THREAD
 from ..._core.node import Node, OpNode, SavedTensor, initialise
+from ..._core.process.collector import collector_paused
 from ..._core.tensor import Tensor
 from ..._core.text.errors import GRAPH_FREED
 from ...autograd import root_gradients
@@ -23,6 +24,7 @@ from ..capture.layout import has_hooks
 from ..capture.recorder import Recorder
 from ..passes import improved
 from ..program.items import Call, Item, Value, uses, values_in
+from .absent import PartialBackward
 from .resume import stopped_at
 from .source import Source
 from .stages import stages_of
@@ -48,6 +50,8 @@ class Joint:
         """The gradients of the inputs."""
         self.behind: list[frozenset[int]] = []
         """The positions of the outputs that each of these depends on."""
+        self.partial: PartialBackward | None = None
+        """What is left of the backward pass where some of several outputs take no part in a loss."""
         self.freed = False
         """Whether the call ran backward itself, so that its results have nothing behind them any more."""
         arriving = [_ones_like(each) for each in outputs]
@@ -80,6 +84,10 @@ class Joint:
         self.inputs = [each for each, _ in reached]
         self.results = [recorder.known(grad) for _, grad in reached]
         self.behind = _behind(program.items[self.boundary :], self.arriving, self.results)
+        if len(self.arriving) > 1:
+            added = [recorder.value_of(each) for several in uses.values() for each in several]
+            sums = [each for each in added if each is not None]
+            self.partial = PartialBackward(program.items[self.boundary :], self.arriving, self.results, sums)
 
     def parts(self, program: Any) -> tuple[list[Item], list[Item], list[Value]]:
         """The forward items, the backward items, and the values that the latter take from the former."""
@@ -191,20 +199,21 @@ class CompiledFunctionBackward(Node):
                 "differentiated again. Call the function itself where you need create_graph=True."
             )
         region = self._region
+        absent = frozenset([position for position, each in enumerate(grads) if each is None])
+        backward = region.backward if not absent else region.backward_without(absent)
         arriving = [
             kind.backend.zeros(shape, kind.dtype.numpy) if each is None else contiguous_array(each._array)
             for each, (shape, kind) in zip(grads, region.outputs, strict=True)
         ]
         saved = [each.unpack(self)._array for each in self._tensors]
         try:
-            results = region.backward(*arriving, *saved, *self._arrays)
+            results = backward(*arriving, *saved, *self._arrays)
         except Exception as error:
             stop = stopped_at(error)
             if stop is None:
                 raise
             results = stop.resume()
             report_fault("a backward pass", error)
-        absent = frozenset([position for position, each in enumerate(grads) if each is None])
         return [
             None if array is None or behind <= absent else Tensor._from_parts((array, kind, [0, None]))
             for array, kind, behind in zip(results, region.kinds, region.behind, strict=True)
@@ -242,8 +251,24 @@ class Region:
         source.lines.append(
             f"return [{', '.join(['None' if each is None else f'v{each.number}' for each in joint.results])}]"
         )
-        parameters = dict.fromkeys([f"v{each.number}" for each in (*joint.arriving, *saved)])
-        self.backward: Callable[..., Any] = source.function("backward", ", ".join(parameters))
+        self.note_parameters(joint, saved)
+        self.backward: Callable[..., Any] = source.function("backward", ", ".join(self.parameters))
+
+    def note_parameters(self, joint: Joint, saved: Sequence[Value]) -> None:
+        """Take note of what the backward part is a function of."""
+        self.parameters = list(dict.fromkeys([f"v{each.number}" for each in (*joint.arriving, *saved)]))
+        self._partial = joint.partial
+
+    def backward_without(self, absent: frozenset[int]) -> Callable[..., Any]:
+        """The backward part where the gradients of some outputs are absent; they are zeros if there is no such one."""
+        found = None
+        try:
+            with collector_paused():
+                found = None if self._partial is None else self._partial.without(absent, self.parameters)
+        except Exception as error:
+            self._partial = None
+            report_fault("a backward pass without some gradients", error)
+        return self.backward if found is None else found
 
     def node(self, inputs: Sequence[Tensor]) -> Node:
         """The node of one call."""

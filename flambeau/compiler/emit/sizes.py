@@ -160,12 +160,12 @@ class SizedRegion(Region):
         source.parts.clear()
         results = ["None" if each is None else f"v{each.number}" for each in joint.results]
         source.lines = [source.unpacked(), *source.lines, f"return [{', '.join(results)}]"]
-        self._parameters = ", ".join(dict.fromkeys([f"v{each.number}" for each in (*joint.arriving, *saved)]))
-        self.text = "\n".join([self._parameters, *source.lines])
+        self.note_parameters(joint, saved)
+        self.text = "\n".join([*self.parameters, *source.lines])
 
     def finish(self, like: SizedRegion | None) -> None:
         """Make the function, or take that of another one."""
-        made = self.source.function("backward", f"row, {self._parameters}") if like is None else like.function
+        made = self.source.function("backward", f"row, {', '.join(self.parameters)}") if like is None else like.function
         self.function: Callable[..., Any] = made
         self.backward = functools.partial(made, tuple(self.source.numbers))
 

@@ -89,5 +89,5 @@ def only_where(grad: Tensor, condition: Tensor) -> Tensor:
 
 
 def no_gradient(grad: Tensor) -> Tensor:
-    """The gradient of a piecewise constant function."""
+    """The gradient of a piecewise constant function, and of content that was overwritten."""
     return SLOTS.zeros_like(grad)

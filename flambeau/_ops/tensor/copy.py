@@ -19,6 +19,7 @@ from ..._core.slots import SLOTS
 from ..._core.storage import are_apart
 from ..._core.tensor import DIRECT_TYPES, PLAIN_TYPES, Tensor, new_counter
 from ..._core.version import note_change
+from ..._dispatch.arguments.precision import no_gradient
 from ..._dispatch.arguments.promotion import is_number
 from ..._dispatch.arguments.scalar import fitting
 from ..._dispatch.axes import ELEMENTS, ELEMENTS_OF_FIRST
@@ -121,22 +122,14 @@ def contiguous(input: Tensor, memory_format: Any = contiguous_format) -> Tensor:
     return input if has_format(input._array, memory_format) else clone(input, memory_format=memory_format)
 
 
-def zeros_for(grad: Tensor) -> Tensor:
-    """The gradient of content that was overwritten."""
-    from ..create.like import zeros_like
-
-    result: Tensor = zeros_like(grad)
-    return result
-
-
-@primitive("CopyBackwards", axes=ELEMENTS_OF_FIRST, self=zeros_for, src=lambda grad: grad)
+@primitive("CopyBackwards", axes=ELEMENTS_OF_FIRST, self=no_gradient, src=lambda grad: grad)
 def _copy(self: Array, src: Array) -> Array:
     result = np.empty_like(self)
     write(result, src)
     return result
 
 
-@primitive("CopyBackwards", axes=ELEMENTS_OF_FIRST, self=zeros_for, src=lambda grad, source: grad.to(source))
+@primitive("CopyBackwards", axes=ELEMENTS_OF_FIRST, self=no_gradient, src=lambda grad, source: grad.to(source))
 def _copy_across(self: Array, src: Array, source: Any) -> Array:
     result = np.empty_like(self)
     write(result, src)
@@ -147,27 +140,27 @@ for _op in (_copy, _copy_across):
     setattr(_op.node_class, "name", lambda self: "torch::autograd::CopyBackwards")  # noqa: B010
 
 
-@primitive("FillBackward0", axes=ELEMENTS, self=zeros_for)
+@primitive("FillBackward0", axes=ELEMENTS, self=no_gradient)
 def _filled_with_number(self: Array, value: Any) -> Array:
     return np.full_like(self, value)
 
 
-@primitive("FillBackward1", axes=ELEMENTS_OF_FIRST, self=zeros_for, value=lambda grad: grad.sum())
+@primitive("FillBackward1", axes=ELEMENTS_OF_FIRST, self=no_gradient, value=lambda grad: grad.sum())
 def _filled_with_tensor(self: Array, value: Array) -> Array:
     return np.full_like(self, value)
 
 
-@primitive("FillBackward2", axes=ELEMENTS, self=zeros_for)
+@primitive("FillBackward2", axes=ELEMENTS, self=no_gradient)
 def _fill_number(self: Array, value: Any) -> Array:
     return np.full_like(self, value)
 
 
-@primitive("FillBackward3", axes=ELEMENTS_OF_FIRST, self=zeros_for, value=lambda grad: grad.sum())
+@primitive("FillBackward3", axes=ELEMENTS_OF_FIRST, self=no_gradient, value=lambda grad: grad.sum())
 def _fill_tensor(self: Array, value: Array) -> Array:
     return np.full_like(self, value)
 
 
-@primitive("ZeroBackward0", axes=ELEMENTS, self=zeros_for)
+@primitive("ZeroBackward0", axes=ELEMENTS, self=no_gradient)
 def _zero(self: Array) -> Array:
     return np.zeros_like(self)
 

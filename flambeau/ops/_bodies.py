@@ -23,11 +23,12 @@ from ..jit._language.numbers_of import dtype_of_number, memory_format_of_number,
 from ..jit._language.plain import PLAIN
 from ..jit._language.tensors import ADAPTED
 from ._backwards import BACKWARDS
+from ._internals import INTERNALS
 
 Body = Callable[..., Any]
 """Takes all arguments of a schema in its order."""
 
-_WRITTEN: dict[str, Body] = {**ADAPTED, **COMPOSED, **BACKWARDS}
+_WRITTEN: dict[str, Body] = {**ADAPTED, **COMPOSED, **BACKWARDS, **INTERNALS}
 """Functions that take the schema's arguments as they are, by the names of operators or of overloads: `mean.dim`."""
 
 _PREFIXES = {"linalg_": "linalg", "fft_": "fft", "special_": "special"}

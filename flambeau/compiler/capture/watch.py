@@ -30,7 +30,7 @@ _ENGINE_ROOMS = (
     "_core", "_dispatch", "_ops", "_backends", "_codegen", "autograd", "compiler", "amp", "random.py", "_wiring.py",
     "_torch/_subclasses", "_torch/_rare_names.py", "_torch/_tensor.py", "_torch/_utils.py", "_torch/_stand_in",
     "nn/functional", "optim", "func",
-    "ops/_backwards.py", "ops/_bodies.py", "ops/_relatives.py", "ops/prims.py",
+    "ops/_backwards.py", "ops/_bodies.py", "ops/_internals.py", "ops/_relatives.py", "ops/prims.py",
     "jit/_language/composed.py", "jit/_language/layers.py", "jit/_language/numbers_of.py", "jit/_language/tensors.py",
 )  # fmt: skip
 """Parts of the package whose code depends on nothing but arguments and modes."""

@@ -140,7 +140,7 @@ def _unpacked(data: Any, batch_sizes: Any, batch_first: bool, padding_value: Any
     return pad_packed_sequence(sequence, batch_first, padding_value, None if total_length <= 0 else total_length)
 
 
-_PADDINGS = ("constant", "reflect", "replicate", "circular")
+_PADDINGS = ("reflect", "replicate", "circular", "constant")
 
 
 def _pad_sequence(values: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"

@@ -247,7 +247,7 @@ ADAPTED: dict[str, Callable[..., Any]] = {
     "_unsafe_view": lambda value, size: value.view(size),
     "_reshape_alias": lambda value, size, stride: value.as_strided(size, stride),
     "_tensor_to_list": lambda value: value.tolist(),
-    "_list_to_tensor": lambda values: _torch().tensor(values),
+    "_list_to_tensor": lambda values: _torch().tensor(values, dtype=_torch().int32),
     "_no_grad_fill_": lambda value, number: _without_grad(value.fill_, number),
     "_no_grad_zero_": lambda value: _without_grad(value.zero_),
     "_no_grad_uniform_": lambda value, low, high, *_: _without_grad(value.uniform_, low, high),

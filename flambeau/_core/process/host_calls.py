@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from inspect import getattr_static
 from time import perf_counter
 
 from .caller import PACKAGE, warn_user
@@ -47,8 +48,9 @@ def _op_being_run() -> str | None:
         code = frame.f_code
         if name is None and code.co_varnames[:1] == ("self",):
             own = frame.f_locals.get("self")
-            found = getattr(own, "name", None)
-            name = found if isinstance(found, str) and hasattr(own, "kernel") else None
+            if getattr_static(own, "kernel", None) is not None:  # a look that runs no code of `own`, which may refuse
+                found = getattr(own, "name", None)
+                name = found if isinstance(found, str) else None
         elif name is not None and code.co_filename.startswith(_FUNCTIONS) and not code.co_name.startswith(("_", "<")):
             return code.co_name
         elif name is not None and not code.co_filename.startswith(PACKAGE):

@@ -19,6 +19,8 @@ from .reductions import Dims, no_kernel, reduced, reduced_dims
 @primitive(None, axes=Along("dim"))
 def _xor_sum(self: Array, dim: tuple[int, ...], keepdim: bool, floating: bool) -> Array:
     bits = self.astype(np.float64).view(np.uint64) if floating else self.astype(np.int64).view(np.uint64)
+    if not dim:
+        return bits
     return as_array(reduced(np.bitwise_xor, bits, dim, keepdim)).astype(np.uint64, copy=False)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._backends import arrays
-from ..._core.backend import LARGE, backend_of_array
+from ..._core.backend import LARGE, as_array, backend_of_array, to_host
 from ..._core.dtype import BOOL, FLOAT, INTEGER, LEGACY_NAMES, int32, int64
 from ..._core.geometry.layout import element_strides, empty_array, empty_like, is_plain, strides_like
 from ..._core.geometry.strided_windows import overlaps, positions, window
@@ -20,7 +20,6 @@ from ..._dispatch.axes import MATRICES, Along
 from ..._dispatch.composite import composite
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.factory import constant_beside
-from ..._dispatch.on_host import on_host
 from ..._dispatch.public.registry import public
 from .parts import _diagonal_backward, _diagonal_of, diagonal_dims, selected_index, slice_bounds
 from .strided import _restride, own_and_part, strided_arguments
@@ -124,17 +123,19 @@ def _shape_of_places(repeats: Any, output_size: int | None) -> Any:
 
 
 @primitive(None, shape=_shape_of_places)
-@on_host
 def _repeat_interleave(repeats: Array, output_size: int | None) -> Array:
     counts = repeats
-    if (counts < 0).any():
-        raise RuntimeError(f"repeats can not be negative, got {counts.min()}")
-    if output_size is not None and counts.sum() != output_size:
-        raise RuntimeError(
-            f"allocated size does not match required size: output_size={output_size}, needed {counts.sum()}"
-        )
-    # NumPy counts in numbers as wide as an address, 32 bits in the browser.
-    return np.repeat(np.arange(len(counts), dtype=counts.dtype), counts.astype(np.intp, copy=False))
+    least, total = (int(to_host(as_array(each))) for each in (counts.min(initial=0), counts.sum()))
+    if least < 0:
+        raise RuntimeError(f"repeats can not be negative, got {least}")
+    if output_size is not None and total != output_size:
+        raise RuntimeError(f"allocated size does not match required size: output_size={output_size}, needed {total}")
+    if type(counts) is np.ndarray:
+        # NumPy counts in numbers as wide as an address, 32 bits in the browser.
+        return np.repeat(np.arange(len(counts), dtype=counts.dtype), counts.astype(np.intp, copy=False))
+    ends = np.cumsum(counts)
+    places = np.searchsorted(ends, np.arange(total, dtype=ends.dtype, like=counts), "right")
+    return as_array(places).astype(counts.dtype, copy=False)
 
 
 def _interleave_evenly(input: Tensor, repeats: int, dim: int, output_size: int | None) -> Tensor:

@@ -37,3 +37,52 @@ def test_ops_with_kernels_say_nothing() -> None:
     x = torch.rand(4, 4, device="cuda", requires_grad=True)
     (torch.nn.functional.gelu(x @ x).softmax(1).sort(1).values.cumsum(0) + x.flip(0)).sum().backward()
     assert HOST_OPS.total() == before
+
+
+def _segments(x: Any) -> Any:
+    lengths = torch.tensor([1, 0, 3], device=x.device)
+    return [
+        torch.segment_reduce(x, each, lengths=lengths, initial=1.0) for each in ("sum", "mean", "max", "min", "prod")
+    ]
+
+
+def _bags(x: Any) -> Any:
+    words = torch.tensor([0, 2, 3, 3, 1], device=x.device)
+    starts = torch.tensor([0, 2, 2], device=x.device)
+    return [torch.nn.functional.embedding_bag(words, x, starts, mode=each) for each in ("sum", "mean", "max")]
+
+
+def _alignments(x: Any) -> Any:
+    scores = torch.cat([x, x * 2, x - 1]).reshape(6, 2, 4).log_softmax(2)
+    labels = torch.tensor([[1, 2], [3, 3]], device=x.device)
+    return torch.nn.functional.ctc_loss(scores, labels, (6, 5), (2, 2), reduction="none")
+
+
+def _margins(x: Any) -> Any:
+    return torch.nn.functional.multilabel_margin_loss(x, torch.tensor([[0, 2, -1, 1]] * 4, device=x.device))
+
+
+def _repeats(x: Any) -> Any:
+    return x.repeat_interleave(torch.tensor([2, 0, 1, 3], device=x.device), 0)
+
+
+@pytest.mark.parametrize("call", [_segments, _bags, _alignments, _margins, _repeats])
+def test_results_and_gradients_come_from_the_device(call: Any) -> None:
+    x = torch.rand(4, 4, generator=torch.Generator().manual_seed(1))
+    before = HOST_OPS.total()
+    seen = []
+    for device in ("cpu", "cuda"):
+        own = x.to(device, copy=True).requires_grad_()
+        results = call(own)
+        results = results if isinstance(results, list) else [results]
+        (gradient,) = torch.autograd.grad(sum(each.pow(2).sum() for each in results), own)
+        seen.append([each.detach().cpu() for each in (*results, gradient)])
+    assert HOST_OPS.total() == before
+    for ours, theirs in zip(*seen, strict=True):
+        torch.testing.assert_close(ours, theirs)
+
+
+def test_the_checksum_of_one_element_comes_from_the_device() -> None:
+    before = HOST_OPS.total()
+    assert torch.hash_tensor(torch.tensor(1.5, device="cuda")).item() == torch.hash_tensor(torch.tensor(1.5)).item()
+    assert HOST_OPS.total() == before

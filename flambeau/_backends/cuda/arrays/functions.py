@@ -10,7 +10,7 @@ import numpy as np
 from ..indexing.scatter_reduce import combine_at
 from ..linalg.products import product
 from ..reductions.reduce import position, reduced
-from ..reductions.scan import accumulated, fill_diagonal, partitioned
+from ..reductions.scan import accumulated, fill_diagonal, last_of_running, partitioned, segmented
 from .array import DeviceArray, dense_like, empty, from_host, view_of, zeros
 from .assignment import assign, astype, column_major, copied, copyto
 from .host import by_host, by_library_or_host, geometry
@@ -55,19 +55,26 @@ def array_ufunc(self: DeviceArray, ufunc: Any, method: str, *inputs: Any, out: A
             kwargs.pop("keepdims")
         kwargs.setdefault("axis", inputs[1] if len(inputs) > 1 else 0)
         kwargs = {key: value for key, value in kwargs.items() if value is not None or key == "axis"}
-        if "where" in kwargs or ("initial" in kwargs and not inputs[0].size):
+        if "where" in kwargs:
             return by_host(ufunc, inputs[:1], kwargs, method)
+        if "initial" in kwargs and not inputs[0].size:
+            nothing = np.empty(inputs[0].shape, inputs[0].dtype)  # so that there is nothing to wait for
+            return from_host(np.asarray(ufunc.reduce(nothing, **kwargs)))
         if "initial" in kwargs:
             first = kwargs.pop("initial")
             return call(ufunc, (array_ufunc(self, ufunc, method, *inputs, **kwargs), first))
-        found = reduced(
-            ufunc.__name__, inputs[0], kwargs["axis"], _dtype(kwargs.get("dtype")), kwargs.get("keepdims", False)
-        )
+        how = (ufunc.__name__, inputs[0], kwargs["axis"], _dtype(kwargs.get("dtype")), kwargs.get("keepdims", False))
+        found = reduced(*how)
+        if found is None:
+            found = last_of_running(*how)
         return by_library_or_host(ufunc, inputs[:1], kwargs, method) if found is None else found
     if method == "accumulate":
         kwargs.setdefault("axis", inputs[1] if len(inputs) > 1 else 0)
         found = accumulated(ufunc.__name__, inputs[0], kwargs["axis"]) if not kwargs.keys() - {"axis"} else None
         return by_library_or_host(ufunc, inputs[:1], kwargs, method) if found is None else found
+    if method == "reduceat":
+        found = segmented(ufunc.__name__, *inputs, **kwargs) if not kwargs.keys() - {"axis"} else None
+        return by_library_or_host(ufunc, inputs, kwargs, method) if found is None else found
     if method == "at" and len(inputs) == 3 and combine_at(ufunc.__name__, *inputs):
         return None
     return by_library_or_host(ufunc, inputs, kwargs, method)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from bisect import bisect_left, insort
 from heapq import heappush
+from typing import Any
 
 from ...._core.process.caller import Place
 from .statistics import SMALL, Journal
@@ -67,13 +68,14 @@ class PooledMemory:
         """The device that it is on."""
         return self.block.shelf.ordinal
 
-    def __del__(self) -> None:
-        # This may run anywhere, in the middle of the pool's own work too: each step is whole in itself.
+    def __del__(self, push: Any = heappush) -> None:
+        # This may run anywhere, in the middle of the pool's own work too: each step is whole in itself. It may run when
+        # the process ends and this module's names are gone, too.
         block = self.block
         block.note((-block.size, -block.requested))
         if block.users is None:
             block.state = KEPT
-            heappush(block.home, (block.pointer, block))
+            push(block.home, (block.pointer, block))
         else:
             block.state = WAITING
             block.shelf.waiting.append(block)

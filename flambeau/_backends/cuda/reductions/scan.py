@@ -9,14 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from ...._codegen.cuda.scans import THREADS, scan_source
+from ...._codegen.cuda.scans import THREADS, scan_source, segments_source
 from ...._core.arrays.quick import name_of
 from ..arrays.array import DeviceArray, empty
 from ..runtime.driver import driver
 
-_FUNCTIONS = frozenset(("maximum", "minimum", "logaddexp", "logical_and", "logical_or"))
-_TYPES = frozenset(("float32", "float64", "int64", "int32", "int16", "int8", "uint8", "bool"))
+_FUNCTIONS = frozenset(("maximum", "minimum", "logaddexp", "logical_and", "logical_or", "bitwise_xor"))
+_TYPES = frozenset(("float32", "float64", "int64", "int32", "int16", "int8", "uint8", "uint64", "bool"))
 _pack = Struct("=qqqQQ").pack
+_SEGMENTED = frozenset(("add", "multiply", "maximum", "minimum"))
+_pack_segments = Struct("=qqqQQQ").pack
 
 
 @cache
@@ -38,6 +40,45 @@ def accumulated(function: str, array: DeviceArray, axis: int) -> DeviceArray | N
         lines = array.size // length
         fields = _pack(lines, length, inner, source.pointer, made.pointer)
         _kernel(function, name)(-(-lines // THREADS), THREADS, fields)
+    return made
+
+
+def last_of_running(function: str, array: DeviceArray, axis: Any, dtype: Any, keepdims: bool) -> DeviceArray | None:
+    """`function.reduce`: the last of the running results, along one axis after the other, the last axis first."""
+    if dtype is not None or not array.size:
+        return None
+    axes = range(array.ndim) if axis is None else [axis] if type(axis) is int else axis
+    found = array
+    for each in sorted([each % array.ndim for each in axes], reverse=True):
+        running = accumulated(function, found, each)
+        if running is None:
+            return None
+        last = slice(-1, None) if keepdims else -1
+        found = running[(*[slice(None)] * each, last)]
+    return found.copy()
+
+
+@cache
+def _segments_kernel(function: str, dtype: str) -> Any:
+    return driver().compile(segments_source(function, dtype))
+
+
+def segmented(function: str, array: Any, starts: Any, axis: int = 0) -> DeviceArray | None:
+    """`function.reduceat` along the first axis: the rows from each of `starts` to the next become one."""
+    if function not in _SEGMENTED or axis or not (type(array) is type(starts) is DeviceArray):
+        return None
+    name = name_of(array.dtype)
+    if name not in _TYPES or name == "bool" or not array.size or starts.form.dtype.kind not in "iu":
+        return None
+    source = array if array.form.flags.c_contiguous else array.copy()
+    starts = starts.astype(np.int64, copy=False)
+    starts = starts if starts.form.flags.c_contiguous else starts.copy()
+    rows, count = array.shape[0], starts.form.size
+    made = empty((count, *array.shape[1:]), array.dtype)
+    if made.size:
+        columns = array.size // rows
+        fields = _pack_segments(count, rows, columns, starts.pointer, source.pointer, made.pointer)
+        _segments_kernel(function, name)(-(-made.size // THREADS), THREADS, fields)
     return made
 
 

@@ -278,7 +278,7 @@ def _multilabel_margin_backward(self: Array, input: Array, target: Array, reduct
     slopes = (_label_violations(scores, labels, _as_rows(is_target) != 0) > 0).astype(input.dtype)
     rows, places = np.nonzero(_marked(labels))
     result = slopes.sum(1)
-    np.subtract.at(result, (rows, labels[rows, places]), slopes.sum(2)[rows, places])
+    np.add.at(result, (rows, labels[rows, places]), -slopes.sum(2)[rows, places])
     result *= _spread(self, reduction, len(scores)) / scores.shape[1]
     return result.reshape(input.shape)
 

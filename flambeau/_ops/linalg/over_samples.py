@@ -31,7 +31,7 @@ def samples_product(left: Any, right: Any) -> Any:
 
 
 def _in_halves(left: Tensor, right: Tensor) -> Tensor:
-    """The same sum, to the bit, of ops that have derivatives."""
+    """Sum over samples in the bits of the kernel, made of ops that have derivatives."""
     samples, _, rows = left._array.shape
     middle = samples // 2
     if middle and samples * rows * right._array.shape[2] > _MOST:

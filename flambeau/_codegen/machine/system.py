@@ -57,7 +57,7 @@ class Posix:
         self._call("pthread_mutex_lock", lock)
 
     def release(self, lock: Value) -> None:
-        """Give the lock back."""
+        """Give the lock back to others."""
         self._call("pthread_mutex_unlock", lock)
 
     def new_condition(self, condition: Value) -> None:
@@ -77,7 +77,7 @@ class Posix:
         self._call("pthread_cond_broadcast", condition)
 
     def leave_processor(self) -> None:
-        """Let another thread run."""
+        """Let another thread run for a while."""
         self._call("sched_yield")
 
     def block_signals(self) -> Value:
@@ -113,7 +113,7 @@ class Posix:
             self._call("madvise", start, size, self._number(self.huge_pages))
 
     def unmap(self, start: Value, size: Value) -> None:
-        """Give memory back."""
+        """Give memory back to the system."""
         self._call("munmap", start, size)
 
 
@@ -126,7 +126,7 @@ class MacOS(Posix):
 
 
 class Windows(Posix):
-    """Windows: functions of kernel32.dll."""
+    """Windows, by the functions of kernel32.dll."""
 
     def new_lock(self, lock: Value) -> None:
         """Make a lock that nobody holds, whatever was there before."""
@@ -137,7 +137,7 @@ class Windows(Posix):
         self._call("AcquireSRWLockExclusive", lock)
 
     def release(self, lock: Value) -> None:
-        """Give the lock back."""
+        """Give the lock back to others."""
         self._call("ReleaseSRWLockExclusive", lock)
 
     def new_condition(self, condition: Value) -> None:
@@ -158,7 +158,7 @@ class Windows(Posix):
         self._call("WakeAllConditionVariable", condition)
 
     def leave_processor(self) -> None:
-        """Let another thread run."""
+        """Let another thread run for a while."""
         self._call("SwitchToThread")
 
     def block_signals(self) -> Value:

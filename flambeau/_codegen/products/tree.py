@@ -145,7 +145,7 @@ class _Part:
                 c.store(top, scalar, row * COLUMNS + column, _tree(products))
 
     def add(self, tile: Value, other: Value) -> None:
-        """Add a tile to another."""
+        """Add a tile to another one."""
         c, scalar = self.c, self.scalar
         with c.loop(0, self.rows) as row:
             for column, width in c.lanes(0, self.columns, self.width):

@@ -9,6 +9,8 @@ from __future__ import annotations
 import copy
 from typing import Any, NoReturn
 
+import numpy as np
+
 from .arrays.sparse import BSC, BSR, COMPRESSED, COO, CSC, CSR, CooArray, SparseArray, to_dense_array
 from .device import LAYOUTS, device, layout
 from .dtype import LEGACY_NAMES, dtype, from_numpy_dtype
@@ -189,7 +191,16 @@ def sparse_tensor(array: SparseArray, place: device) -> SparseTensor:
     return sparse_from_parts((array, kind, new_counter()))
 
 
+def on_device_of(array: Any, source: Tensor) -> Any:
+    """An array of the host as one of the device of `source`: the arrays of sparse layouts are the host's."""
+    backend = source._kind.backend
+    if type(array) is not np.ndarray or backend.array_class is np.ndarray or source._kind.dataless:
+        return array
+    return backend.from_host(array)
+
+
 def dense_tensor(array: Any, source: Tensor, counter: Counter | None = None) -> Tensor:
     """A dense tensor outside any graph over `array`, on the device of `source`."""
+    array = on_device_of(array, source)
     kind = kind_of_array(array.dtype, source._kind.device)
     return Tensor._from_parts((array, kind, new_counter() if counter is None else counter))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._core.arrays.sparse import SparseArray
 from .._core.backend import Backend, backend_of_array, is_array, to_host
 from .._core.process.host_calls import on_the_host
 
@@ -39,4 +40,6 @@ def _on_host(value: Any) -> Any:
 def _moved(results: Any, backend: Backend) -> Any:
     if type(results) in (tuple, list):
         return type(results)([_moved(each, backend) for each in results])
+    if isinstance(results, SparseArray):
+        return results  # its places and values are arrays of the host for every device
     return backend.from_host(np.asarray(results))

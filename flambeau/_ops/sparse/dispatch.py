@@ -14,10 +14,11 @@ from typing import Any, TypeVar
 from ..._core.arrays.sparse import COO, SparseArray
 from ..._core.device import CPU
 from ..._core.dtype import HAS_ML_DTYPES
-from ..._core.sparse import SparseTensor, sparse_tensor
+from ..._core.sparse import SparseTensor, on_device_of, sparse_tensor
 from ..._core.tensor import Tensor
 from ..._dispatch.changes.history import end_change
 from ..._dispatch.dispatch import Primitive, fresh
+from ..._dispatch.on_host import on_host
 from ..._dispatch.op import Formula, Kernel, name_of_kernel
 from ..._dispatch.public.overrides import original_of
 from ..._dispatch.public.protocol import explain
@@ -146,9 +147,16 @@ class SparsePrimitive(Primitive[..., Tensor]):
     def _wrap(self, array: Any, source: Tensor, modes: Any, many: bool) -> Tensor:
         if isinstance(array, SparseArray):
             return sparse_tensor(array, source._kind.device)
-        return fresh(array, source)
+        return fresh(on_device_of(array, source), source)
 
 
 def sparse_primitive(node: str | None, **formulas: Formula) -> Callable[[Kernel], SparsePrimitive]:
-    """Make the decorated kernel a primitive of sparse arrays that records nodes called `node`."""
-    return lambda kernel: SparsePrimitive(kernel, node, formulas, None, False, name=f"sparse_{name_of_kernel(kernel)}")
+    """Make the decorated kernel a primitive of sparse arrays that records nodes called `node`.
+
+    Its arrays are those of the host for every device.
+    """
+
+    def make(kernel: Kernel) -> SparsePrimitive:
+        return SparsePrimitive(on_host(kernel), node, formulas, None, False, name=f"sparse_{name_of_kernel(kernel)}")
+
+    return make

@@ -18,6 +18,7 @@ from ..._core.arrays.sparse import (
     compressed_from_coo,
     group_starts,
 )
+from ..._core.backend import to_host
 from ..._core.dtype import LEGACY_NAMES
 from ..._core.sparse import SparseTensor, dense_tensor, sparse_tensor
 from ..._core.tensor import Tensor
@@ -375,7 +376,7 @@ def _reduced_gradients(grad: Tensor, self: Tensor, other: Tensor, reduce: str, o
         if of_self:
             return _sampled_product(self, grad, hermitian(other))
         return _masked_product(_adjoint(self), grad)
-    array, dense, given = self._array, content(other), content(grad)
+    array, dense, given = self._array, to_host(content(other)), to_host(content(grad))
     rows, places = _chosen(array, dense, reduce)
     columns = np.broadcast_to(np.arange(dense.shape[1]), places.shape)
     arriving = accumulating(given)[rows]

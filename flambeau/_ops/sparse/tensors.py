@@ -22,6 +22,7 @@ from ..._core.arrays.sparse import (
     to_dense_array,
     values_at,
 )
+from ..._core.backend import to_host
 from ..._core.device import layout
 from ..._core.dtype import COMPLEX, int64
 from ..._core.dtype import dtype as DType
@@ -249,7 +250,7 @@ def sparse_coo_tensor(
             f"{type(size).__name__}"
         )
     refuse_meta(content, places)
-    where = places._array
+    where = to_host(places._array)
     if not where.ndim:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions: indices must be sparse_dim x nnz")
     if where.ndim != 2:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from .._backends.cpu.onednn.copies import link_copies
+from .._backends.cpu.runtime.library_copies import link_copies
 from .terminal import readable_size, say
 
 SUMMARY = "make the installation smaller: equal copies of the kernel library become links"

@@ -135,3 +135,21 @@ def test_zeros_stand_for_gradients_where_this_fails(monkeypatch: pytest.MonkeyPa
         compiled(flambeau.ones(2))[0].sum().backward()
     assert a.grad is not None
     assert a.grad.tolist() == [0.5, 0.25]
+
+
+def test_a_backward_pass_that_writes_in_place_is_left_whole() -> None:
+    def function(x: Any) -> Any:
+        doubled = x * 1.5
+        highest = doubled.topk(1, -1)[0]
+        highest.view((1,)).div_(2)
+        return highest, doubled
+
+    compiled = flambeau.compile(function)
+    for turn in range(7):
+        seen = []
+        for call in (function, compiled):
+            x = (flambeau.tensor([-1.91, 1.99, -1.26]) + 0.125 * (turn % 3)).requires_grad_()
+            for each in call(x):
+                each.square().sum().backward(retain_graph=True)
+            seen.append(x.grad)
+        assert flambeau.equal(*seen)

@@ -93,8 +93,8 @@ class _Left:
         absent = [each for each in depending if each.number in self._absent]
         if depending:
             self._depending.update([each.number for each in made])
-        if absent and item.op.writes:
-            return False
+        if item.op.writes:
+            return False  # whoever shares the memory sees it too: values are not all that connects the ops
         if absent and len(absent) == len(depending):
             self._absent.update(zip([each.number for each in made], _examples(item.made), strict=True))
         elif absent and (other := self._other(item)) is not None:

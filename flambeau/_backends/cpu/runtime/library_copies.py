@@ -6,7 +6,7 @@ import filecmp
 import os
 from pathlib import Path
 
-from .library import find
+from ..onednn.library import find
 
 
 def link_copies() -> tuple[Path | None, int]:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from .._core.process.caller import IS_INTERNAL
 from ..nn.modules.module import Module
 from ._annotated import INTERFACE_MARK, script_name
+from ._errors import Error
 from ._module import RecursiveScriptModule, ScriptModule
 from ._trace import ScriptFunction
 
@@ -91,8 +92,6 @@ def _raise_as_torchscript(error: Exception) -> None:
 
     What an op of the package refuses stays as it is.
     """
-    from . import Error
-
     if builtins.isinstance(error, Error):
         return
     place = error.__traceback__

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ def product(left: Any, right: Any) -> Any:
     if left.dtype.kind not in "fc" or right.dtype is not left.dtype:
         return np.matmul(left, right)
     if left.dtype.kind == "c":
-        return _complex_product(left, right)
+        return complex_product(product, left, right)
     if left.ndim == 1:
         found = product(left[None], right)
         return found[..., 0, :] if right.ndim > 1 else found[..., 0]
@@ -58,18 +59,25 @@ def product(left: Any, right: Any) -> Any:
 
 def _as_stack(matrices: Any, batch: tuple[int, ...], count: int) -> tuple[Any, int]:
     """Matrices as an array of three dimensions, and the distance in elements from one to the next: 0 for one only."""
-    if any(step % matrices.itemsize or step < 0 for step in matrices.strides) or not matrices.flags.aligned:
-        matrices = np.ascontiguousarray(matrices)
+    matrices = in_elements(matrices)
     if math.prod(matrices.shape[:-2]) == 1:
         return matrices.reshape(1, *matrices.shape[-2:]) if matrices.ndim != 3 else matrices, 0
     stack = np.broadcast_to(matrices, (*batch, *matrices.shape[-2:])).reshape(count, *matrices.shape[-2:])
     return stack, stack.strides[0] // stack.itemsize
 
 
-def _complex_product(left: Any, right: Any) -> Any:
-    result = product(left.real, right.real) - product(left.imag, right.imag) + 0j
+def in_elements(array: Any) -> Any:
+    """`array`, if it is aligned and its strides are numbers of elements; else a copy of it."""
+    if any(step % array.itemsize or step < 0 for step in array.strides) or not array.flags.aligned:
+        return np.ascontiguousarray(array)
+    return array
+
+
+def complex_product(multiply: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
+    """The product of complex operands, made of four products that `multiply` makes of their parts."""
+    result = multiply(left.real, right.real) - multiply(left.imag, right.imag) + 0j
     result = result.astype(left.dtype, copy=False)
-    result.imag = product(left.real, right.imag) + product(left.imag, right.real)
+    result.imag = multiply(left.real, right.imag) + multiply(left.imag, right.real)
     return result
 
 

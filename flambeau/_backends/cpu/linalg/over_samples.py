@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...._codegen.products.tree import COLUMNS, ROWS, TOGETHER, Sizes, tree_product
-from .fixed_order import chain, product
+from .fixed_order import chain, complex_product, in_elements, product
 
 _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 _NARROW = 16
@@ -43,7 +43,7 @@ def samples_product(left: Any, right: Any) -> Any:
     The steps of a sample are summed up in their order, the samples in a tree.
     """
     if left.dtype.kind == "c":
-        return _complex_product(left, right)
+        return complex_product(samples_product, left, right)
     if left.dtype not in (_SINGLE, _DOUBLE):
         return samples_product(left.astype(_SINGLE), right.astype(_SINGLE)).astype(left.dtype)
     (samples, steps, rows), columns, item = left.shape, right.shape[2], left.itemsize
@@ -51,7 +51,7 @@ def samples_product(left: Any, right: Any) -> Any:
         return np.zeros((rows, columns), left.dtype)
     if samples == 1:
         return product(left[0].T, right[0])
-    left, right = _in_elements(left), _in_elements(right)
+    left, right = in_elements(left), in_elements(right)
     if right.strides[2] != item and columns > 1:
         right = np.ascontiguousarray(right)
     levels, starts = _subtrees(samples, TOGETHER if steps == 1 else 2)
@@ -71,20 +71,6 @@ def samples_product(left: Any, right: Any) -> Any:
     )
     out = np.empty((rows, columns), left.dtype)
     return tree_product(left.dtype.name, steps == 1)(out, left, right, starts, np.array(sizes, np.int64))
-
-
-def _in_elements(array: Any) -> Any:
-    """`array`, if it is aligned and its strides are numbers of elements; else a copy of it."""
-    if any(step % array.itemsize or step < 0 for step in array.strides) or not array.flags.aligned:
-        return np.ascontiguousarray(array)
-    return array
-
-
-def _complex_product(left: Any, right: Any) -> Any:
-    result = samples_product(left.real, right.real) - samples_product(left.imag, right.imag) + 0j
-    result = result.astype(left.dtype, copy=False)
-    result.imag = samples_product(left.real, right.imag) + samples_product(left.imag, right.real)
-    return result
 
 
 def total(array: Any, dims: tuple[int, ...] | None, keepdims: bool) -> Any:

@@ -298,6 +298,11 @@ def zeros(shape: Any, dtype: Any) -> DeviceArray:
     return made
 
 
+def dense(array: DeviceArray) -> DeviceArray:
+    """`array`, or a copy of it where its elements have gaps or another order."""
+    return array if array.form.flags.c_contiguous else array.copy()
+
+
 def dense_like(array: Any) -> tuple[int, ...]:
     """The strides, in bytes, of a copy with the dimensions in memory in the same order, without gaps."""
     form = getattr(array, "form", array)

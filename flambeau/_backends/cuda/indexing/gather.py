@@ -12,7 +12,7 @@ from typing import Any
 
 from ...._codegen.cuda.gather import THREADS, elements_source, rows_source
 from ...._core.arrays.quick import name_of
-from ..arrays.array import DeviceArray, empty
+from ..arrays.array import DeviceArray, dense, empty
 from ..runtime.driver import driver
 
 _INDICES = frozenset(("int64", "int32"))
@@ -39,10 +39,6 @@ def _elements(size: int, index: str, dimensions: int) -> Any:
 _FIELDS = Struct("=qQQQqqqQ").pack
 
 
-def _dense(array: DeviceArray) -> DeviceArray:
-    return array if array.form.flags.c_contiguous else array.copy()
-
-
 def _picked(op: str, array: DeviceArray, index: DeviceArray, shape: tuple[int, ...], dim: int) -> DeviceArray | None:
     """The slices of `array` along `dim` at positions, with the shape of the result."""
     form = array.form
@@ -52,7 +48,7 @@ def _picked(op: str, array: DeviceArray, index: DeviceArray, shape: tuple[int, .
     made = empty(shape, form.dtype)
     if not made.form.size:
         return made
-    array, index = _dense(array), _dense(index)
+    array, index = dense(array), dense(index)
     inner = math.prod(form.shape[dim + 1 :])
     width = 16 // size
     if inner % width or array.pointer % 16:
@@ -92,7 +88,7 @@ def gather(self: DeviceArray, dim: int, index: DeviceArray) -> DeviceArray | Non
     count = given.size
     if not count:
         return made
-    index = _dense(index)
+    index = dense(index)
     walk = [
         number for axis, size in enumerate(given.shape) for number in (size, 0 if axis == dim else form.strides[axis])
     ]

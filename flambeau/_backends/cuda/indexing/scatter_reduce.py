@@ -11,7 +11,7 @@ import numpy as np
 from ...._codegen.cuda.combine import KINDS, SIZES, THREADS, combine_source
 from ...._codegen.cuda.types import TYPES
 from ...._core.arrays.quick import name_of
-from ..arrays.array import DeviceArray
+from ..arrays.array import DeviceArray, dense
 from ..runtime.driver import driver
 
 _FIELDS = Struct("=qqQQQ").pack
@@ -27,7 +27,7 @@ def combine_at(kind: str, target: Any, key: Any, values: Any) -> bool:
         return False
     if name_of(form.dtype) not in TYPES or places.form.dtype.kind not in "iu" or places.form.shape != values.form.shape:
         return False
-    places, values = (_dense(places.astype(np.int64, copy=False)), _dense(values.astype(form.dtype, copy=False)))
+    places, values = (dense(places.astype(np.int64, copy=False)), dense(values.astype(form.dtype, copy=False)))
     count = places.form.size
     if count:
         fields = _FIELDS(count, form.size, places.pointer, values.pointer, target.pointer)
@@ -38,7 +38,3 @@ def combine_at(kind: str, target: Any, key: Any, values: Any) -> bool:
 @cache
 def _kernel(kind: str, name: str) -> Any:
     return driver().compile(combine_source(kind, name))
-
-
-def _dense(array: DeviceArray) -> DeviceArray:
-    return array if array.form.flags.c_contiguous else array.copy()

@@ -20,7 +20,7 @@ from ...._codegen.cuda.recurrent import (
     lstm_step_source,
 )
 from ...._core.arrays.quick import name_of
-from ..arrays.array import DeviceArray, empty, window
+from ..arrays.array import DeviceArray, dense, empty, window
 from ..runtime.driver import driver
 
 _FLOATS = frozenset(("float32", "float64"))
@@ -34,10 +34,6 @@ def serves(dtype: np.dtype[Any], sizes: Sequence[int]) -> bool:
 @cache
 def _kernel(make: Callable[..., str], *parameters: Any) -> Any:
     return driver().compile(make(*parameters))
-
-
-def _dense(array: DeviceArray) -> DeviceArray:
-    return array if array.form.flags.c_contiguous else array.copy()
 
 
 class _Steps:
@@ -75,9 +71,9 @@ def lstm_forward(
     """
     dtype, (count, width) = gates.dtype, (len(gates), cell.shape[-1])
     output, cells, shown = (empty((count, width), dtype) for _ in range(3))
-    launch, pack, turned = _kernel(lstm_step_source, name_of(dtype)), Struct("=qqQQQQQ").pack, _dense(w_hh).T
+    launch, pack, turned = _kernel(lstm_step_source, name_of(dtype)), Struct("=qqQQQQQ").pack, dense(w_hh).T
     states, gate_steps, cell_steps = (_Steps(each, steps) for each in (output, gates, cells))
-    first_state, first_cell = _dense(hidden), _dense(cell)
+    first_state, first_cell = dense(hidden), dense(cell)
     multiply = driver().product(gate_steps.form, first_state.form, turned.form, True)
     size = count // steps * width
     blocks = -(-size // THREADS)
@@ -101,9 +97,9 @@ def lstm_backward(
     of_gates = empty(gates.shape, dtype)
     of_hidden, of_cell = of_hidden.copy(), of_cell.copy()
     launch = _kernel(lstm_step_backward_source, name_of(dtype), of_output is not None)
-    pack, weight = Struct("=qqQQQQQQQ").pack, _dense(w_hh)
-    gates, before, shown = _dense(gates), _dense(before), _dense(shown)
-    coming = shown if of_output is None else _dense(of_output)
+    pack, weight = Struct("=qqQQQQQQQ").pack, dense(w_hh)
+    gates, before, shown = dense(gates), dense(before), dense(shown)
+    coming = shown if of_output is None else dense(of_output)
     results, given = _Steps(of_gates, steps), _Steps(gates, steps)
     multiply = driver().product(of_hidden.form, results.form, weight.form)
     part = _Steps(shown, steps).size
@@ -128,10 +124,10 @@ def gru_forward(
     output, gates = empty((count, width), dtype), empty((count, 4 * width), dtype)
     product = empty((count // steps, 3 * width), dtype)
     launch, pack = _kernel(gru_step_source, name_of(dtype), b_hh is not None), Struct("=qqQQQQQQ").pack
-    turned, products = _dense(w_hh).T, _dense(products)
-    bias = 0 if b_hh is None else _dense(b_hh).pointer
+    turned, products = dense(w_hh).T, dense(products)
+    bias = 0 if b_hh is None else dense(b_hh).pointer
     states, given, gate_steps = (_Steps(each, steps) for each in (output, products, gates))
-    first_state = _dense(hidden)
+    first_state = dense(hidden)
     multiply = driver().product(product.form, first_state.form, turned.form)
     size = count // steps * width
     blocks = -(-size // THREADS)
@@ -153,9 +149,9 @@ def gru_backward(
     of_states, of_inputs = empty((count, 3 * width), dtype), empty((count, 3 * width), dtype)
     of_hidden = of_hidden.copy()
     launch = _kernel(gru_step_backward_source, name_of(dtype), of_output is not None)
-    pack, weight = Struct("=qqQQQQQQ").pack, _dense(w_hh)
-    gates, before = _dense(gates), _dense(before)
-    coming = before if of_output is None else _dense(of_output)
+    pack, weight = Struct("=qqQQQQQQ").pack, dense(w_hh)
+    gates, before = dense(gates), dense(before)
+    coming = before if of_output is None else dense(of_output)
     results, inputs, given = (_Steps(each, steps) for each in (of_states, of_inputs, gates))
     multiply = driver().product(of_hidden.form, results.form, weight.form, True)
     part = _Steps(before, steps).size

@@ -10,7 +10,7 @@ import numpy as np
 from ...._core.arrays.quick import name_of
 from ...._core.geometry.recurrence import GATES, Recurrence
 from ...._core.process.gpu_choices import CHOICES
-from ..arrays.array import DeviceArray, empty, nothing, over, zeros
+from ..arrays.array import DeviceArray, dense, empty, nothing, over, zeros
 from ..cudnn.convolutions import TYPES
 from ..cudnn.descriptors import Refused, library
 from ..cudnn.recurrent import Description, Network
@@ -78,12 +78,12 @@ def _forward(
     recurrence: Recurrence, keeps: bool,
 ) -> tuple[DeviceArray, ...]:  # fmt: skip
     what, sequences = found.what, found.sequences(recurrence)
-    input, hx = _dense(input), _dense(hx)
+    input, hx = dense(input), dense(hx)
     dtype = input.form.dtype
     output = empty((*input.form.shape[:-1], what.directions * what.state), dtype)
     last = empty(hx.form.shape, dtype)
     none = nothing(dtype)
-    first_cell, last_cell = (none, none) if cx is None else (_dense(cx), empty(cx.form.shape, dtype))
+    first_cell, last_cell = (none, none) if cx is None else (dense(cx), empty(cx.form.shape, dtype))
     weights = _packed(found, params)
     reserve = empty((sequences.reserve_bytes,), _BYTES) if keeps else nothing(_BYTES)
     sequences.forward(
@@ -98,8 +98,8 @@ def _packed(network: Network, params: Sequence[DeviceArray]) -> DeviceArray:
     weights = empty((network.weight_bytes,), _BYTES)
     copy = driver().copy
     for param, place in zip(params, network.places(weights.pointer), strict=True):
-        dense = _dense(param)
-        copy(weights.pointer + place, dense.pointer, dense.form.nbytes)
+        source = dense(param)
+        copy(weights.pointer + place, source.pointer, source.form.nbytes)
     return weights
 
 
@@ -114,16 +114,16 @@ def backward(
     sequences = found.sequences(recurrence)
     if sequences.reserve_bytes != reserve.form.size:  # a switch was set since
         return None
-    input, hx = _dense(input), _dense(hx)
+    input, hx = dense(input), dense(hx)
     dtype = input.form.dtype
     none = nothing(dtype)
-    of_output = zeros(output.form.shape, dtype) if grads[0] is None else _dense(grads[0])
-    of_last = [none if each is None else _dense(each) for each in grads[1:3]]
+    of_output = zeros(output.form.shape, dtype) if grads[0] is None else dense(grads[0])
+    of_last = [none if each is None else dense(each) for each in grads[1:3]]
     of_input, of_hx = empty(input.form.shape, dtype), empty(hx.form.shape, dtype)
-    first_cell, of_cx = (none, none) if cx is None else (_dense(cx), empty(cx.form.shape, dtype))
+    first_cell, of_cx = (none, none) if cx is None else (dense(cx), empty(cx.form.shape, dtype))
     of_weights = zeros((found.weight_bytes,), _BYTES) if any(needed[3:]) else none
     sequences.backward(
-        (input.pointer, of_input.pointer), (_dense(output).pointer, of_output.pointer),
+        (input.pointer, of_input.pointer), (dense(output).pointer, of_output.pointer),
         (hx.pointer, of_last[0].pointer, of_hx.pointer), (first_cell.pointer, of_last[1].pointer, of_cx.pointer),
         (weights.pointer, found.weight_bytes), of_weights.pointer, reserve.pointer,
     )  # fmt: skip
@@ -134,7 +134,3 @@ def backward(
     else:
         made += [None] * len(params)
     return [each if need else None for each, need in zip(made, needed, strict=True)]
-
-
-def _dense(array: DeviceArray) -> DeviceArray:
-    return array if array.form.flags.c_contiguous else array.copy()

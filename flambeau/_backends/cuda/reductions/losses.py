@@ -20,7 +20,7 @@ from ...._codegen.cuda.losses import (
     small_nll_backward_source,
 )
 from ...._core.arrays.quick import name_of
-from ..arrays.array import DeviceArray, empty, zeros
+from ..arrays.array import DeviceArray, dense, empty, zeros
 from ..arrays.host import by_library_or_host
 from ..runtime.driver import driver
 
@@ -35,10 +35,6 @@ _FEW, _FEW_ELEMENTS = 4096, 1 << 18
 @cache
 def _kernel(make: Callable[..., str], *parameters: Any) -> Any:
     return driver().compile(make(*parameters))
-
-
-def _dense(array: DeviceArray) -> DeviceArray:
-    return array if array.form.flags.c_contiguous else array.copy()
 
 
 def _sizes(shape: tuple[int, ...], size: int) -> tuple[int, int, int]:
@@ -60,8 +56,8 @@ def _run_forward(
     x: DeviceArray, target: DeviceArray, weight: Any, reduction: int, ignored: int
 ) -> tuple[DeviceArray, DeviceArray]:
     """The loss, and the weights of all targets together."""
-    x, target = _dense(x), _dense(target)
-    weights = x if weight is None else _dense(weight)
+    x, target = dense(x), dense(target)
+    weights = x if weight is None else dense(weight)
     result = empty(target.shape if reduction == NONE else (), x.dtype)
     total = empty((), np.dtype(np.float64 if name_of(x.dtype) == "float64" else np.float32))
     fields = _FORWARD.pack(
@@ -89,8 +85,8 @@ def nll_loss_gradient(
     """The gradient of the log-probabilities."""
     if not _fits(x, target, weight) or grad.dtype != x.dtype or (reduction == MEAN and target.size > _MOST):
         return None
-    grad, target = _dense(grad), _dense(target)
-    weights = grad if weight is None else _dense(weight)
+    grad, target = dense(grad), dense(target)
+    weights = grad if weight is None else dense(weight)
     names = name_of(x.dtype), name_of(target.dtype)
     small = reduction == MEAN and target.size <= _FEW and x.size <= _FEW_ELEMENTS
     total = _run_forward(x, target, weight, reduction, ignore_index)[1] if reduction == MEAN and not small else None
@@ -127,7 +123,7 @@ def embedding_backward(
     if scale_grad_by_freq or name not in _FLOATS or index not in _INDICES or not grad_output.size:
         return None
     width = grad_output.shape[-1]
-    grad, rows = _dense(grad_output), _dense(indices).reshape(-1)
+    grad, rows = dense(grad_output), dense(indices).reshape(-1)
     count = rows.form.size
     if count <= _MOST_COUNTED:
         order = empty((count,), np.dtype(np.int64))

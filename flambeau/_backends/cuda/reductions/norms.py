@@ -27,7 +27,7 @@ from ...._core.arrays.abstract import empty_meta
 from ...._core.arrays.quick import name_of
 from ...._core.geometry.layout import is_channels_last
 from ...._core.geometry.moving_windows import strides_for
-from ..arrays.array import DeviceArray, empty, form_of, of_form, of_forms, together
+from ..arrays.array import DeviceArray, dense, empty, form_of, of_form, of_forms, together
 from ..memory.workspace import scratch
 from ..runtime.driver import Launch, driver
 
@@ -64,10 +64,6 @@ def _layout(shape: tuple[int, ...], strides: tuple[int, ...], item: int) -> _Lay
     if last or places == 1:
         return _Layout(True, last, channels, samples * places, 1, wide if channels % wide == 0 else 1)
     return _Layout(False, False, channels, samples, places, wide if places % wide == 0 else 1)
-
-
-def _dense(array: DeviceArray) -> DeviceArray:
-    return array if array.form.flags.c_contiguous else array.copy()
 
 
 def _lies_so(form: Any, strides: tuple[int, ...] | None) -> bool:
@@ -231,10 +227,10 @@ class _Forward:
             input = _laid_out(input, passes.strides)
         x, of_weight, of_bias = input.pointer, 0, 0
         if weight is not None:
-            weight = _dense(weight)
+            weight = dense(weight)
             of_weight = weight.pointer
         if bias is not None:
-            bias = _dense(bias)
+            bias = dense(bias)
             of_bias = bias.pointer
         sums, memory = scratch(passes.nbytes, driver().queue())
         factors = sums + passes.sum_bytes
@@ -242,7 +238,7 @@ class _Forward:
             mean, rstd, variance = of_forms(self._statistics)
             passes.add_up(x, 0, 0, sums)
         else:
-            mean, rstd, variance = _dense(running_mean), _dense(running_var), of_form(self._variance)
+            mean, rstd, variance = dense(running_mean), dense(running_var), of_form(self._variance)
         fields = _STATISTICS(
             *passes.parts, self._count, eps, sums, x, passes.layout.places, of_weight, of_bias, mean.pointer,
             rstd.pointer, variance.pointer, factors,
@@ -347,10 +343,10 @@ class _Backward:
         if not self._lie_well or (input.pointer | grad.pointer) & 15:
             input, grad = _laid_out(input, passes.strides), _laid_out(grad, passes.strides)
         x, dy = input.pointer, grad.pointer
-        mean, rstd = _dense(mean), _dense(rstd)
+        mean, rstd = dense(mean), dense(rstd)
         scale = 0
         if weight is not None:
-            weight = _dense(weight)
+            weight = dense(weight)
             scale = weight.pointer
         of_weight, of_bias = of_form(self._parameters), of_form(self._parameters)
         sums, memory = scratch(passes.nbytes, driver().queue())

@@ -16,16 +16,12 @@ from ...._codegen.cuda.types import TYPES
 from ...._codegen.row_program import COLUMN, ROW, RowProgram
 from ...._codegen.rows import programs
 from ...._core.arrays.quick import name_of
-from ..arrays.array import DeviceArray, Together, empty, form_of, of_form, of_forms, together
+from ..arrays.array import DeviceArray, Together, dense, empty, form_of, of_form, of_forms, together
 from ..runtime.driver import driver
 from .reduce import reduced
 
 _FLOATS = frozenset(("float16", "bfloat16", "float32", "float64"))
 _SINGLE = np.dtype(np.float32)
-
-
-def _dense(array: DeviceArray) -> DeviceArray:
-    return array if array.form.flags.c_contiguous else array.copy()
 
 
 # ----- how rows are divided -------------------------------------------------------------------------------------------
@@ -147,7 +143,7 @@ def _forward(logarithm: bool) -> Callable[[DeviceArray, int], DeviceArray | None
             call = _calls[key] = _prepared_softmax(logarithm, form, dim, not x.pointer % 16)
         if call is None:
             return None
-        x = _dense(x)
+        x = dense(x)
         made = of_form(call.form)
         places = (x.pointer, made.pointer) if call.reads_first else (made.pointer, x.pointer)
         plan = call.plan
@@ -176,7 +172,7 @@ def _backward(logarithm: bool) -> Callable[[DeviceArray, DeviceArray, int], Devi
             return None
         if result.form.shape != shape or shape[dim] > LONGEST:
             return None
-        grad, result = _dense(grad), _dense(result)
+        grad, result = dense(grad), dense(result)
         side = math.prod(shape[dim + 1 :]) if dim != -1 else 1
         length = shape[dim]
         rows, made = grad.form.size // length, empty(shape, dtype)
@@ -250,10 +246,10 @@ def _normalised(
     of_weight = of_bias = 0
     one = two = None
     if weight is not None:
-        weight = _dense(weight)
+        weight = dense(weight)
         of_weight, one = weight.pointer, weight.form.dtype
     if bias is not None:
-        bias = _dense(bias)
+        bias = dense(bias)
         of_bias, two = bias.pointer, bias.form.dtype
     key = form.shape, form.dtype, inner, one, two, kept, centre, not (of_weight | of_bias | of_input) % 16
     try:
@@ -345,13 +341,13 @@ def _normalised_backward(
     for other in grads[1:]:
         if other is not None:
             return None
-    input, grad, rstd = _dense(input), _dense(grad), _dense(rstd)
+    input, grad, rstd = dense(input), dense(grad), dense(rstd)
     form, dy, x, scale, centre = input.form, grad.pointer, input.pointer, 0, 0
     if mean is not None:
-        mean = _dense(mean)
+        mean = dense(mean)
         centre = mean.pointer
     if weight is not None and needed[0]:
-        weight = _dense(weight)
+        weight = dense(weight)
         scale = weight.pointer
     key = (
         form.shape, form.dtype, grad.form.dtype, rstd.form.size, rstd.form.dtype,

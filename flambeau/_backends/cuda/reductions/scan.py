@@ -11,7 +11,7 @@ import numpy as np
 
 from ...._codegen.cuda.scans import THREADS, scan_source, segments_source
 from ...._core.arrays.quick import name_of
-from ..arrays.array import DeviceArray, empty
+from ..arrays.array import DeviceArray, dense, empty
 from ..runtime.driver import driver
 
 _FUNCTIONS = frozenset(("maximum", "minimum", "logaddexp", "logical_and", "logical_or", "bitwise_xor"))
@@ -35,7 +35,7 @@ def accumulated(function: str, array: DeviceArray, axis: int) -> DeviceArray | N
         return None
     made = empty(array.shape, array.dtype)
     if array.size:
-        source = array if array.form.flags.c_contiguous else array.copy()
+        source = dense(array)
         length, inner = array.shape[axis], math.prod(array.shape[axis % array.ndim + 1 :])
         lines = array.size // length
         fields = _pack(lines, length, inner, source.pointer, made.pointer)
@@ -70,9 +70,7 @@ def segmented(function: str, array: Any, starts: Any, axis: int = 0) -> DeviceAr
     name = name_of(array.dtype)
     if name not in _TYPES or name == "bool" or not array.size or starts.form.dtype.kind not in "iu":
         return None
-    source = array if array.form.flags.c_contiguous else array.copy()
-    starts = starts.astype(np.int64, copy=False)
-    starts = starts if starts.form.flags.c_contiguous else starts.copy()
+    source, starts = dense(array), dense(starts.astype(np.int64, copy=False))
     rows, count = array.shape[0], starts.form.size
     made = empty((count, *array.shape[1:]), array.dtype)
     if made.size:

@@ -68,14 +68,16 @@ class Case:
         self._optimizer.step()
         return found
 
-    def observed(self) -> list[Any]:
-        """What a step leaves behind: the tensors of its result, parameters, buffers, random numbers."""
+    def observed(self) -> dict[str, Any]:
+        """What a step leaves behind, by name: the tensors of its result, parameters, buffers, random numbers."""
         self._torch.set_rng_state(self._drawn[0])
         if len(self._drawn) > 1:
             self._torch.cuda.set_rng_state(self._drawn[1])
-        found = [*_tensors(self._torch, self.step()), *self.model.state_dict().values()]
+        results = {f"result {position}": each for position, each in enumerate(_tensors(self._torch, self.step()))}
         self._drawn = self._random_states()
-        return [each.detach().clone() for each in (*found, *self._drawn)]
+        drawn = {f"random numbers {position}": each for position, each in enumerate(self._drawn)}
+        found = {**results, **self.model.state_dict(), **drawn}
+        return {name: each.detach().clone() for name, each in found.items()}
 
     def _random_states(self) -> list[Any]:
         states = [self._torch.get_rng_state()]
@@ -125,22 +127,33 @@ class Runner:
             return {"first": first}
         self._cases["compiled"] = compiled = case(torch.compile)
         if self._is_ours:
-            return self._compared(compiled, case(lambda model: torch.compile(model, backend="eager")))
+
+            def told() -> Case:
+                return case(lambda model: torch.compile(model, backend="eager"))
+
+            return self._compared(compiled, told(), told())
         return {"first": max([self._seconds(compiled, 1) for _ in range(_FIRST_CALLS)])}
 
-    def _compared(self, compiled: Case, told: Case) -> dict[str, Any]:
+    def _compared(self, compiled: Case, told: Case, again: Case) -> dict[str, Any]:
         """What became of a compiled model, beside the same one without programs.
 
         Libraries ask whether they are compiled, and then do some things otherwise: so what it is compared with is
-        told so, too.
+        told so, too. Where the two differ, plain calls are compared with those of another plain model.
         """
-        torch, equal, first = self._torch, True, 0.0
+        torch, first = self._torch, 0.0
+        expected, differences = [], []
         for number in range(_CALLS):
             begin = time.perf_counter()
             found = compiled.observed()
             self._wait()
             first = max(first, time.perf_counter() - begin) if number < _FIRST_CALLS else first
-            equal &= all(_is_same(torch, *pair) for pair in zip(told.observed(), found, strict=True))
+            expected.append(told.observed())
+            if not differences and (names := _different(torch, expected[-1], found)):
+                differences.append(f"other bits in call {number + 1}: {_listed(names)}")
+        for number in range(_CALLS if differences else 0):
+            if names := _different(torch, expected[number], again.observed()):
+                differences.append(f"two plain models differ in call {number + 1}, too: {_listed(names)}")
+                break
         self._cases["plain"].step()
         for _ in range(_SETTLING):
             compiled.step()
@@ -148,8 +161,8 @@ class Runner:
         return {
             "programs": len(explained.programs),
             "whole": explained.is_whole and self._runs_programs(compiled),
-            "reasons": list(dict.fromkeys(explained.reasons)),
-            "same": equal,
+            "reasons": [*dict.fromkeys(explained.reasons), *differences],
+            "same": not differences,
             "first": first,
         }
 
@@ -189,6 +202,18 @@ class Runner:
     def _wait(self) -> None:
         if self._device != "cpu":
             self._torch.cuda.synchronize()
+
+
+def _different(torch: Any, one: dict[str, Any], other: dict[str, Any]) -> list[str]:
+    """The names of what differs, and by how much."""
+    if one.keys() != other.keys():
+        return sorted(one.keys() ^ other.keys())
+    names = [name for name in one if not _is_same(torch, one[name], other[name])]
+    return [f"{name} ({float((one[name].double() - other[name].double()).abs().max()):.1e})" for name in names]
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
 def _is_same(torch: Any, one: Any, other: Any) -> bool:

@@ -1,12 +1,17 @@
 """Programs that run on a CUDA device and on the CPU and must give the same: `python -m tests.cuda.scenarios`.
 
-Without a GPU, `--simulated` runs them on the CUDA backend with the host's memory.
+Without a GPU, `--simulated` runs them on the CUDA backend with the host's memory. `--beside-pytorch` runs users'
+programs, which use whole networks, streams, graphs and processes, under PyTorch and under Flambeau, and prints a table:
+
+    python -m tests.cuda.scenarios --beside-pytorch                        # all, on the GPU
+    python -m tests.cuda.scenarios --beside-pytorch --simulated 'spars*'   # a kind or a name, without a GPU
+    python -m tests.cuda.scenarios --beside-pytorch --record answers.json  # what PyTorch gave, for machines without one
 """
 
 from __future__ import annotations
 
+import argparse
 import io
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -249,10 +254,20 @@ def differs(name: str) -> str | None:
 
 def main() -> int:
     """The command."""
-    if "--simulated" in sys.argv:
+    parser = argparse.ArgumentParser(prog="python -m tests.cuda.scenarios")
+    parser.add_argument("--simulated", action="store_true", help="on the CUDA backend with the host's memory")
+    parser.add_argument("--beside-pytorch", action="store_true", help="users' programs, under PyTorch and Flambeau")
+    parser.add_argument("--record", help="a file for PyTorch's answers")
+    parser.add_argument("patterns", nargs="*", help="names or kinds of users' programs")
+    options = parser.parse_args()
+    if options.simulated:
         from tests.support.simulated_cuda import install_simulated_device
 
         install_simulated_device()
+    if options.beside_pytorch:
+        from . import beside_pytorch
+
+        return beside_pytorch.main(options.patterns, options.simulated, options.record)
     found = [each for each in map(differs, SCENARIOS) if each is not None]
     print("\n".join(found) or f"all {len(SCENARIOS)} scenarios agree")
     return int(bool(found))

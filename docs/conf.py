@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -21,12 +22,20 @@ extensions = [
     "myst_nb",
     "sphinx_copybutton",
     "sphinx_design",
-    "_site.reference",
+    "_site.object_pages",
     "_site.generated_pages",
     "_site.source_pages",
 ]
 exclude_patterns = ["_build", "_playground", "_site", "_templates"]
 source_suffix = {".md": "myst-nb"}
+
+# Tutorials are executed by kernels with settings of their own, not the reader's; one is not to hear of encryption.
+_kernels = HERE / "_build" / "ipython"
+(_kernels / "profile_default").mkdir(parents=True, exist_ok=True)
+(_kernels / "profile_default" / "ipython_kernel_config.py").write_text(
+    "c.IPKernelApp.log_level = 40\n", encoding="utf-8"
+)
+os.environ["IPYTHONDIR"] = str(_kernels)
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
@@ -52,6 +61,9 @@ html_logo = "_static/logo.svg"
 html_favicon = "_static/logo.svg"
 html_copy_source = False
 html_show_sourcelink = False
+# Search finds every name: a list of all of them, on one page of a megabyte, does not help.
+html_use_index = False
+html_domain_indices = False
 html_sidebars = {"index": [], "reference/flambeau*": []}
 # Sites of other versions lie in folders beside this one; versions.json lists them, the newest first.
 html_context = {

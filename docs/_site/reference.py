@@ -1,4 +1,7 @@
-"""The API reference: a page for each public module, class and function, written before Sphinx reads pages."""
+"""The API reference: a page for each public module, class and function.
+
+Those of modules are Markdown, written before Sphinx reads pages; `object_pages` makes HTML of the others.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,27 @@ _LISTS = ("Args", "Shape", "Raises", "Attributes")
 _TITLES = {"Args": "Parameters", "Example": "Examples"}
 
 
+class Member(NamedTuple):
+    """What a page describes: a function, a class, or one of its methods."""
+
+    kind: str
+    name: str
+    signature: str
+    text: str
+    """Its docstring as Markdown."""
+
+
+class Page(NamedTuple):
+    """A page of the reference: the object it is about, and its methods where it is a class."""
+
+    name: str
+    title: str
+    parent: str
+    source: str
+    """HTML of the link to the source, or nothing."""
+    members: list[Member]
+
+
 class Entry(NamedTuple):
     """A public object: its full name, and the object itself."""
 
@@ -43,26 +67,24 @@ class Entry(NamedTuple):
         return "method" if self.name.startswith(f"{PACKAGE}.Tensor.") else "function"
 
 
-def setup(app: Any) -> dict[str, Any]:
-    """Called by Sphinx."""
-    app.connect("builder-inited", lambda app: write(Path(app.srcdir) / "reference"))
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+def write(folder: Path) -> list[Page]:
+    """Write the pages of modules below `folder`, and return those of what they hold.
 
-
-def write(folder: Path) -> None:
-    """Write all pages below `folder`; files that would not change are left alone, so that Sphinx need not read them."""
+    Files that would not change are left alone, so that Sphinx need not read them.
+    """
     folder.mkdir(exist_ok=True)
-    pages = {"index.md": _index()}
+    texts, pages = {"index.md": _index()}, []
     for module in (each for modules in GROUPS.values() for each in modules):
         entries = list(public_entries(module))
-        pages[f"{_full(module)}.md"] = _module_page(module, entries)
-        pages |= {f"{entry.page}.md": _object_page(entry, module) for entry in entries}
-    for stale in {each.name for each in folder.glob("*.md")} - set(pages):
+        texts[f"{_full(module)}.md"] = _module_page(module, entries)
+        pages += [_object_page(entry, module) for entry in entries]
+    for stale in {each.name for each in folder.glob("*.md")} - set(texts):
         (folder / stale).unlink()
-    for name, text in pages.items():
+    for name, text in texts.items():
         path = folder / name
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
+    return pages
 
 
 def public_entries(module: str) -> Iterator[Entry]:
@@ -138,30 +160,26 @@ def _module_page(module: str, entries: list[Entry]) -> str:
         if chosen:
             lines += [f"## {title}", "", "| name | what it does |", "|---|---|"]
             lines += [
-                f"| [{each.name.rpartition('.')[2]}]({each.page}.md) | {_summary(each.value)} |" for each in chosen
+                f'| <a href="{each.page}.html">{each.name.rpartition(".")[2]}</a> | {_summary(each.value)} |'
+                for each in chosen
             ]
             lines.append("")
     return "\n".join(lines) + "\n"
 
 
-def _object_page(entry: Entry, module: str) -> str:
-    lines = ["---", "orphan: true", "---", "", f"# {_escaped(entry.name.removeprefix(PACKAGE + '.'))}", ""]
-    lines += [f"[{_full(module)}]({_full(module)}.md) {source_link(entry.value)}", ""]
-    lines += _described(entry.kind, entry.name, entry.value)
-    if inspect.isclass(entry.value):
-        methods = list(_own_methods(entry.value))
-        if methods and entry.name != f"{PACKAGE}.Tensor":  # whose methods have pages of their own
-            lines += ["", "## Methods", ""]
-            for name, value in methods:
-                lines += [*_described("method", f"{entry.name}.{name}", value), ""]
-    return "\n".join(lines) + "\n"
+def _object_page(entry: Entry, module: str) -> Page:
+    members = [_described(entry.kind, entry.name, entry.value)]
+    if inspect.isclass(entry.value) and entry.name != f"{PACKAGE}.Tensor":  # whose methods have pages of their own
+        members += [_described("method", f"{entry.name}.{name}", value) for name, value in _own_methods(entry.value)]
+    title = entry.name.removeprefix(f"{PACKAGE}.")
+    return Page(entry.page, title, _full(module), source_link(entry.value), members)
 
 
-def _described(kind: str, name: str, value: Any) -> list[str]:
+def _described(kind: str, name: str, value: Any) -> Member:
     doc, own = _doc(value), name.rpartition(".")[2]
     if name == f"{PACKAGE}.Tensor.{own}":
         doc = as_method(doc, own, own)
-    return [f"````{{py:{kind}}} {name}{_signature(value)}", "", *_markdown(doc), "````"]
+    return Member(kind, name, _signature(value), "\n".join(_markdown(doc)))
 
 
 def _own_methods(cls: type) -> Iterator[tuple[str, Any]]:

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import functools
+import html
 import inspect
+import keyword
+import re
 from pathlib import Path
 from typing import Any
-
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import PythonLexer
 
 ROOT = Path(__file__).parents[2]
 FOLDER = "_source"
 _PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{name}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<style>body{{font:15px/1.5 sans-serif;margin:1.5rem}} pre{{line-height:1.45;overflow-x:auto}}
-:target{{background:#ffd54f66;display:block}} {style}
-@media (prefers-color-scheme:dark){{body{{background:#14181e;color:#ced6dd}} a{{color:#6cb6ff}} {dark}}}</style></head>
-<body><p><a href="{up}index.html">Flambeau</a> / {name}</p>{code}</body></html>
+<link rel="icon" href="{up}_static/logo.svg">
+<style>body{{font:15px/1.5 sans-serif;margin:1.5rem}} pre{{line-height:1.45;overflow-x:auto}} pre i{{font-style:normal}}
+:target{{background:#ffd54f66}} .k{{color:#8250df}} .s{{color:#0a5c2e}} .c{{color:#59636e}} .d{{color:#b3440c}}
+@media (prefers-color-scheme:dark){{body{{background:#14181e;color:#ced6dd}} a{{color:#6cb6ff}}
+.k{{color:#c297ff}} .s{{color:#8fd19e}} .c{{color:#8d96a0}} .d{{color:#ffa94d}}}}</style></head>
+<body><p><a href="{up}index.html">Flambeau</a> / {name}</p><pre>{code}</pre></body></html>
 """
+_STRING = r'''[rbfRBF]{0,2}(?:"""[\s\S]*?"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')'''
+_TOKEN = re.compile(
+    rf"(?P<s>{_STRING})|(?P<c>#[^\n]*)|(?<=\bdef )(?P<d>\w+)|(?<=\bclass )(?P<e>\w+)"
+    rf"|(?P<k>\b(?:{'|'.join(keyword.kwlist)})\b)"
+)
+"""The words of a file that have a colour. Pygments tells more kinds apart, and took a third of the time of a build."""
 _linked: set[Path] = set()
 
 
@@ -49,29 +56,49 @@ def definition(value: Any) -> tuple[Path, int] | None:
 
 
 def _place(value: Any) -> tuple[Path, int] | None:
+    if inspect.isclass(value):  # whose module may be another, as that of `Tensor`: a method knows the file
+        parts = (value, *(each for each in vars(value).values() if inspect.isfunction(each)))
+        paths = filter(None, map(_path, parts))
+        return next(((path, line) for path in paths if (line := _classes(path).get(value.__name__))), None)
+    path = _path(value)
+    return (path, value.__code__.co_firstlineno) if path and hasattr(value, "__code__") else None
+
+
+def _path(value: Any) -> Path | None:
     try:
         path = Path(inspect.getsourcefile(value) or "")
-        line = inspect.getsourcelines(value)[1]
-    except (TypeError, OSError):
+    except TypeError:
         return None
-    return (path, line) if path.is_file() and path.is_relative_to(ROOT) else None
+    return path if path.is_file() and path.is_relative_to(ROOT) else None
+
+
+@functools.cache
+def _classes(path: Path) -> dict[str, int]:
+    """The lines on which the classes of a file begin."""
+    text = path.read_text(encoding="utf-8")
+    return {
+        each[1]: text.count("\n", 0, each.start()) + 1 for each in re.finditer(r"^ *class (\w+)", text, re.MULTILINE)
+    }
 
 
 def _write(app: Any, exception: Exception | None) -> None:
     if exception is not None or app.builder.name != "html":
         return
-    light, dark = (_formatter(each).get_style_defs(".highlight") for each in ("default", "github-dark"))
     for path in sorted(_linked):
         name = path.relative_to(ROOT).as_posix()
         into = Path(app.outdir) / FOLDER / f"{name}.html"
-        if into.exists() and into.stat().st_mtime > path.stat().st_mtime:
-            continue
         into.parent.mkdir(parents=True, exist_ok=True)
-        code = highlight(path.read_text(encoding="utf-8"), PythonLexer(), _formatter("default"))
         up = "../" * (name.count("/") + 1)
-        into.write_text(_PAGE.format(name=name, up=up, code=code, style=light, dark=dark), encoding="utf-8")
+        into.write_text(_PAGE.format(name=name, up=up, code=_coloured(path)), encoding="utf-8")
 
 
-@functools.cache
-def _formatter(style: str) -> Any:
-    return HtmlFormatter(style=style, linespans="line")
+def _coloured(path: Path) -> str:
+    """The lines of a file as HTML, each with its number as anchor."""
+    text = html.escape(path.read_text(encoding="utf-8"), quote=False)
+    lines = _TOKEN.sub(_colour, text).splitlines()
+    return "\n".join(f'<i id="line-{number}">{line}</i>' for number, line in enumerate(lines, 1))
+
+
+def _colour(found: re.Match[str]) -> str:
+    kind = "d" if found.lastgroup == "e" else found.lastgroup
+    return "\n".join(f'<i class="{kind}">{line}</i>' for line in found[0].split("\n"))

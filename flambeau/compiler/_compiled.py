@@ -8,6 +8,7 @@ runs as it stands.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -26,6 +27,7 @@ from ._stance import STANCE
 from .capture.attempt import Attempt
 from .capture.breaks.parts import Parts, code_behind, in_parts
 from .capture.breaks.split import Definition
+from .capture.effort import Effort, Trial
 from .capture.full_graph import Looks, looked
 from .capture.guards import MISS, State
 from .capture.mutations import Change, undone
@@ -33,7 +35,7 @@ from .capture.new_objects import Made
 from .capture.recompiles import why_missed
 from .capture.recorder import Recorder
 from .capture.settings import settings, what_forbids
-from .capture.watch import LineRuns, Place, Uncompilable, Watch, is_watching
+from .capture.watch import Breaks, LineRuns, Place, Uncompilable, Watch, is_watching
 from .emit.backward import Joint, is_of_ops
 from .emit.deferred import Later
 from .emit.outline import places_in
@@ -41,7 +43,7 @@ from .emit.resume import is_of_generated_code, stopped_at
 from .emit.sizes import AllButSizes, Family
 from .emit.source import Source
 from .emit.write import Recording, built_for_sizes, outlined, places_of
-from .program.items import Item, Read
+from .program.items import Call, Item, Read
 from .program.reads import differs
 
 _MOST_ATTEMPTS = 4
@@ -68,6 +70,9 @@ class Compiled:
     """What compiles its graphs, as `compile` was told."""
     _guards = True
     """Whether calls run eagerly where the compiler fails."""
+    _expects: Refused | None = None
+    """Why the function of which this is a part was not compiled whole."""
+    _is_part = False
 
     def __init__(
         self,
@@ -110,11 +115,12 @@ class Compiled:
         self._attempts = 0
         self._suspect: tuple[Refused, Place] | None = None
         """Why the last call could not be compiled, and the line that is to blame."""
+        self._effort, self._trial = Effort(), Trial()
         self._families: list[Family] = []
         self._of_one_size: list[AllButSizes] = []
         """The calls that have programs for their sizes alone: where only sizes differ, the next program is for all."""
-        self._readings: dict[str, list[Any]] = {}
-        """What was found where Python looked at elements."""
+        self._readings: dict[tuple[str, int], list[Any]] = {}
+        """What was found where Python looked at elements, the first time in a call, the second and so on."""
 
     @property
     def programs(self) -> list[Callable[..., Any]]:
@@ -157,9 +163,11 @@ class Compiled:
                 if result is not MISS:
                     return result
             if (parts := self._parts_as_they_are()) is not None:
-                return run_inside(parts.run, args, kwargs)
+                if self._is_part:
+                    return run_inside(parts.run, args, kwargs)
+                return self._guarded(Attempt(self.function, args, kwargs), self._timed)
             if self._attempts < _MOST_ATTEMPTS:
-                return self._new_call(args, kwargs)
+                return self._guarded(Attempt(self.function, args, kwargs), self._new_call)
         return run_inside(self.function, args, kwargs)
 
     def _is_compiled_in(self, modes: Modes) -> bool:
@@ -178,6 +186,15 @@ class Compiled:
         elif watcher is not None:
             self._note_once("a profiler is set (sys.setprofile), in whose place the compiler would have to be")
         return len(self._programs) < MOST_PROGRAMS and watcher is None
+
+    def _timed(self, attempt: Attempt) -> Any:
+        """A call in parts, or an eager one that is compared with them: parts that are slower are given up."""
+        assert self.parts is not None
+        result = self._trial.run(self._effort, attempt, self.parts.run)
+        if (reason := self._trial.verdict(self._effort)) is not None:
+            self.parts, self._attempts = None, _MOST_ATTEMPTS
+            self._note(reason)
+        return result
 
     def _note_once(self, reason: str | None) -> None:
         if reason and reason not in self.reasons:
@@ -204,11 +221,15 @@ class Compiled:
                 raise RuntimeError(f"Detected recompile when torch.compile stance is 'fail_on_recompile'{where}")
         return self.function(*args, **kwargs)
 
-    def _new_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _new_call(self, attempt: Attempt) -> Any:
         """A call without a program: it may get one."""
-        attempt = Attempt(self.function, args, kwargs)
-        try:
+        with nullcontext() if self._is_part else self._effort.counted():
             return self._tried(attempt) if self._takes_more() else attempt.run()
+
+    def _guarded(self, attempt: Attempt, call: Callable[[Attempt], Any]) -> Any:
+        """Make a call; where the compiler fails, the function runs as it stands, if it has not."""
+        try:
+            return call(attempt)
         except BaseException as error:
             attempt.put_back()
             expected = error is attempt.error or isinstance(error, TorchDynamoException) or not self._guards
@@ -261,12 +282,22 @@ class Compiled:
     def _tried(self, attempt: Attempt) -> Any:
         if self.dynamic is None and any(map(is_marked_dynamic, _leaves((attempt.args, attempt.kwargs)))):
             self.dynamic = True
+        if self._expects is not None and self._watch is None:
+            expected, self._expects = self._expects, None
+            if code_behind(self.function) in expected.breaks:
+                self._split(expected)
+                if self.parts is not None:
+                    return attempt.run_as(self.parts.run)
         if self._watch is None:
             suspect, self._suspect = self._suspect, None
-            return self._watched(attempt) if suspect is None else self._looked_for(attempt, *suspect)
+            if suspect is not None:
+                return self._looked_for(attempt, *suspect)
+            return self._watched(attempt) if self.fullgraph or self._effort.allows() else attempt.run()
         waits = [each.waits(bool(self.dynamic)) for each in self._families]  # all: they forget what they were asked for
         if any(waits):
             return attempt.run()  # sizes may never come again, as those of a cache that grows
+        if not self.fullgraph and not self._effort.allows():
+            return attempt.run()
         if self._programs:
             self._note_recompile(attempt)
         try:
@@ -275,13 +306,15 @@ class Compiled:
             program = self._program_of(recording)
         except Refused as refused:
             return self._refuse(refused, attempt)
-        if program is not None:
+        if self._is_part and not any(isinstance(each, Call) for each in recording.recorder.program.items):
+            self._attempts = _MOST_ATTEMPTS  # without ops there is nothing to gain
+        elif program is not None:
             self._programs.append(program)
         return attempt.result
 
     def _watched(self, attempt: Attempt) -> Any:
         """Make a call and see what it reads; it is watched no further once something speaks against compiling it."""
-        watch, looks = Watch(code_behind(self.function)), Looks(self.function) if self.fullgraph else nullcontext()
+        watch, looks = Watch(), Looks(self.function) if self.fullgraph else nullcontext()
         with deferring_launches(), looks, watch:
             attempt.run()
         if watch.fault is not None:
@@ -290,7 +323,7 @@ class Compiled:
             self._note(looks.reason)
             raise self._unsupported(looks.reason)
         if watch.reason is not None:
-            refused = Refused(watch.reason, watch.line)
+            refused = Refused(watch.reason, watch.breaks)
             if watch.place is not None and not self.fullgraph:
                 self._suspect = refused, watch.place
             return self._refuse(refused, attempt)
@@ -322,9 +355,8 @@ class Compiled:
         self._note(refused.reason)
         if self.fullgraph and (self._watch is not None or self._attempts > 1):  # a first call may do what is done once
             raise self._unsupported(refused.reason) from None
-        if self.reasons[-2:-1] == [refused.reason]:  # it will not get better
-            if refused.breaks:
-                self.parts = in_parts(self.function, self._definition, refused.line, self._part)
+        if refused.is_known or self.reasons[-2:-1] == [refused.reason]:  # it will not get better
+            self._split(refused)
             if self.parts is None and refused.reason not in _MAY_END:
                 self._attempts = _MOST_ATTEMPTS
         return attempt.run()
@@ -333,15 +365,15 @@ class Compiled:
         return Unsupported(f"torch.compile(fullgraph=True): {reason}\n  in {self._name()}")
 
     def _program_of(self, recording: Recording) -> Callable[..., Any] | None:
-        line = None
+        breaks: Breaks = {}
         try:
-            reason, line = self._unsteady(recording.recorder.program.items)
+            reason, breaks = self._unsteady(recording.recorder.program.items)
             if reason is not None:
                 raise Uncompilable(reason)
             with collector_paused():
                 return self._program(recording)
         except Uncompilable as refused:
-            raise Refused(str(refused), line) from None
+            raise Refused(str(refused), breaks, bool(breaks)) from None
 
     def _recorded(self, attempt: Attempt, watched: Watch) -> Recording:
         """Make a call, and write it down; `watched` has seen such a one before."""
@@ -354,15 +386,14 @@ class Compiled:
                 state = State(watched, with_gradients).of_call(self.function, *call)
         except Uncompilable as refused:
             raise Refused(str(refused)) from None
-        known, now = settings(), Watch(code_behind(self.function))
+        known, now = settings(), Watch()
         contents, recorder = state.contents(), self._recorder(state, now, self.function, made)
         with now, recorder, own_casts():
             result = attempt.run()
             if (fault := now.fault or recorder.fault) is not None:
                 raise fault
             if recorder.is_refused:
-                self._watch = now
-                raise _refused_by(now, recorder)
+                raise self._refused_by(now, recorder)
             with now.looking_away():
                 changes = contents.changes()
                 state.keep_apart([each.container for each in changes])
@@ -371,7 +402,7 @@ class Compiled:
                 recorder.set_gradients()
                 again = not changes or (self._replays and self._comes_again(state, changes, *call))
             joint = None if now.reason or not again else _joint(state, recorder, left, now)
-        reason, line = (now.reason, now.line) if now.reason else (recorder.reason, recorder.line)
+        reason, breaks = (now.reason, now.breaks) if now.reason else (recorder.reason, recorder.breaks)
         if not again:
             reason = reason or CHANGES
         if reason is None and now.reads_more_than(watched):
@@ -389,8 +420,18 @@ class Compiled:
             reason = "it changes settings"
         if reason is not None:
             self._watch = now.with_lines_of(watched) if reason == OTHER_CODE else now
-            raise Refused(reason, line)
+            raise Refused(reason, breaks)
         return Recording(state, recorder, joint, call, result, known, now, changes)
+
+    def _refused_by(self, watch: Watch, recorder: Recorder) -> Refused:
+        """Why a recorded call is not compiled. The next one is not recorded, if it is known which line to look for."""
+        reason, breaks = (watch.reason, watch.breaks) if watch.reason else (recorder.reason, recorder.breaks)
+        refused = Refused(reason or OTHER_CODE, breaks)
+        self._watch = watch
+        place = next(((code, min(lines)) for code, lines in breaks.items() if code in watch.codes), None)
+        if place is not None and not self._programs and not self.fullgraph:
+            self._watch, self._suspect = None, (refused, place)
+        return refused
 
     @staticmethod
     def _comes_again(state: State, changes: Sequence[Change], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -426,38 +467,58 @@ class Compiled:
         self._of_one_size.append(kept)
         return False
 
-    def _part(self, function: Callable[..., Any], definition: Definition | None) -> Compiled:
-        """A part of the function, or something that it calls, compiled by itself."""
-        return Compiled(function, definition=definition, dynamic=self.dynamic, tunes=self.tunes)
+    def _split(self, refused: Refused) -> None:
+        """Run in parts from now on, if it is known, or can be found, which statements are to blame."""
+        code = code_behind(self.function)
+        lines = refused.breaks.get(code, set()) if code is not None else set()
+        if lines or refused.reason == CHANGES:
+            self.parts = in_parts(self.function, self._definition, lines, functools.partial(self._part, refused))
 
-    def _unsteady(self, items: Sequence[Item]) -> tuple[str | None, int | None]:
-        """Why reads are no checks after all: they have found something else too often."""
-        for item in items:
-            if isinstance(item, Read):
-                if self.fullgraph and item.call.op is not sizes:
-                    return looked(item.call.op.name, item.place), item.line
-                found = self._readings.setdefault(item.place, [])
-                if all(differs(each, item.call.made) for each in found):
-                    found.append(item.call.made)
-                if len(found) > _MOST_READINGS:
-                    self._programs[:] = [each for each in self._programs if item.place not in vars(each)["places"]]
-                    name = item.call.op.name
-                    return f"Python looks at elements that are others each time, by {name} ({item.place})", item.line
-        return None, None
+    def _part(self, refused: Refused, function: Callable[..., Any], definition: Definition | None) -> Compiled:
+        """A part of the function, or something that it calls, compiled by itself: in parts, too, if it was in the midst
+        of a call when that was refused.
+        """
+        made = Compiled(function, definition=definition, dynamic=self.dynamic, tunes=self.tunes)
+        made._expects, made._is_part, made._effort = refused, True, self._effort
+        return made
+
+    def _unsteady(self, items: Sequence[Item]) -> tuple[str | None, Breaks]:
+        """Why reads are no checks after all: they have found something else too often, or several of them at once."""
+        reads = [each for each in items if isinstance(each, Read)]
+        for each in reads if self.fullgraph else ():
+            if each.call.op is not sizes:
+                return looked(each.call.op.name, each.place), each.breaks
+        others: list[Read] = []
+        """What is not as it was in any call before, and may be another each time."""
+        times: dict[str, int] = {}
+        most = 0
+        for each in reads:
+            times[each.place] = times.get(each.place, 0) + 1
+            found = self._readings.setdefault((each.place, times[each.place]), [])
+            if all(differs(known, each.call.made) for known in found):
+                if found and type(each.call.made) is not bool:
+                    others.append(each)
+                found.append(each.call.made)
+                most = max(most, len(found))
+        if most <= _MOST_READINGS and len(others) < 2:
+            return None, {}
+        places = {each.place for each in others}
+        self._programs[:] = [each for each in self._programs if places.isdisjoint(vars(each)["places"])]
+        breaks: Breaks = {}
+        for each in others:
+            for code, lines in each.breaks.items():
+                breaks.setdefault(code, set()).update(lines)
+        first = others[0]
+        return f"Python looks at elements that are others each time, by {first.call.op.name} ({first.place})", breaks
 
 
 class Refused(Exception):
     """A call was not compiled."""
 
-    def __init__(self, reason: str, line: int | None = None) -> None:
-        self.reason, self.line = reason, line
-        self.breaks = line is not None or reason == CHANGES
-        """Whether it is known, or can be found, which statements are to blame."""
-
-
-def _refused_by(watch: Watch, recorder: Recorder) -> Refused:
-    reason, line = (watch.reason, watch.line) if watch.reason else (recorder.reason, recorder.line)
-    return Refused(reason or OTHER_CODE, line)
+    def __init__(self, reason: str, breaks: Breaks | None = None, is_known: bool = False) -> None:
+        self.reason, self.breaks = reason, breaks or {}
+        self.is_known = is_known
+        """Whether other calls have shown it, too."""
 
 
 def _joint(state: State, recorder: Recorder, left: Any, watch: Watch) -> Joint | None:

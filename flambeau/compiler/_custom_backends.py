@@ -10,7 +10,7 @@ from typing import Any
 
 from .._core.slots import SLOTS
 from .._core.tensor import Tensor
-from ._compiled import Compiled
+from ._compiled import Compiled, Refused
 from ._marks import run_inside
 from .capture.breaks.split import Definition
 from .capture.watch import Uncompilable
@@ -60,7 +60,7 @@ class CompiledByBackend(Compiled):
     def _options(self) -> dict[str, Any]:
         return {"dynamic": self.dynamic, "backend": self._backend}
 
-    def _part(self, function: Callable[..., Any], definition: Definition | None) -> Compiled:
+    def _part(self, refused: Refused, function: Callable[..., Any], definition: Definition | None) -> Compiled:
         return CompiledByBackend(function, definition=definition, backend=self._backend)
 
     def _program(self, recording: Recording) -> Callable[..., Any]:

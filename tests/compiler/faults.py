@@ -49,7 +49,7 @@ TOOLS = ("save", "load", "archive", "machine_code", "difference", "explain", "mi
 
 GUARDS = frozenset(
     (
-        "Compiled.__call__", "Compiled._new_call", "Compiled._rescued", "Compiled._leave_alone", "Compiled._name",
+        "Compiled.__call__", "Compiled._guarded", "Compiled._rescued", "Compiled._leave_alone", "Compiled._name",
         "Compiled.__init__", "Compiled.forget", "Compiled._note", "Compiled._parts_as_they_are", "Watch._note",
         "Watch._trace", "Watch._on_end", "Watch._on_end_outside", "Watch._switch", "Callees.__call__",
         "CompiledFunctionBackward.apply", "CompiledFunctionBackward.release", "FreedBackward.apply", "Recorder.run",

@@ -109,9 +109,9 @@ def test_what_is_never_compiled_is_soon_left_alone(monkeypatch: pytest.MonkeyPat
         walks.append(1)
         return state(*args)
 
-    def noted(self: Any, args: Any, kwargs: Any) -> Any:
+    def noted(self: Any, attempt: Any) -> Any:
         tried.append(1)
-        return new_call(self, args, kwargs)
+        return new_call(self, attempt)
 
     monkeypatch.setattr(_compiled, "State", counted)
     monkeypatch.setattr(_compiled.Compiled, "_new_call", noted)

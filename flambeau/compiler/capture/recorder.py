@@ -26,11 +26,10 @@ from ..program.items import Call, Outside, Read, SetGrad, Value, is_usable
 from ..program.pure import is_pure
 from ..program.reads import Written, differs, needed
 from .abstract_arrays import AbstractArrays
-from .breaks.parts import code_behind
 from .guards import State
 from .new_objects import Made
 from .ops import Capture
-from .watch import Watch, line_in
+from .watch import Breaks, Watch, lines_in
 
 _LET_GO = object()
 """Stands for a gradient that is not there any more: whatever a tensor has now is another one."""
@@ -48,10 +47,9 @@ class Recorder(Capture):
         self._demoted: Read | str = ""
         """What that read is if it turns out not to be the last: a check, or why it cannot be one."""
         self._root = getattr(function, "__code__", None)
-        self._own = code_behind(function)
         self.reason: str | None = None
-        self.line: int | None = None
-        """In which line of the function that is."""
+        self.breaks: Breaks = {}
+        """At which lines of which functions that is."""
         self._state = state
         self._watch = watch
         self._grads: dict[int, Any] = {id(tensor): tensor._grad for tensor, _ in state.tensors.values()}
@@ -159,7 +157,7 @@ class Recorder(Capture):
         place = _place(frame)
         moves = self._holds_before_all_else(read)
         if self._has_no_effect_yet() and (moves or self._can_be_begun_anew()):
-            self._demoted = Read(read, place, line_in(self._own, frame), behind_all=not moves)
+            self._demoted = Read(read, place, lines_in(frame), behind_all=not moves)
         else:
             self._demoted = f"Python looks at the elements of a tensor, by {read.op.name} ({place})"
 
@@ -312,7 +310,7 @@ class Recorder(Capture):
         """Note why the call cannot be compiled; the first reason counts."""
         if self.reason is None:
             self.reason = reason
-            self.line = line_in(self._own, sys._getframe(1))
+            self.breaks = lines_in(sys._getframe(1))
 
     def _noted(self, op: Op, value: Any) -> Any:
         if type(value) is Tensor or not is_array(value):

@@ -23,7 +23,7 @@ import numpy as np
 
 from ..._core.process.caller import GENERATED, PACKAGE
 from ..._core.process.collector import collector_paused
-from .._marks import DISABLED, TRUSTED
+from .._marks import DISABLED, TRUSTED, run_inside
 from .names_read import Lines, Path, Reads, global_reads, import_reads, names_constant, names_in
 
 _ENGINE_ROOMS = (
@@ -79,14 +79,15 @@ class Uncompilable(Exception):
 Place = tuple[CodeType, int]
 """A line of some code."""
 
+Breaks = dict[CodeType, set[int]]
+"""Lines of the functions that are in the midst of a call when something happens that speaks against compiling it."""
+
 
 class Watch:
     """Collects, while it is entered, the watched code that runs in this thread."""
 
-    def __init__(self, own: CodeType | None = None) -> None:
-        self._own = own
-        """The code of the function that is called, to say in which line of it something happened."""
-        self.line: int | None = None
+    def __init__(self) -> None:
+        self.breaks: Breaks = {}
         self.place: Place | None = None
         """Where something happened that speaks against compiling the call."""
         self.codes: dict[CodeType, dict[str, Any]] = {}
@@ -361,7 +362,7 @@ class Watch:
     def _refuse(self, frame: FrameType, what: str) -> None:
         if self.reason is None:
             self.reason = f"{what} ({frame.f_code.co_filename}:{frame.f_lineno})"
-            self.line = line_in(self._own, frame)
+            self.breaks = lines_in(frame)
             self.place = frame.f_code, frame.f_lineno
             self._stop()  # nothing else can be said of this call
 
@@ -412,11 +413,13 @@ def is_harmless(function: Any) -> bool:
     return module is None or module in _PURE_MODULES or f"{module}.{name}" in _HARMLESS
 
 
-def line_in(code: CodeType | None, frame: FrameType | None) -> int | None:
-    """The line at which `code` is, if it runs in a frame or in one that called it."""
-    while frame is not None and frame.f_code is not code:
+def lines_in(frame: FrameType | None) -> Breaks:
+    """The lines at which functions are that run in a frame, or have called it, up to the compiled one."""
+    found: Breaks = {}
+    while frame is not None and frame.f_code is not run_inside.__code__:
+        found.setdefault(frame.f_code, set()).add(frame.f_lineno)
         frame = frame.f_back
-    return None if frame is None else frame.f_lineno
+    return found
 
 
 @functools.lru_cache(maxsize=4096)

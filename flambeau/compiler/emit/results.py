@@ -154,9 +154,16 @@ class Answer:
         self._wanted.append(value)
         name = self._made[id(tensor)] = f"r{len(self._made)}"
         origin = tensor._view
-        if origin is not None and id(origin.base) in self._left and origin.base.requires_grad is tensor.requires_grad:
-            self._as_view_of_result(name, tensor, origin, self.expression(origin.base), value)
-            return name
+        if origin is not None:
+            held = self._tensors.get(id(origin.base))
+            follows = not (tensor.requires_grad or origin.base.requires_grad)
+            if held is not None and follows and tensor._kind.is_cpu:  # a device may read a copy of its input
+                version = "0" if tensor._counter is None else f"{held}._counter[0]"
+                self._as_view_of(name, tensor, origin, held, version, value)
+                return name
+            if id(origin.base) in self._left and origin.base.requires_grad is tensor.requires_grad:
+                self._as_view_of(name, tensor, origin, self.expression(origin.base), "0", value)
+                return name
         owner = id(tensor if origin is None else origin.base)
         if owner in self._owners:
             raise Uncompilable("it returns two tensors over the same memory")
@@ -166,11 +173,11 @@ class Answer:
             self._as_view(name, tensor, origin)
         return name
 
-    def _as_view_of_result(self, name: str, tensor: Tensor, origin: View, base: str, value: Value) -> None:
-        """Write a new tensor that is a view of another one that the call returns, as `x.t()` beside `x`."""
+    def _as_view_of(self, name: str, tensor: Tensor, origin: View, base: str, version: str, value: Value) -> None:
+        """Write a new tensor that is a view of an argument, or of another one that the call returns, as `x.t()`."""
         self.lines += [
             f"{name} = {self._source.tensor(value, tensor._kind, tensor._counter is None)}",
-            f"{name}._counter, {name}._view = {base}._counter, View({base}, 0, {origin.creation})",
+            f"{name}._counter, {name}._view = {base}._counter, View({base}, {version}, {origin.creation})",
         ]
 
     def _as_view(self, name: str, tensor: Tensor, origin: View) -> None:

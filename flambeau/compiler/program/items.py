@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from types import CodeType
 from typing import Any
 
 from ..._core.backend import Backend
@@ -81,8 +82,8 @@ class Read:
     call: Call
     """Its `made` is what was found."""
     place: str
-    line: int | None = None
-    """Where that is in the function itself."""
+    breaks: dict[CodeType, set[int]] = field(default_factory=dict)
+    """Where that is in the functions that were in the midst of a call."""
     behind_all: bool = False
     """Whether every op before it has to come before it, as where it depends on random numbers that were drawn. Else it
     needs no more than the ops that it depends on."""

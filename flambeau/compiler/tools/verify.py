@@ -304,7 +304,7 @@ class Verified(Compiled):
     verified = 0
     ops = 0
 
-    def _part(self, function: Callable[..., Any], definition: Definition | None) -> Compiled:
+    def _part(self, refused: Refused, function: Callable[..., Any], definition: Definition | None) -> Compiled:
         return Verified(function, definition=definition, dynamic=False)
 
     @property

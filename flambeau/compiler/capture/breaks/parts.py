@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
@@ -28,11 +28,18 @@ def is_module(value: Any) -> bool:
     return code is not None and code.co_filename.startswith(PACKAGE)
 
 
+def _module_behind(function: Any) -> Any:
+    """The module that a call of a function is a call of; None: it is not one. `super().__call__` may be one, too."""
+    if isinstance(function, MethodType) and function.__name__ == "__call__" and hasattr(function.__self__, "forward"):
+        is_ours = function.__func__.__code__.co_filename.startswith(PACKAGE)
+        return function.__self__ if is_ours and hasattr(function.__self__, "_forward_hooks") else None
+    return function if is_module(function) else None
+
+
 def code_behind(function: Any) -> CodeType | None:
     """The code that is a function's own: that of a method, or of the `forward` of a module."""
-    if is_module(function):
-        function = function.forward
-    found = getattr(function, "__code__", None)
+    module = _module_behind(function)
+    found = getattr(function if module is None else module.forward, "__code__", None)
     return found if isinstance(found, CodeType) else None
 
 
@@ -66,20 +73,21 @@ class Parts:
         return [*self._parts, *self._callees.compiled]
 
 
-def in_parts(function: Any, definition: Definition | None, line: int | None, make: Make) -> Parts | None:
-    """A function around the statement at `line`, or those that change objects, if it has parts that can be told."""
+def in_parts(function: Any, definition: Definition | None, lines: Collection[int], make: Make) -> Parts | None:
+    """A function around the statements at `lines`, or those that change objects, if it has parts that can be told."""
     code = code_behind(function)
     if code is None or not _is_splittable(code):
         return None
     definition = definition or definition_of(code)
     if definition is None:
         return None
-    bound = function.forward if is_module(function) else function
+    module = _module_behind(function)
+    bound = function if module is None else module.forward
     plain = bound.__func__ if isinstance(bound, MethodType) else bound
     if type(plain) is not FunctionType:
         return None
     callees = Callees(make)
-    found = split(plain, definition, line, callees)
+    found = split(plain, definition, lines, callees)
     if found is None:
         return None
     run, parts = found
@@ -90,7 +98,7 @@ def in_parts(function: Any, definition: Definition | None, line: int | None, mak
     again: Callable[..., Any] = run
     if isinstance(bound, MethodType):
         again = functools.partial(run, bound.__self__)
-    return Parts(plain, _as_module(function, again) if is_module(function) else again, compiled, callees)
+    return Parts(plain, again if module is None else _as_module(module, again), compiled, callees)
 
 
 def _signature(function: FunctionType) -> tuple[Any, ...]:
@@ -131,8 +139,12 @@ class Callees:
             key = id(callee), 0
         elif kind is MethodType and type(callee.__func__) is FunctionType:
             key = id(callee.__func__), id(callee.__self__)
+            if _module_behind(callee) is not None:
+                return self._found(key, callee)
         elif is_module(callee):
             return self._found((id(callee), 0), callee)
+        elif hasattr(kind, "forward") and hasattr(callee, "_forward_hooks"):  # a module with a call of its own
+            return self._instead(callee.__call__)
         else:
             return callee
         return self._found(key, callee) if _is_splittable(callee.__code__) else callee

@@ -17,7 +17,7 @@ import ast
 import functools
 import inspect
 import linecache
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
@@ -33,6 +33,8 @@ _NOT_IN_PARTS = (
     ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom, ast.Delete,
     ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.AsyncFor, ast.AsyncWith,
 )  # fmt: skip
+_SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
+"""Statements without a body."""
 _OF_ITS_FRAME = frozenset(("super", "locals", "vars", "globals", "eval", "exec", "dir"))
 """Functions that look at the frame of their caller."""
 
@@ -140,16 +142,16 @@ def _shown(constant: Any) -> str:
 
 
 def split(
-    function: FunctionType, definition: Definition, line: int | None, through: Callable[[Any], Any]
+    function: FunctionType, definition: Definition, lines: Collection[int], through: Callable[[Any], Any]
 ) -> tuple[FunctionType, list[Part]] | None:
-    """A function in parts around what is at `line`, or else around what changes objects; None: there are no parts."""
+    """A function in parts around what is at `lines`, or else around what changes objects; None: there are no parts."""
     code = function.__code__
     body: Sequence[ast.stmt]
     if isinstance(definition, ast.Lambda):
         body = [ast.copy_location(ast.Return(definition.body), definition.body)]
     else:
         body = definition.body
-    writer = _Writer(code, line, line is None and not any(map(_changes_objects, ast.walk(definition))))
+    writer = _Writer(code, lines, not lines and not any(map(_changes_objects, ast.walk(definition))))
     written = writer.block(body, parameters(definition.args), set())
     if not writer.stays or not (writer.parts or writer.calls):
         return None
@@ -180,13 +182,13 @@ def _made(
 class _Writer:
     """Writes the body of a function anew."""
 
-    def __init__(self, code: CodeType, line: int | None, everywhere: bool) -> None:
+    def __init__(self, code: CodeType, lines: Collection[int], everywhere: bool) -> None:
         self.parts: list[ast.FunctionDef] = []
         self.stays = 0
         """How many statements stay."""
         self.calls = 0
         """How many calls in statements that stay go through the compiler."""
-        self._line = line
+        self._lines = lines
         self._everywhere = everywhere
         self._locals = {*code.co_varnames, *code.co_cellvars}
         self._shared = {*code.co_cellvars}
@@ -217,8 +219,8 @@ class _Writer:
         return found
 
     def _breaks(self, statement: ast.stmt) -> bool:
-        if self._line is not None:
-            return statement.lineno <= self._line <= (statement.end_lineno or statement.lineno)
+        if self._lines:
+            return any(statement.lineno <= each <= (statement.end_lineno or statement.lineno) for each in self._lines)
         return self._everywhere or any(map(_changes_objects, ast.walk(statement)))
 
     def _fits(self, statement: ast.stmt) -> bool:
@@ -294,7 +296,12 @@ class _Writer:
             items = [ast.withitem(self._through(each.context_expr), each.optional_vars) for each in statement.items]
             inside = ready | surely_set(statement)
             return ast.copy_location(ast.With(items, self.block(statement.body, inside, later)), statement)
-        if isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)):
+        if isinstance(statement, ast.Try):  # its handlers see what single statements have set: they stay together
+            body = [self._through(each) if isinstance(each, _SIMPLE) else each for each in statement.body]
+            return ast.copy_location(
+                ast.Try(body, statement.handlers, statement.orelse, statement.finalbody), statement
+            )
+        if isinstance(statement, _SIMPLE):
             simple: ast.stmt = self._through(statement)
             return simple
         return statement

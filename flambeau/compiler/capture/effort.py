@@ -1,0 +1,119 @@
+"""What compiling costs beside what it gains: attempts have a budget of time, and parts have to be quicker than Python.
+
+To record a call takes as long as some 20 plain ones. A function with a graph break at some depth is recorded again and
+again, part by part. So all attempts of a function and its parts together may take two seconds, and later no more than a
+tenth of the time that its calls take otherwise. When nothing is attempted any more, some calls run in parts and some
+eagerly, by turns. If those in parts take longer, the function runs eagerly from then on, or, where there was no time
+for all attempts, until there is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import perf_counter, thread_time
+from typing import Any
+
+from .attempt import Attempt
+
+_FREE_SECONDS = 2.0
+"""All attempts together may take so long, however short calls are."""
+_SHARE = 0.1
+"""The time that further attempts may take, beside that of calls which run eagerly or in parts."""
+_QUIET_CALLS = 8
+"""So many calls in parts without an attempt come before any is timed."""
+_TIMED_CALLS = 5
+"""So many calls in parts, and so many eager ones, are timed."""
+_SLOWER = 1.05
+"""A call that takes so many times as long as another is slower than it."""
+
+
+class Effort:
+    """The time that a function and its parts have taken."""
+
+    def __init__(self) -> None:
+        self._attempts = 0.0
+        self._calls = 0.0
+        self._shortest = math.inf
+        self.was_attempted = False
+        """Whether something was attempted in the present call."""
+        self.lacks_time = False
+        """Whether an attempt was put off."""
+
+    def allows(self) -> bool:
+        """Whether there is time for one more attempt, which is then made."""
+        if self.has_time():
+            self.was_attempted = True
+        else:
+            self.lacks_time = True
+        return self.was_attempted
+
+    def has_time(self) -> bool:
+        """Whether there is time for attempts."""
+        return self._attempts <= max(_FREE_SECONDS, _SHARE * self._calls)
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """A context for a call: what it takes is counted. The processor's time is, so that others do not matter."""
+        self.was_attempted = False
+        before = thread_time()
+        try:
+            yield
+        finally:
+            took = thread_time() - before
+            if not self.was_attempted:
+                self._shortest = min(self._shortest, took)
+                self._calls += took
+            elif self._shortest is math.inf:
+                self._attempts += took
+            else:
+                self._attempts += max(0.0, took - self._shortest)
+                self._calls += min(took, self._shortest)
+
+
+class Trial:
+    """Finds out whether calls in parts are quicker than eager ones."""
+
+    def __init__(self) -> None:
+        self._quiet = 0
+        self._in_parts: list[float] = []
+        self._eager: list[float] = []
+        self._rests = False
+        """Whether calls run eagerly until there is time for further attempts."""
+
+    def run(self, effort: Effort, call: Attempt, in_parts: Callable[..., Any]) -> Any:
+        """Make a call, in parts or eagerly, whichever is due."""
+        if self._rests and effort.has_time():
+            self._begin()
+        is_timed = self._quiet >= _QUIET_CALLS and len(self._eager) < _TIMED_CALLS
+        is_eager = self._rests or (is_timed and len(self._eager) < len(self._in_parts))
+        begin = perf_counter()
+        with effort.counted():
+            result = call.run() if is_eager else call.run_as(in_parts)
+        if effort.was_attempted:
+            self._begin()
+        elif is_timed:
+            (self._eager if is_eager else self._in_parts).append(perf_counter() - begin)
+        else:
+            self._quiet += 1
+        return result
+
+    def _begin(self) -> None:
+        """Time calls anew: there may be other programs."""
+        self._quiet, self._rests = 0, False
+        self._in_parts.clear()
+        self._eager.clear()
+
+    def verdict(self, effort: Effort) -> str | None:
+        """Why calls are to run eagerly for ever; None: parts are no slower, or it is not known yet."""
+        if len(self._eager) < _TIMED_CALLS or min(self._in_parts) <= _SLOWER * min(self._eager):
+            return None
+        if effort.lacks_time:
+            effort.lacks_time, self._rests = False, True
+        if self._rests:
+            return None
+        took, eager = [1e3 * min(each) for each in (self._in_parts, self._eager)]
+        return (
+            f"in parts, between its graph breaks, a call takes {took:.3g} ms, eagerly {eager:.3g} ms: it is run eagerly"
+        )

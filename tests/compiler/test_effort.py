@@ -1,0 +1,146 @@
+"""What attempts to compile a function may cost, and that parts are given up where they are slower than Python."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import flambeau as torch
+from flambeau.compiler._compiled import Compiled
+from flambeau.compiler.capture import effort as effort_module
+from flambeau.compiler.capture.attempt import Attempt
+from flambeau.compiler.capture.breaks.parts import Parts
+from flambeau.compiler.capture.effort import Effort, Trial
+from flambeau.compiler.capture.recorder import Recorder
+
+X = torch.tensor([[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]])
+
+
+class Clock:
+    """A clock that goes on when it is told to."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        monkeypatch.setattr(effort_module, "thread_time", lambda: self.now)
+        monkeypatch.setattr(effort_module, "perf_counter", lambda: self.now)
+
+
+def test_attempts_have_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, effort = Clock(monkeypatch), Effort()
+
+    def call(seconds: float) -> bool:
+        with effort.counted():
+            allowed = effort.allows()
+            clock.now += seconds
+        return allowed
+
+    assert call(1.5)
+    assert call(1.5)
+    assert not call(0.1)  # three seconds are spent: 30 seconds of calls are needed before the next one
+    assert effort.lacks_time
+    while not effort.has_time():
+        with effort.counted():
+            clock.now += 0.5
+    assert 29 <= effort._calls <= 31
+    assert call(1.0)
+    assert not call(0.1)
+
+
+@pytest.mark.parametrize(("parts", "is_slower"), [(0.9, False), (1.0, False), (1.04, False), (1.2, True)])
+def test_parts_are_compared_with_eager_calls(monkeypatch: pytest.MonkeyPatch, parts: float, is_slower: bool) -> None:
+    clock, effort, trial = Clock(monkeypatch), Effort(), Trial()
+    calls: list[str] = []
+
+    def run(name: str, seconds: float) -> None:
+        calls.append(name)
+        clock.now += seconds * (5 if len(calls) in (9, 14) else 1)  # something else runs now and then
+
+    for _ in range(18):
+        assert trial.verdict(effort) is None
+        trial.run(effort, Attempt(lambda: run("eager", 1.0), (), {}), lambda: run("parts", parts))
+    assert calls == ["parts"] * 8 + ["parts", "eager"] * 5
+    verdict = trial.verdict(effort)
+    assert (verdict is not None) is is_slower
+    if verdict is not None:
+        assert verdict.endswith("a call takes 1.2e+03 ms, eagerly 1e+03 ms: it is run eagerly")
+
+
+def test_what_there_was_no_time_for_is_attempted_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, effort, trial = Clock(monkeypatch), Effort(), Trial()
+    calls: list[str] = []
+
+    def in_parts() -> None:
+        if effort.allows():
+            clock.now += 4.0
+        calls.append("parts")
+        clock.now += 1.2
+
+    def eager() -> None:
+        calls.append("eager")
+        clock.now += 1.0
+
+    for _ in range(100):
+        trial.run(effort, Attempt(eager, (), {}), in_parts)
+        assert trial.verdict(effort) is None
+    rests = calls.index("eager") + 9
+    assert calls[:rests] == ["parts"] * (rests - 10) + ["parts", "eager"] * 5
+    assert calls[rests : rests + 10] == ["eager"] * 10
+    assert "parts" in calls[rests + 10 :]
+
+
+def slow_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a function take longer in parts, whatever it does."""
+
+    class Slow(Parts):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args)
+            run: Callable[..., Any] = self.run
+
+            def slowly(*args: Any, **kwargs: Any) -> Any:
+                time.sleep(0.02)
+                return run(*args, **kwargs)
+
+            self.run = slowly
+
+    monkeypatch.setattr("flambeau.compiler.capture.breaks.parts.Parts", Slow)
+
+
+def test_parts_that_are_slower_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow_in_parts(monkeypatch)
+    seen: list[float] = []
+
+    def f(x: Any) -> Any:
+        y = (x * 2).relu() + 1
+        seen.append(y.sum().item())
+        return y.exp() - x
+
+    g = Compiled(f)
+    for turn in range(40):
+        assert g(X + turn).tolist() == f(X + turn).tolist()
+        assert seen.pop() == seen.pop()
+    assert g.parts is None
+    assert not seen
+    assert "it is run eagerly" in g.reasons[-1]
+
+
+def test_a_recording_that_was_refused_is_not_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded: list[int] = []
+    recorder = Recorder.__enter__
+
+    def entered(self: Any) -> Any:
+        recorded.append(1)
+        return recorder(self)
+
+    monkeypatch.setattr(Recorder, "__enter__", entered)
+    weight = torch.ones(3)
+    names: dict[str, Any] = {"weight": weight}
+    exec("def f(x):\n    weight.add_(1)\n    if x.sum() > 0: x = x * 2\n    return x * weight\n", names)  # no parts
+    g = Compiled(names["f"])
+    for turn in range(8):
+        assert g(X).tolist() == (X * 2 * (turn + 2) if X.sum() > 0 else X * (turn + 2)).tolist()
+    assert len(recorded) == 1
+    assert len(g.reasons) == 2
+    assert "Python looks at the elements" in g.reasons[0]

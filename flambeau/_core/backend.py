@@ -170,7 +170,7 @@ class Backend:
         """Whether work is written down, to be done later and again, instead of done."""
         return False
 
-    def used_by(self, array: Any, stream: int) -> None:
+    def used_by(self, array: Any, stream: Any) -> None:
         """A queue of the device works with an array: its memory is not to be used again before that is done."""
         raise NotImplementedError(
             f"Could not run 'aten::record_stream' with arguments from the '{self.device_type.upper()}' backend: it is "

@@ -58,6 +58,10 @@ class Slots:
     regenerate_view_history: Callable[[Any, Any], None]
     """`(tensor, view)`: connect a view to the present history of its base, which was changed in place."""
 
+    join_streams: Callable[[Sequence[int]], Callable[[], None]] | None = None
+    """`(numbers of nodes)`: let the stream in use wait for those in which the nodes were recorded, before a backward
+    pass; the result is called after it. None: no stream beside the default one was ever used.
+    """
     backward: Callable[..., None]
     """`autograd.backward`."""
     backward_from: Callable[[Any, bool | None], None]

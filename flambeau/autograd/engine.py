@@ -65,9 +65,13 @@ def run_backward(
             modes.functions = ()
             modes.refresh()
         modes.backward_pass = own = _Pass(roots, inputs, keep_graph, accumulate_grad, uses)
+        join = SLOTS.join_streams
+        leave = None if join is None else join([each.sequence for each in own.expected if isinstance(each, Node)])
         results = own.run() if own.depth % _DEEPEST or not own.depth else on_another_stack(own.run)
         for callback in own.callbacks:
             callback()
+        if leave is not None:
+            leave()
         return results
     finally:
         modes.grad, modes.backward_pass, modes.functions = outer

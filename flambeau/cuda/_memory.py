@@ -221,7 +221,7 @@ def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None
     if not 0 <= fraction <= 1:
         raise ValueError(f"Invalid fraction value: {fraction}. Allowed range: 0~1")
     pool = _pool(device)
-    pool.limit = None if fraction == 1 else int(fraction * pool.device_memory()[1])
+    pool.limit = None if fraction == 1 else int(fraction * mem_get_info(device)[1])
 
 
 def get_per_process_memory_fraction(device: Any = None) -> float:
@@ -238,7 +238,7 @@ def get_per_process_memory_fraction(device: Any = None) -> float:
         1.0
     """
     pool = _pool(device)
-    return 1.0 if pool.limit is None else pool.limit / pool.device_memory()[1]
+    return 1.0 if pool.limit is None else pool.limit / mem_get_info(device)[1]
 
 
 def memory_stats(device: Any = None) -> OrderedDict[str, Any]:
@@ -430,7 +430,7 @@ def caching_allocator_alloc(size: int, device: Any = None, stream: Any = None) -
     pool = _pool(device)
     memory = pool.allocate(size)
     if stream is not None:
-        pool.used_by(memory, stream.cuda_stream if isinstance(stream, Stream) else int(stream))
+        pool.used_by(memory, pool.ordinal, stream.cuda_stream if isinstance(stream, Stream) else int(stream))
     _handed_out[memory.ptr] = memory
     return memory.ptr
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from .._backends.cuda.runtime.backward_streams import STREAM_USES
 from .._backends.cuda.runtime.devices import on_device, use_ordinal
 from .._backends.cuda.runtime.driver import driver
 from .._backends.cuda.runtime.synchronization import HERE, SYNCHRONIZATIONS
@@ -26,6 +27,12 @@ class _Handle:
 
     def __cuda_stream__(self) -> tuple[int, int]:
         return 0, self._pointer
+
+
+def _use(found: Any) -> None:
+    """Let one of the library's queues be the one in use, and remember it for backward passes."""
+    driver().use_stream(found)
+    STREAM_USES.changed(found)
 
 
 _IN_TURN = 32
@@ -85,13 +92,13 @@ class Stream:
         before = HERE.ordinal
         use_ordinal(self.device_index)
         self._entered.append((before, _library().get_current_stream()))
-        driver().use_stream(self._found)
+        _use(self._found)
 
     def leave(self) -> None:
         """Let the queue and the device be in use that were before."""
         ordinal, found = self._entered.pop()
         use_ordinal(self.device_index)
-        driver().use_stream(found)
+        _use(found)
         use_ordinal(ordinal)
 
     def __enter__(self) -> Stream:
@@ -103,7 +110,8 @@ class Stream:
 
     def query(self) -> bool:
         """Whether everything in the queue is done."""
-        return bool(self._found.done)
+        with on_device(self.device_index):  # the default queues of all devices have one handle
+            return bool(self._found.done)
 
     def synchronize(self) -> None:
         """Wait for everything in the queue; what kernels found wrong is raised here."""
@@ -204,7 +212,8 @@ class Event:
         if HERE.recording is not None:
             SYNCHRONIZATIONS.note("Event.synchronize")
         self._found.synchronize()
-        driver().report_faults()
+        with on_device(self._ordinal or 0):
+            driver().report_faults()
 
     def elapsed_time(self, end_event: Event) -> float:
         """The milliseconds from this mark to another one."""
@@ -285,7 +294,7 @@ def set_stream(stream: Stream | None) -> None:
     if stream is not None:
         _library()
         use_ordinal(stream.device_index)
-        driver().use_stream(stream._found)
+        _use(stream._found)
 
 
 def get_stream_from_external(data_ptr: int, device: Any = None) -> ExternalStream:

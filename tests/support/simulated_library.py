@@ -139,7 +139,7 @@ class HostSupplier:
     def stream(self) -> int:
         return get_current_stream().ptr
 
-    def mark(self, stream: int) -> Event:
+    def mark(self, ordinal: int, stream: int) -> Event:
         return Event()
 
     def reached(self, mark: Event) -> bool:

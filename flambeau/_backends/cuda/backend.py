@@ -71,9 +71,10 @@ class Cuda(Backend):
     def is_recording(self) -> bool:
         return HERE.recording is not None
 
-    def used_by(self, array: Any, stream: int) -> None:
+    def used_by(self, array: Any, stream: Any) -> None:
         if isinstance(array.memory, PooledMemory):
-            driver().pool.used_by(array.memory, stream)
+            ordinal = getattr(stream, "device_index", array.memory.ordinal)
+            driver().pool.used_by(array.memory, ordinal, getattr(stream, "cuda_stream", 0))
         elif isinstance(array.memory, ResultMemory):
             array.memory.stays()
 

@@ -79,7 +79,7 @@ def module_load(input: Tensor, other: Tensor, assign: bool = False) -> Tensor:
 @public(function=False)
 def record_stream(input: Tensor, s: Any) -> None:
     """Say that a queue of an accelerator uses this memory, which is not to be used again before that is done."""
-    input._kind.backend.used_by(input._array, getattr(s, "cuda_stream", 0))
+    input._kind.backend.used_by(input._array, s)
 
 
 def _warn_of_resize(name: str) -> None:

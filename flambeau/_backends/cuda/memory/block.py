@@ -46,8 +46,8 @@ class Block:
         self.state = FREE
         self.before: Block | None = None
         self.after: Block | None = None
-        self.users: set[int] | None = None
-        """The queues beside its own that have work with it."""
+        self.users: set[tuple[int, int]] | None = None
+        """The queues beside its own that have work with it, each with its device."""
         self.place: Place | None = None
         """The line that asked for it, while that is written down."""
 

@@ -25,8 +25,8 @@ class HostSupplier(Protocol):
     def give_host(self, pointer: int) -> None:
         """Give page-locked memory back to the system."""
 
-    def mark(self, stream: int) -> Any:
-        """A mark in a queue."""
+    def mark(self, ordinal: int, stream: int) -> Any:
+        """A mark in a queue of a device."""
 
     def reached(self, mark: Any) -> bool:
         """Whether a queue has come to a mark."""
@@ -41,8 +41,8 @@ class PinnedMemory:
         self.pointer = pointer
         self.size = size
         self.pool = pool
-        self.users: set[int] = set()
-        """The queues that copy from it or to it."""
+        self.users: set[tuple[int, int]] = set()
+        """The queues that copy from it or to it, each with its device: all default queues have one handle."""
         self.__array_interface__ = {"version": 3, "typestr": "|u1", "shape": (nbytes,), "data": (pointer, False)}
 
     def __del__(self) -> None:
@@ -57,7 +57,7 @@ class HostPool:
         self._lock = new_reentrant_lock()
         self._free: dict[int, list[int]] = {}
         self._waiting: list[tuple[list[Any], int, int]] = []
-        self.returned: deque[tuple[int, int, set[int]]] = deque()
+        self.returned: deque[tuple[int, int, set[tuple[int, int]]]] = deque()
         self.reset_sums()
         self.in_use, self.bytes_in_use, self.segments, self.reserved = Gauge(), Gauge(), Gauge(), Gauge()
 
@@ -90,7 +90,7 @@ class HostPool:
     def _collect(self) -> None:
         while self.returned:
             pointer, size, users = self.returned.popleft()
-            self._waiting.append(([self._supplier.mark(stream) for stream in sorted(users)], pointer, size))
+            self._waiting.append(([self._supplier.mark(*each) for each in sorted(users)], pointer, size))
             self.in_use.add(-1)
             self.bytes_in_use.add(-size)
         for entry in self._waiting[:]:

@@ -42,8 +42,8 @@ class Supplier(Protocol):
     def stream(self) -> int:
         """The handle of the queue in use."""
 
-    def mark(self, stream: int) -> Any:
-        """A mark in a queue."""
+    def mark(self, ordinal: int, stream: int) -> Any:
+        """A mark in a queue of a device."""
 
     def reached(self, mark: Any) -> bool:
         """Whether a queue has come to a mark."""
@@ -237,7 +237,7 @@ class Pool:
         for _ in range(len(self._marked)):
             marks, block = self._marked.popleft()
             if not marks:
-                marks = [self._supplier.mark(stream) for stream in sorted(block.users or ())]
+                marks = [self._supplier.mark(*each) for each in sorted(block.users or ())]
             if wait:
                 for mark in marks:
                     self._supplier.wait_for(mark)
@@ -250,13 +250,13 @@ class Pool:
             else:
                 self._marked.append((marks, block))
 
-    def used_by(self, memory: PooledMemory, stream: int) -> None:
-        """Another queue works with a memory: it is not handed out again before that is done."""
-        block = memory.block
-        if stream != block.shelf.stream:
+    def used_by(self, memory: PooledMemory, ordinal: int, stream: int) -> None:
+        """Another queue, of any device, works with a memory: it is not handed out again before that is done."""
+        block, user = memory.block, (ordinal, stream)
+        if user != (block.shelf.ordinal, block.shelf.stream):
             with self._lock:
                 self._shared += block.users is None
-                block.users = {stream} if block.users is None else block.users | {stream}
+                block.users = {user} if block.users is None else block.users | {user}
                 self._patience = -1
 
     def give_back(self) -> None:

@@ -17,11 +17,18 @@ class Mark:
 
     __slots__ = ("_runtime", "event")
 
-    def __init__(self, runtime: Any, stream: int) -> None:
+    def __init__(self, runtime: Any, ordinal: int, stream: int) -> None:
         COMPILE_QUEUE.catch_up()
         self._runtime = runtime
-        self.event: int = runtime.eventCreateWithFlags(_NO_TIMING)
-        runtime.eventRecord(self.event, stream)
+        before = runtime.getDevice()
+        if before != ordinal:  # an event is one of the device in use, and a default queue is that of the device in use
+            runtime.setDevice(ordinal)
+        try:
+            self.event: int = runtime.eventCreateWithFlags(_NO_TIMING)
+            runtime.eventRecord(self.event, stream)
+        finally:
+            if before != ordinal:
+                runtime.setDevice(before)
 
     def __del__(self) -> None:
         self._runtime.eventDestroy(self.event)
@@ -61,9 +68,9 @@ class RuntimeSupplier:
         """The queue in use."""
         return int(self._current_stream().ptr)
 
-    def mark(self, stream: int) -> Mark:
-        """A mark in a queue."""
-        return Mark(self._runtime, stream)
+    def mark(self, ordinal: int, stream: int) -> Mark:
+        """A mark in a queue of a device."""
+        return Mark(self._runtime, ordinal, stream)
 
     def reached(self, mark: Mark) -> bool:
         """Whether a queue has come to a mark."""

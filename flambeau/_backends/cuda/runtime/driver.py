@@ -156,18 +156,24 @@ class CupyDriver:
     """CUDA, by CuPy: its pool of memory, its compiler and cache of kernels, its current stream."""
 
     ordinal = 0
+    _launch_function: Callable[[], Any] = staticmethod(device_launch)
+    """What starts a kernel, from its table."""
 
     def __init__(self, ordinal: int = 0) -> None:
         import cupy
         from cupy_backends.cuda.api import driver, runtime
 
-        self.ordinal = ordinal
-        self.functions = cupy
-        self._library = cupy.cuda
-        self._failure = driver.CUDADriverError
         self._launcher = ctypes.cast(ctypes.CDLL("libcuda.so.1").cuLaunchKernel, ctypes.c_void_p).value
+        self._begin(ordinal, cupy, cupy.cuda, runtime, driver.CUDADriverError)
+
+    def _begin(self, ordinal: int, functions: Any, library: Any, runtime: Any, failure: type[Exception]) -> None:
+        """Have nothing of a device but what calls it."""
+        self.ordinal = ordinal
+        self.functions = functions
+        self._library = library
+        self._failure = failure
         self._runtime = runtime
-        self._current_stream = cupy.cuda.get_current_stream
+        self._current_stream = library.get_current_stream
         supplier = RuntimeSupplier(runtime, self._current_stream)
         self.pool = Pool(supplier, exhausted, ordinal)
         self.host_pool = HostPool(supplier)
@@ -200,7 +206,7 @@ class CupyDriver:
         self._runtime.memcpyAsync(pointer, _address(host), host.nbytes, 1, stream.ptr)
         if memory is not None:  # other memory has been read when the call returns
             if HERE.goes_on or HERE.recording is not None:
-                memory.users.add(int(stream.ptr))
+                memory.users.add((self.ordinal, int(stream.ptr)))
             else:
                 SYNCHRONIZATIONS.note("a copy from pinned memory without non_blocking=True")
                 stream.synchronize()
@@ -210,7 +216,7 @@ class CupyDriver:
         stream = self._current_stream()
         memory = pinned_memory(host)
         if memory is not None and (HERE.goes_on or HERE.recording is not None):
-            memory.users.add(int(stream.ptr))
+            memory.users.add((self.ordinal, int(stream.ptr)))
             self._runtime.memcpyAsync(_address(host), pointer, host.nbytes, 2, stream.ptr)
             return
         SYNCHRONIZATIONS.note("reading a tensor's elements")
@@ -257,7 +263,7 @@ class CupyDriver:
     def compile(self, source: str) -> Launch:
         kernel = COMPILE_QUEUE.compiled(partial(self._kernel, source))
         table: Any = None
-        start, current_stream, failure = device_launch(), self._current_stream, self._failure
+        start, current_stream, failure = self._launch_function(), self._current_stream, self._failure
 
         def launch(blocks: int, threads: int, fields: bytes) -> None:
             if COMPILE_QUEUE.steps is None and table is not None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._core.node import next_sequence_number
 from ...._core.random.philox import PhiloxGenerator
 from ..arrays.array import DeviceArray, empty
 from .driver import driver
@@ -23,6 +24,8 @@ class Recording:
     def __init__(self, stream: Any, pool: int) -> None:
         self.stream = stream
         self.pool = pool
+        self.began = next_sequence_number()
+        """The number of the next node of autograd when it began."""
         self.kept: list[Any] = []
         """What must stay where it is as long as the work can be done again: constants of the host."""
         self._states: dict[PhiloxGenerator, tuple[DeviceArray, int]] = {}

@@ -1,6 +1,8 @@
-"""Makes the links of README.md absolute, as PyPI needs them: `python tools/readme.py ADDRESS_OF_THE_REPOSITORY`.
+"""Writes into README.md and pyproject.toml what a release knows: the addresses of the repository and of the site.
 
-The release's workflow does it before it builds: in a checkout relative links are the ones that work.
+`python tools/readme.py REPOSITORY SITE`, two addresses: links of README.md become absolute, as PyPI needs them,
+badges show what the repository's workflows and PyPI say, and the package names both addresses, so that errors can cite
+pages of the site. The release's workflow does it before it builds: in a checkout relative links are the ones that work.
 """
 
 from __future__ import annotations
@@ -9,7 +11,8 @@ import re
 import sys
 from pathlib import Path
 
-README = Path(__file__).parent.parent / "README.md"
+ROOT = Path(__file__).parent.parent
+README, SETTINGS = ROOT / "README.md", ROOT / "pyproject.toml"
 _LINK = re.compile(r"(!?)\[([^]]*)\]\((?!\w+:|#)([^)\s]+)\)")
 
 
@@ -21,5 +24,27 @@ def absolute(text: str, repository: str) -> str:
     )
 
 
+def with_badges(text: str, repository: str) -> str:
+    """`text` with badges below its title: whether the tests pass, the newest release, the Pythons it is for."""
+    tests = f"{repository.rstrip('/')}/actions/workflows/tests.yml"
+    on_pypi = "https://pypi.org/project/flambeau"
+    badges = [
+        f"[![tests]({tests}/badge.svg)]({tests})",
+        f"[![PyPI](https://img.shields.io/pypi/v/flambeau)]({on_pypi})",
+        f"[![Python](https://img.shields.io/pypi/pyversions/flambeau)]({on_pypi})",
+    ]
+    return text.replace("# Flambeau\n", "# Flambeau\n\n" + " ".join(badges) + "\n", 1)
+
+
+def with_addresses(settings: str, repository: str, site: str) -> str:
+    """The text of pyproject.toml with the addresses that the package names."""
+    base = repository.rstrip("/")
+    addresses = {"Repository": base, "Documentation": site, "Changelog": f"{base}/blob/main/CHANGELOG.md"}
+    lines = ["[project.urls]", *(f'{name} = "{address}"' for name, address in addresses.items()), "", ""]
+    return settings.replace("[project.scripts]\n", "\n".join(lines) + "[project.scripts]\n", 1)
+
+
 if __name__ == "__main__":
-    README.write_text(absolute(README.read_text(encoding="utf-8"), sys.argv[1]), encoding="utf-8")
+    repository, site = sys.argv[1:]
+    README.write_text(absolute(with_badges(README.read_text("utf-8"), repository), repository), encoding="utf-8")
+    SETTINGS.write_text(with_addresses(SETTINGS.read_text("utf-8"), repository, site), encoding="utf-8")

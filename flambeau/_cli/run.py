@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 
 from .. import _RELEASE
-from .._core.names.absent import PAGE
+from .._core.names.documentation import page
 from .._core.tensor import Tensor
 from .._torch._stand_in import FOLDER, PACKAGE, stand_in_for_torch
 from .terminal import CommandError, coloured, say
@@ -99,7 +99,7 @@ def _show(error: BaseException) -> None:
     if lacking:
         say(
             f"{coloured('flambeau:', 'yellow', sys.stderr)} Flambeau {_RELEASE} stands in for torch here, and has "
-            f"no {lacking}. {PAGE} lists what it has",
+            f"no {lacking}. {page('names')} lists what it has",
             sys.stderr,
         )
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from .._core.modes import THREAD, recording
-from .._core.names.absent import PAGE
+from .._core.names.documentation import page
 from .._core.storage import are_apart
 from .._core.tensor import Tensor
 from .._dispatch.arguments.autocast import is_autocast_enabled
@@ -43,7 +43,7 @@ class Namespace:
         if not any(each.partition(".")[0] == name for each in known):
             raise AttributeError(
                 f"'_OpNamespace' '{self._name}' object has no attribute '{name}': those of a library's compiled part "
-                f"do not exist here ({PAGE})"
+                f"do not exist here ({page('names')})"
             )
         packet = self.__dict__[name] = Packet(self._name, name)
         return packet

@@ -46,7 +46,7 @@ def test_what_is_missing_or_refuses_is_noticed(tool: ModuleType) -> None:
 def test_what_refuses_says_why_and_where_to_look() -> None:
     from flambeau.utils import cpp_extension
 
-    with pytest.raises(NotImplementedError, match=r"torch\.utils\.cpp_extension\.load .*C\+\+.*docs/names\.md"):
+    with pytest.raises(NotImplementedError, match=r"torch\.utils\.cpp_extension\.load .*C\+\+.*names\.html"):
         cpp_extension.load("name", [])
 
     class Derived(cpp_extension.BuildExtension):  # type: ignore[misc]

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tools.readme import absolute
+from tools.readme import absolute, with_addresses, with_badges
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+SETTINGS = (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
 REPOSITORY = "https://example.org/someone/flambeau"
 
 
@@ -25,6 +26,16 @@ def test_it_has_one_example_one_table_and_one_picture() -> None:
     assert README.count("```python") == 1
     assert len(re.findall(r"^\|---", README, re.MULTILINE)) == 1
     assert README.count("![") == 1
+
+
+def test_a_release_has_badges_and_names_its_addresses() -> None:
+    text = absolute(with_badges(README, REPOSITORY), REPOSITORY)
+    assert text.startswith("# Flambeau\n\n[![tests](")
+    assert text.count(f"{REPOSITORY}/actions/workflows/tests.yml/badge.svg") == 1
+    tomllib = pytest.importorskip("tomllib", reason="Python 3.10 has no reader of TOML")
+    project = tomllib.loads(with_addresses(SETTINGS, REPOSITORY, "https://example.org/site"))["project"]
+    assert project["urls"]["Documentation"] == "https://example.org/site"
+    assert project["scripts"] == tomllib.loads(SETTINGS)["project"]["scripts"]
 
 
 def test_pypi_renders_it() -> None:

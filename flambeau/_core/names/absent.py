@@ -12,6 +12,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from .documentation import page
+
 _SHOWN = (bool, int, str, type(None), list, dict)
 _CONSTANT_DOC = """Answer a question about a device or library that this installation lacks: `{value}`.
 
@@ -21,8 +23,6 @@ Args:
 Returns:
     `{value}`, as PyTorch returns in a build without it.
 """
-PAGE = "docs/names.md"
-"""Where the documentation lists what is present, what is absent, and why."""
 
 
 def torch_name(module: str, name: str) -> str:
@@ -32,7 +32,7 @@ def torch_name(module: str, name: str) -> str:
 
 def refusal(full_name: str, reason: str) -> NotImplementedError:
     """The error of a name that cannot do its work yet."""
-    return NotImplementedError(f"{full_name} does not work in Flambeau yet: {reason}. {PAGE} lists what does.")
+    return NotImplementedError(f"{full_name} does not work in Flambeau yet: {reason}. {page('names')} lists what does.")
 
 
 def _home(module: str) -> str:

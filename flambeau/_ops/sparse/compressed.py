@@ -7,6 +7,7 @@ from typing import Any
 from ..._core.arrays.sparse import BSC, BSR, COMPRESSED, CSC, CSR
 from ..._core.backend import read, to_host
 from ..._core.dtype import int32, int64
+from ..._core.names.documentation import page
 from ..._core.process.caller import warn_user_once
 from ..._core.sparse import LAYOUT_NAMES, dense_tensor, sparse_tensor
 from ..._core.tensor import Tensor
@@ -19,7 +20,7 @@ from .tensors import as_indices, as_values, layout_name, leaf, refuse_meta, to_c
 
 def _warn(kept_as: Any) -> None:
     short = str(kept_as).rpartition("_")[2].upper()
-    warn_user_once(f"Sparse {short} tensor support is in beta state: docs/sparse.md says what there is.")
+    warn_user_once(f"Sparse {short} tensor support is in beta state: {page('sparse')} says what there is.")
 
 
 # ----- making them -------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-from flambeau._core.names.absent import PAGE
+from flambeau._core.names.documentation import page
 from flambeau._dispatch.public.namespaces import written
 from flambeau._torch import SameModule
 from flambeau.torch_version import TorchVersion
@@ -54,7 +54,7 @@ def _release() -> str:
 def _no_counterpart(name: str) -> ModuleNotFoundError:
     return ModuleNotFoundError(
         f"No module named {name!r}: Flambeau {_release()} stands in for torch here, and has no counterpart of it. "
-        f"{PAGE} lists what it has",
+        f"{page('names')} lists what it has",
         name=name,
     )
 
@@ -91,7 +91,7 @@ class _StandInModule(ModuleType):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}", name=name, obj=self)
         raise AttributeError(
             f"module {self.__name__!r} has no attribute {name!r}: Flambeau {_release()} stands in for torch here. "
-            f"{PAGE} lists what it has",
+            f"{page('names')} lists what it has",
             name=name,
             obj=self,
         )

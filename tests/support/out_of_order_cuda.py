@@ -131,12 +131,18 @@ SEED = "FLAMBEAU_SIMULATED_STREAMS"
 """The environment variable that has a seed for the order of all work."""
 
 
+def _no_library() -> None:
+    """There is no library for a device that is not there."""
+
+
 def install_out_of_order_devices(count: int) -> Any:
     """Have so many devices of this kind, and give their backend; more than once is once."""
     if is_installed("cuda"):
         return backend_of("cuda")
     from flambeau._backends.cuda.backend import install_backend
+    from flambeau._backends.cuda.linalg import blaslt
 
+    setattr(blaslt, "_library", _no_library)  # noqa: B010  (a library of a real GPU would take the simulated memory)
     runtime = Runtime(count)
     cuda = library(runtime)
     return install_backend([OutOfOrderDriver(ordinal, runtime, cuda) for ordinal in range(count)])

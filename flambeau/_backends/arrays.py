@@ -144,7 +144,7 @@ def add_slices(target: Array, dim: int, positions: Array, values: Array) -> bool
 
     Nothing is done if some are out of range.
     """
-    kernels = _kernels("gather", target)
+    kernels = _kernels("gather", target) if is_of_host(type(target)) else faster_for(target, "row_sums")
     return kernels is not None and kernels.add_slices(target, dim, positions, values)
 
 
@@ -194,8 +194,15 @@ def product_of_few_rows(left: Array, right: Array) -> Array | None:
 
 def sparse_product(rows: Array, columns: Array, values: Array, dense: Array, height: int) -> Array | None:
     """The product of a sparse matrix of `height` rows, by the coordinates of its values, with a dense one."""
-    kernels = _kernels("sparse_product", values)
+    own = is_of_host(type(values))
+    kernels = _kernels("sparse_product", values) if own else faster_for(values, "sparse_product")
     return None if kernels is None else kernels.sparse_product(rows, columns, values, dense, height)
+
+
+def sampled_product(rows: Array, columns: Array, left: Array, right: Array) -> Array | None:
+    """The elements of the product of two dense matrices at given rows and columns."""
+    kernels = None if is_of_host(type(left)) else faster_for(left, "sparse_product")
+    return None if kernels is None else kernels.sampled_product(rows, columns, left, right)
 
 
 def all_distances(left: Array, right: Array, p: float) -> Array | None:

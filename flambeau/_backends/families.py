@@ -6,7 +6,7 @@ _FOLDERS = {
     "arrays": "placeholders views",
     "convolution": "conv grid_sample pad pool",
     "elementwise": "copy fused multi pointwise ranges",
-    "indexing": "gather join masks",
+    "indexing": "gather join masks row_sums",
     "layers": "attention class_loss linear recurrent recurrent_network",
     "linalg": "distances fourier gemm matmul packed_weights products sparse_product threaded_blas",
     "random": "fills gamma_gradient permutations rejection",

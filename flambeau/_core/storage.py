@@ -426,7 +426,8 @@ class UntypedStorage:
     def __reduce__(self) -> tuple[Any, ...]:
         if self.device.dataless:
             return _load_meta_storage, (self.nbytes(),)
-        return _load_storage, (to_host(self.bytes()).tobytes(),)
+        place = () if self.device is CPU else (str(self.device),)
+        return _load_storage, (to_host(self.bytes()).tobytes(), *place)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> UntypedStorage:
         return self.clone()
@@ -520,8 +521,8 @@ def _is_alone(tensor: Any, owner: Any) -> bool:
     return holders == 1 and sys.getrefcount(array) == 3  # the window, which the question, `array` and the tensor hold
 
 
-def _load_storage(content: bytes) -> UntypedStorage:
-    return _new_storage(np.frombuffer(content, np.uint8).copy(), CPU)
+def _load_storage(content: bytes, place: str = "cpu") -> UntypedStorage:
+    return _new_storage(np.frombuffer(content, np.uint8).copy(), CPU).to(device=place)
 
 
 def _load_meta_storage(nbytes: int) -> UntypedStorage:

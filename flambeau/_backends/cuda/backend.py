@@ -92,7 +92,7 @@ class Cuda(Backend):
 
 _FAMILIES = frozenset((
     "class_loss", "conv", "interchange", "multi", "norms", "placeholders", "pointwise", "products", "random",
-    "recurrent", "recurrent_network", "rows", "scaled", "segments",
+    "recurrent", "recurrent_network", "row_sums", "rows", "scaled", "segments", "sparse_product",
 ))  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._backends.arrays import add_slices, within
-from ..._core.backend import all_within, as_array
+from ..._core.backend import all_within, as_array, is_of_host
 from ..._core.dtype import COMPLEX, INTEGER, LEGACY_NAMES, int32, int64
 from ..._core.process.caller import warn_user_once
 from ..._core.tensor import Tensor
@@ -51,7 +51,7 @@ def _index_add(self: Array, dim: int, index: Array, source: Array, alpha: Any) -
     target, values, positions = _one_dim(self), _one_dim(source), index.reshape(-1)
     if alpha != 1:
         values = values * as_array(alpha).astype(values.dtype)
-    if target.dtype.kind != "b" and add_slices(target, dim, positions, values):
+    if target.dtype.kind != "b" and is_of_host(type(target)) and add_slices(target, dim, positions, values):
         return
     if target.ndim == 1:
         _in_range(index, target.shape[dim], dim, IndexError, "index out of range in self: ")

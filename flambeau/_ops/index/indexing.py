@@ -24,7 +24,7 @@ from ..._core.arrays.from_data import BOOL, FLOAT32, INT64, array_from_data, is_
 from ..._core.arrays.lazy_signs import content
 from ..._core.arrays.narrow import as_type
 from ..._core.arrays.quick import broadcast, joint_shape
-from ..._core.backend import LARGE, all_within, as_array, beside, is_array, read
+from ..._core.backend import LARGE, all_within, as_array, beside, is_array, is_of_host, read
 from ..._core.dtype import WIDE_TYPES
 from ..._core.geometry.layout import contiguous_array
 from ..._core.modes import beside_the_ops
@@ -532,6 +532,9 @@ def _added_to_slices(view: Array, advanced: Advanced, values: Any) -> bool:
     if found is None:
         return False
     shape = view.shape
+    if not is_of_host(type(view)):  # nobody waits to see whether positions of a device are counted from the end
+        _check_arrays(shape, advanced)
+        found = np.where(found < 0, found + shape[dim], found)
     selection = (*shape[:dim], found.size, *shape[dim + 1 :])
     return add_slices(view, dim, found, _broadcast_values(values, view, selection))
 
@@ -578,7 +581,7 @@ def _add_rows(table: Array, table_shape: Shape, rows: Array, values: Array, narr
     if many and add_slices(table.reshape(-1, length), 0, rows, values.reshape(-1, length)):
         return
     sum_type = FLOAT32 if narrow_float else table.dtype
-    if length < _LONG_ROW:
+    if length < _LONG_ROW or type(table) is not np.ndarray:  # a device adds all elements at once, whatever their rows
         if table.flags.c_contiguous and not narrow_float:
             elements = rows if length == 1 else (rows[:, None] * length + np.arange(length, like=rows)).reshape(-1)
             np.add.at(table.reshape(-1), elements, values.reshape(-1))

@@ -15,11 +15,11 @@ from ..._dispatch.public.registry import public
 from ..create.constants import tensor as tensor_of
 
 
-def _present(sizes: tuple[int, ...], length: int, batch: int) -> Array:
-    """Where step and sample have a row."""
+def _rows(sizes: tuple[int, ...], length: int, batch: int, like: Array) -> Array:
+    """Where the rows are that steps and samples have, of all `length * batch`, on the device of `like`."""
     counts = np.zeros(length, np.int64)
     counts[: len(sizes)] = sizes
-    return np.arange(batch) < counts[:, None]
+    return np.array(np.flatnonzero(np.arange(batch) < counts[:, None]), like=like)
 
 
 def _of_padded(grad: Tensor, input_sym_sizes: tuple[int, ...], sizes: tuple[int, ...]) -> Tensor:
@@ -29,14 +29,15 @@ def _of_padded(grad: Tensor, input_sym_sizes: tuple[int, ...], sizes: tuple[int,
 
 @primitive("PackPaddedSequenceBackward0", input=_of_padded)
 def _packed(input: Array, sizes: tuple[int, ...]) -> Array:
-    return input[_present(sizes, *input.shape[:2])]
+    length, batch, *rest = input.shape
+    return input.reshape(length * batch, *rest)[_rows(sizes, length, batch, input)]
 
 
 @primitive("PadPackedSequenceBackward0", data=lambda grad, sizes: _packed(grad, sizes))
 def _padded(data: Array, sizes: tuple[int, ...], length: int, batch: int, padding: Any) -> Array:
-    result = np.full((length, batch, *data.shape[1:]), padding, data.dtype, like=data)
-    result[_present(sizes, length, batch)] = data
-    return result
+    result = np.full((length * batch, *data.shape[1:]), padding, data.dtype, like=data)
+    result[_rows(sizes, length, batch, data)] = data
+    return result.reshape(length, batch, *data.shape[1:])
 
 
 @public(method=False)

@@ -7,6 +7,7 @@ elements are on the device.
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -258,7 +259,12 @@ def of_forms(forms: Together) -> list[DeviceArray]:
 
 def empty(shape: Any, dtype: Any, strides: tuple[int, ...] | None = None) -> DeviceArray:
     """A new array, uninitialised: row by row, or with the strides of a dense array in another order."""
-    return of_form(_make(shape, dtype, _BEGIN, 0, strides))
+    try:
+        form = _make(shape, dtype, _BEGIN, 0, strides)
+    except TypeError:  # no form is so large, and no device: asking for the memory says so
+        drivers.allocate(math.prod(shape) * dtype.itemsize)
+        raise
+    return of_form(form)
 
 
 class _Nowhere:

@@ -16,12 +16,11 @@ from ...._codegen.cuda.losses import (
     embedding_backward_source,
     nll_backward_source,
     nll_source,
-    order_source,
     small_nll_backward_source,
 )
 from ...._core.arrays.quick import name_of
 from ..arrays.array import DeviceArray, dense, empty, zeros
-from ..arrays.host import by_library_or_host
+from ..indexing.row_sums import order_of
 from ..runtime.driver import driver
 
 _FLOATS = frozenset(("float16", "bfloat16", "float32", "float64"))
@@ -110,9 +109,7 @@ def nll_loss_gradient(
     return result
 
 
-_MOST_COUNTED = 1 << 16
-"""So many positions are sorted by counting, for each of them what comes before it: in one launch."""
-_ORDER, _OF_ROWS = Struct("=qQQ").pack, Struct("=qqQQQqQqq").pack
+_OF_ROWS = Struct("=qqQQQqQqq").pack
 
 
 def embedding_backward(
@@ -125,12 +122,7 @@ def embedding_backward(
     width = grad_output.shape[-1]
     grad, rows = dense(grad_output), dense(indices).reshape(-1)
     count = rows.form.size
-    if count <= _MOST_COUNTED:
-        order = empty((count,), np.dtype(np.int64))
-        fields = _ORDER(count, rows.pointer, order.pointer)
-        _kernel(order_source, index)(count, driver().block_threads(THREADS), fields)
-    else:
-        order = by_library_or_host(np.argsort, (rows,), {"kind": "stable"})
+    order = order_of(rows)
     made = zeros((num_weights, width), grad.dtype)
     blocks = -(-width // THREADS)
     fields = _OF_ROWS(

@@ -37,7 +37,7 @@ def _base(size: Sizes, align_corners: bool, real: Any) -> Any:
 def _identity(self: Array, size: Sizes, align_corners: bool) -> Array:
     """The points of the identity map, one in a column, for each of the batch."""
     base = _base(size, align_corners, np.float32 if self.dtype.itemsize == 2 else self.dtype.type)
-    return np.broadcast_to(base.T.astype(self.dtype), (size[0], *base.T.shape))
+    return np.broadcast_to(np.array(base.T.astype(self.dtype), like=self), (size[0], *base.T.shape))
 
 
 def _gradient(grad: Tensor, size: Sizes, align_corners: bool) -> Tensor:
@@ -50,7 +50,7 @@ def _gradient(grad: Tensor, size: Sizes, align_corners: bool) -> Tensor:
 def _affine_grid_generator(theta: Array, size: Sizes, align_corners: bool) -> Array:
     shape = (size[0], *size[2:], len(size) - 2)
     ensure_room_like(theta, shape)
-    base = _base(size, align_corners, theta.dtype.type)
+    base = np.array(_base(size, align_corners, theta.dtype.type), like=theta)
     return np.matmul(base, theta.swapaxes(1, 2)).reshape(shape)
 
 

@@ -32,7 +32,8 @@ from .capture.full_graph import Looks, looked
 from .capture.guards import MISS, State
 from .capture.mutations import Change, undone
 from .capture.new_objects import Made
-from .capture.recompiles import why_missed
+from .capture.readings import Readings, Unsteady
+from .capture.recompiles import OTHER_ELEMENTS, why_missed
 from .capture.recorder import Recorder
 from .capture.settings import settings, what_forbids
 from .capture.watch import Breaks, LineRuns, Place, Uncompilable, Watch, is_watching
@@ -43,16 +44,12 @@ from .emit.resume import is_of_generated_code, stopped_at
 from .emit.sizes import AllButSizes, Family
 from .emit.source import Source
 from .emit.write import Recording, built_for_sizes, outlined, places_of
-from .program.items import Call, Item, Read
-from .program.reads import differs
+from .program.items import Call, Read
 
 _MOST_ATTEMPTS = 4
 """So many calls may be refused; then the function is left alone, and a call costs one comparison more."""
 
 MOST_PROGRAMS = 8
-
-_MOST_READINGS = 3
-"""So many different things may be found at one place before a read is no check any more, but a break."""
 
 CHANGES = "it changes Python state"
 OTHER_CODE = "other code ran than before"
@@ -119,8 +116,7 @@ class Compiled:
         self._families: list[Family] = []
         self._of_one_size: list[AllButSizes] = []
         """The calls that have programs for their sizes alone: where only sizes differ, the next program is for all."""
-        self._readings: dict[tuple[str, int], list[Any]] = {}
-        """What was found where Python looked at elements, the first time in a call, the second and so on."""
+        self._readings = Readings()
 
     @property
     def programs(self) -> list[Callable[..., Any]]:
@@ -298,8 +294,9 @@ class Compiled:
             return attempt.run()  # sizes may never come again, as those of a cache that grows
         if not self.fullgraph and not self._effort.allows():
             return attempt.run()
-        if self._programs:
-            self._note_recompile(attempt)
+        missed = self._note_recompile(attempt) if self._programs else None
+        if missed == OTHER_ELEMENTS and (data := self._readings.of_data()) is not None:
+            return self._refuse(self._refused_for(data), attempt)
         try:
             recording = self._recorded(attempt, self._watch)
             self._watch = recording.watch.with_lines_of(self._watch)
@@ -338,8 +335,9 @@ class Compiled:
             attempt.run()
         return self._refuse(refused, attempt) if line.has_run else attempt.result
 
-    def _note_recompile(self, attempt: Attempt) -> None:
-        """Keep why a call is none of those that there are programs for."""
+    def _note_recompile(self, attempt: Attempt) -> str | None:
+        """Keep why a call is none of those that there are programs for; the reason."""
+        reason = None
         latest = next((each for each in reversed(self._programs) if not isinstance(each, Later)), None)
         if latest is not None:
             try:
@@ -348,6 +346,7 @@ class Compiled:
                 reason = f"something that it looked at is no longer there ({type(error).__name__}: {error})"
             self.recompiles.append(reason)
             log("recompiles", f"Recompiling {self._name()}\ntriggered by the following guard failure: {reason}")
+        return reason
 
     def _refuse(self, refused: Refused, attempt: Attempt) -> Any:
         """Take note of a call that was not compiled; its result."""
@@ -365,15 +364,17 @@ class Compiled:
         return Unsupported(f"torch.compile(fullgraph=True): {reason}\n  in {self._name()}")
 
     def _program_of(self, recording: Recording) -> Callable[..., Any] | None:
-        breaks: Breaks = {}
+        items = recording.recorder.program.items
+        for each in items if self.fullgraph else ():
+            if isinstance(each, Read) and each.call.op is not sizes:
+                raise Refused(looked(each.call.op.name, each.place), each.breaks)
+        if (data := self._readings.note(items)) is not None:
+            raise self._refused_for(data)
         try:
-            reason, breaks = self._unsteady(recording.recorder.program.items)
-            if reason is not None:
-                raise Uncompilable(reason)
             with collector_paused():
                 return self._program(recording)
         except Uncompilable as refused:
-            raise Refused(str(refused), breaks, bool(breaks)) from None
+            raise Refused(str(refused)) from None
 
     def _recorded(self, attempt: Attempt, watched: Watch) -> Recording:
         """Make a call, and write it down; `watched` has seen such a one before."""
@@ -482,34 +483,10 @@ class Compiled:
         made._expects, made._is_part, made._effort = refused, True, self._effort
         return made
 
-    def _unsteady(self, items: Sequence[Item]) -> tuple[str | None, Breaks]:
-        """Why reads are no checks after all: they have found something else too often, or several of them at once."""
-        reads = [each for each in items if isinstance(each, Read)]
-        for each in reads if self.fullgraph else ():
-            if each.call.op is not sizes:
-                return looked(each.call.op.name, each.place), each.breaks
-        others: list[Read] = []
-        """What is not as it was in any call before, and may be another each time."""
-        times: dict[str, int] = {}
-        most = 0
-        for each in reads:
-            times[each.place] = times.get(each.place, 0) + 1
-            found = self._readings.setdefault((each.place, times[each.place]), [])
-            if all(differs(known, each.call.made) for known in found):
-                if found and type(each.call.made) is not bool:
-                    others.append(each)
-                found.append(each.call.made)
-                most = max(most, len(found))
-        if most <= _MOST_READINGS and len(others) < 2:
-            return None, {}
-        places = {each.place for each in others}
-        self._programs[:] = [each for each in self._programs if places.isdisjoint(vars(each)["places"])]
-        breaks: Breaks = {}
-        for each in others:
-            for code, lines in each.breaks.items():
-                breaks.setdefault(code, set()).update(lines)
-        first = others[0]
-        return f"Python looks at elements that are others each time, by {first.call.op.name} ({first.place})", breaks
+    def _refused_for(self, reads: Unsteady) -> Refused:
+        """Why a call is not compiled that looks at data; programs that do are forgotten."""
+        self._programs[:] = [each for each in self._programs if reads.places.isdisjoint(vars(each)["places"])]
+        return Refused(reads.reason, reads.breaks, is_known=True)
 
 
 class Refused(Exception):

@@ -11,6 +11,8 @@ from ..._core.tensor import Tensor
 from .layout import Layout
 from .settings import NAMES
 
+_LINES_AT_ONCE = 50
+OTHER_ELEMENTS = "it found other elements where Python looks at them"
 _LONGEST = 80
 _LAYOUT = re.compile(r"(c\d+)\.differs\w*\((\w+)\)")
 _LENGTH = re.compile(r"len\((\w+)\) != (\d+)")
@@ -24,16 +26,25 @@ _PLACE = re.compile(r"^(\w+) = (.+)$")
 
 def why_missed(program: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     """One sentence about the first check of a program that a call does not pass."""
+    if vars(program)["missed"][0] == id(args):
+        return OTHER_ELEMENTS
     checks: Sequence[str] = vars(program)["checks"]
-    lines = [line.replace("return MISS", f"return {number}, locals()") for number, line in enumerate(checks)]
-    namespace = dict(program.__globals__)
-    exec("def first_miss(args, kwargs):\n" + "".join([f"    {line}\n" for line in lines or ["pass"]]), namespace)
-    found = namespace["first_miss"](args, kwargs)
-    if found is None:
-        return "it found other elements where Python looks at them"
-    number, scope = found
-    scope = {**namespace, **scope}
-    return _sentence(checks[number], _Origins(checks[:number], scope), scope)
+    scope = {**program.__globals__, "args": args, "kwargs": kwargs, "FirstMiss": _FirstMiss}
+    lines = [line.replace("return MISS", f"raise FirstMiss({number})") for number, line in enumerate(checks)]
+    try:
+        for start in range(0, len(lines), _LINES_AT_ONCE):  # most calls differ in the first ones, their arguments
+            exec("\n".join(lines[start : start + _LINES_AT_ONCE]), scope)
+    except _FirstMiss as miss:
+        return _sentence(checks[miss.number], _Origins(checks[: miss.number], scope), scope)
+    return OTHER_ELEMENTS
+
+
+class _FirstMiss(Exception):
+    """The first check that does not hold."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
 
 
 class _Origins:

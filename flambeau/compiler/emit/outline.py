@@ -40,6 +40,7 @@ def describe(program: Callable[..., Any], source: Source, items: Sequence[Item])
     vars(program).update(
         places=places_in(items),
         checks=source.lines[: source.checks],
+        missed=source.missed,
         stages=[*stages_of(source.parts), *source.behind],
     )
 

@@ -51,6 +51,9 @@ class SizedSource(Source):
         self.calls: list[Any] = []
         """What decided which function runs each op."""
 
+    def _noted_miss(self) -> str:
+        return ""
+
     def number(self, value: Any) -> str:
         self.numbers.append(value)
         return f"n{len(self.numbers) - 1}"

@@ -49,6 +49,8 @@ class Source:
         """The line with the first effect."""
         self.leave = "return MISS"
         """What to do where a read finds something else."""
+        self.missed = [0]
+        """The identity of the arguments of the last call in which a read has found something else."""
         self.tensors = tensors or {}
         """Where the tensors are that were there before, by their identity."""
         self.constants: dict[str, Any] = {} if constants is None else dict(constants)
@@ -68,6 +70,10 @@ class Source:
         if not isinstance(call, Rewritten):
             self.resumable.ops[name] = call.op
         return name
+
+    def _noted_miss(self) -> str:
+        """Source that notes that a read has found something else."""
+        return f"{self.constant(self.missed)}[0] = id(args); "
 
     def number(self, value: Any) -> str:
         """A name for a value that depends on sizes."""
@@ -206,7 +212,7 @@ class Source:
         elif isinstance(item, Read):
             run, found = self.run_of(item.call), self.number(item.call.made)
             text = ", ".join([self.expression(each) for each in item.call.args])
-            self.lines.append(f"if {self.constant(differs)}({run}({text}), {found}): {self.leave}")
+            self.lines.append(f"if {self.constant(differs)}({run}({text}), {found}): {self._noted_miss()}{self.leave}")
         elif isinstance(item, DeviceSegment):
             self._device_segment(item)
         elif isinstance(item, SetGrad):

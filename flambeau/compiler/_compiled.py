@@ -290,8 +290,8 @@ class Compiled:
                 return self._looked_for(attempt, *suspect)
             return self._watched(attempt) if self.fullgraph or self._effort.allows() else attempt.run()
         waits = [each.waits(bool(self.dynamic)) for each in self._families]  # all: they forget what they were asked for
-        if any(waits):
-            return attempt.run()  # sizes may never come again, as those of a cache that grows
+        if any(waits):  # sizes may never come again, as those of a cache that grows
+            return attempt.run_plainly() if any(each.grows for each in self._families) else attempt.run()
         if not self.fullgraph and not self._effort.allows():
             return attempt.run()
         missed = self._note_recompile(attempt) if self._programs else None

@@ -166,17 +166,57 @@ def test_sizes_that_never_come_again_are_not_recorded(monkeypatch: pytest.Monkey
     assert len(recorded) == 2
     counts: list[int] = []
     assert "17 sizes without a row" in explanation_of(compiled)
-    for _ in range(70):  # the same sizes again: two of them at once, others the later the more there are
+    for _ in range(70):  # the same sizes again: what grows is recorded when it has come very often
         rows = of(1, 4)
         for _ in range(20):
             rows = compiled(rows, of(1, 4))
         counts.append(len(recorded))
         assert seen(rows) == seen(expected[:21])
-    assert (counts[0], counts[1], counts[10]) == (4, 4, 6)
+    assert (counts[0], counts[1], counts[10], counts[60]) == (2, 2, 2, 2)
     assert counts[-1] == 20  # all but the one that the first program is for
     assert counts[-2] == 20
     assert len(compiled.programs) == 2
     assert "without a row" not in explanation_of(compiled)
+
+
+def test_sizes_that_come_in_any_order_are_recorded_earlier(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded: list[int] = []
+    plain = Compiled._recorded
+
+    def counted(self: Any, *args: Any) -> Any:
+        recorded.append(1)
+        return plain(self, *args)
+
+    monkeypatch.setattr(Compiled, "_recorded", counted)
+    compiled = Compiled(lambda x: x * 2 + 1)
+    counts: list[int] = []
+    for _ in range(12):
+        for length in (4, 5, 3, 7, 6, 9, 8, 2):
+            assert seen(compiled(of(1, length))) == seen(of(1, length) * 2 + 1)
+        counts.append(len(recorded))
+    assert (counts[0], counts[1], counts[-1]) == (2, 4, 6)  # two more at once, others the later the more there are
+    assert len(compiled.programs) == 2
+
+
+def test_what_grows_runs_as_if_it_were_not_compiled() -> None:
+    told: list[bool] = []
+
+    @torch.compiler.allow_in_graph
+    def tell() -> None:
+        told.append(torch.compiler.is_compiling())
+
+    def f(rows: Any, x: Any) -> Any:
+        tell()
+        return torch.cat([rows, x])
+
+    compiled = Compiled(f)
+    rows = expected = of(1, 4)
+    for _ in range(12):
+        rows, expected = compiled(rows, of(1, 4)), torch.cat([expected, of(1, 4)])
+        assert seen(rows) == seen(expected)
+    assert compiled._families[0].grows
+    assert told[:4] == [True] * 4
+    assert told[-6:] == [False] * 6
 
 
 def test_dynamic_sizes_are_recorded_when_they_first_come_until_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:

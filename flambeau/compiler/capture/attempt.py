@@ -24,10 +24,17 @@ class Attempt:
 
     def run(self) -> Any:
         """Call the function, if that has not been done."""
+        return self._run(run_inside, self.function, self.args, self.kwargs)
+
+    def run_plainly(self) -> Any:
+        """Call the function as if it were not a compiled one: it is not told by `is_compiling` that it is."""
+        return self._run(self.function, *self.args, **self.kwargs)
+
+    def _run(self, function: Any, *args: Any, **kwargs: Any) -> Any:
         if not self.has_run:
             self.has_run = True
             try:
-                self.result = run_inside(self.function, self.args, self.kwargs)
+                self.result = function(*args, **kwargs)
             except BaseException as error:
                 self.error = error
                 raise

@@ -35,6 +35,8 @@ _ROWS_AT_FIRST_SIGHT = 8
 """So many rows `dynamic=True` makes for sizes that come for the first time."""
 _MOST_OFTEN = 64
 """A recorded call takes as long as some 20 plain ones: sizes that have come so often are worth it in any case."""
+_GROWS = 3
+"""So many calls in a row, each with larger sizes than the one before, are those of something that grows."""
 _OF_A_CALL = ("kept", "settings", "TABLE")
 """Constants that are no part of what a program does."""
 
@@ -220,6 +222,9 @@ class Family:
         self.table = Rows()
         self._met: dict[tuple[Any, ...], int] = {}
         """How often sizes have come that have no row."""
+        self._before: tuple[Any, ...] = ()
+        self._larger = 0
+        """How many calls in a row had larger sizes than the one before, all without a row."""
         source.constants["TABLE"] = self.table
         constants = dict(source.constants)
         self.program: Callable[..., Any] = source.function("call", "args, kwargs")
@@ -228,12 +233,15 @@ class Family:
     def waits(self, dynamic: bool) -> bool:
         """Whether the last call had sizes that are not in the table, and have not come often enough to be recorded.
 
-        The more rows there are, the more often sizes have to come: those of a cache that grows come once in each
+        The more rows there are, the more often sizes have to come. Those of a cache that grows come once in each
         generation, and to record each of them would take longer than to run it eagerly.
         """
         sizes, self.table.asked = self.table.asked, None
         if sizes is None:
             return False
+        if not self.grows:
+            self._larger = self._larger + 1 if _is_larger(self._before, sizes) else 0
+            self._before = sizes
         times = self._met.pop(sizes, 0) + 1
         if len(self._met) < _MOST_MET:
             self._met[sizes] = times
@@ -244,7 +252,14 @@ class Family:
         further = len(self.table) - 1 - _ROWS_AT_ONCE
         if dynamic and len(self.table) <= _ROWS_AT_FIRST_SIGHT:
             return 1
+        if self.grows:
+            return _MOST_OFTEN
         return 2 if further < 0 else min(4 << further, _MOST_OFTEN)
+
+    @property
+    def grows(self) -> bool:
+        """Whether calls have sizes that grow, as those of a cache."""
+        return self._larger >= _GROWS
 
     @property
     def waiting(self) -> int:
@@ -267,6 +282,16 @@ class Family:
         """Add a row."""
         self.table[sizes] = tuple([each.node if isinstance(each, SizedRegion) else each for each in source.numbers])
         self._met.pop(sizes, None)
+
+
+def _is_larger(before: tuple[Any, ...], now: tuple[Any, ...]) -> bool:
+    """Whether no size is smaller than before, and some are larger."""
+    pairs = list(zip(_numbers(before), _numbers(now), strict=False))
+    return len(before) == len(now) and all(one <= other for one, other in pairs) and before != now
+
+
+def _numbers(sizes: Any) -> list[int]:
+    return [number for each in sizes for number in _numbers(each)] if type(sizes) is tuple else [sizes]
 
 
 def family_of(families: list[Family], source: SizedSource, sizes: tuple[Any, ...]) -> Family | None:

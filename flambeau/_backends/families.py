@@ -10,7 +10,7 @@ _FOLDERS = {
     "layers": "attention class_loss linear recurrent recurrent_network",
     "linalg": "distances fourier gemm matmul packed_weights products sparse_product threaded_blas",
     "random": "fills gamma_gradient permutations rejection",
-    "reductions": "losses norms reduce rows scan select window_sums",
+    "reductions": "group_norm losses norms reduce rows scan select window_sums",
     "runtime": "call_list identities segments",
 }
 PLACES: dict[str, str] = {

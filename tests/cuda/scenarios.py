@@ -149,6 +149,15 @@ SCENARIOS: dict[str, Callable[[str], Tensors]] = {
     "softmax in half precision": _differentiated(lambda x: F.softmax(x, -1), (3, 7), **_HALF),
     "layer_norm": _differentiated(lambda x, w, b: F.layer_norm(x, (20,), w, b), (6, 5, 20), (20,), (20,)),
     "layer_norm in half precision": _differentiated(lambda x: F.layer_norm(x, (5, 20)), (6, 5, 20), **_HALF),
+    "group_norm": _differentiated(lambda x, w, b: F.group_norm(x, 4, w, b), _IMAGES, *_CHANNELS),
+    "group_norm of packs": _differentiated(lambda x, w, b: F.group_norm(x, 2, w, b), (2, 6, 8, 16), (6,), (6,)),
+    "group_norm without parameters": _differentiated(lambda x: F.group_norm(x, 3), (4, 6)),
+    "group_norm in half precision": _differentiated(
+        lambda x, w, b: F.group_norm(x, 4, w, b), (2, 8, 4, 4), (8,), (8,), **_HALF
+    ),
+    "group_norm of channels last": _differentiated(
+        lambda x, w, b: F.group_norm(x.contiguous(memory_format=torch.channels_last), 4, w, b), _IMAGES, *_CHANNELS
+    ),
     "rms_norm": _differentiated(lambda x, w: F.rms_norm(x, (20,), w), (6, 5, 20), (20,)),
     "reductions": _differentiated(lambda x: x.sum(0) + x.mean(0) + x.amax(0), (50, 20)),
     "reductions in half precision": _differentiated(

@@ -27,6 +27,8 @@ _FUNCTIONS = {
     "layer_norm_backward": "rows.layer_norm_backward",
     "rms_norm": "rows.rms_norm",
     "rms_norm_backward": "rows.rms_norm_backward",
+    "group_norm": "group_norm.group_norm",
+    "group_norm_backward": "group_norm.group_norm_backward",
     "uniform_": "random.uniform",
     "normal_": "random.normal",
     "log_normal_": "random.log_normal",

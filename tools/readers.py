@@ -71,6 +71,7 @@ def _is_listed(op: Op) -> bool:
         and isinstance(op, (Elementwise, Primitive, Composite))
         and not op.reads
         and not op.name.startswith("check_")
+        and op.spelled_out is None  # runs where nobody looks on: readers see the ops that it stands for
     )
 
 

@@ -10,25 +10,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ..._backends.arrays import increased
 from ..._core.modes import THREAD
-from ..._core.node import SavedTensor, initialise, new_node, next_sequence_number
+from ..._core.node import OpNode, SavedTensor, initialise, new_node, next_sequence_number
 from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._dispatch.arguments.autocast_rules import LOWER
 from ..._dispatch.backend_op import BackendOp
 from ..._dispatch.dispatch import Array, fresh, primitive
 from ..._dispatch.gradients.array_derivatives import TAKEN, unrecorded
+from ..._dispatch.gradients.derivative_code import first_apply
 from ..._dispatch.public.registry import public
 from ..pointwise.binary import add
-from ..shape.view import _t, _view, reshaped
+from ..shape.view import _reshaped_back, _t, _unsafe_view, _view, reshaped
 from .addmm import _addmm, _addmm_added, _addmm_left, _addmm_right, _check_addmm, _combined
-from .matmul import _NUMBERS, _is_column_major, matmul, write_product
-from .products import array_dot
+from .matmul import _NUMBERS, _is_column_major, _mm, _mm_left, _mm_right, matmul, write_product
+from .products import array_dot, product_of_columns, rows_product
 
 
 def _as_matrix(sizes: tuple[int, ...]) -> tuple[int, int]:
@@ -53,8 +55,7 @@ def _input_gradient(grad: Tensor, mat2: Tensor, mat1_sym_sizes: Any, mat1_sym_st
 
 def _weight_gradient(grad: Tensor, mat1: Tensor, mat2_sym_sizes: Any, mat2_sym_strides: Any, alpha: Any) -> Any:
     if unrecorded(grad, mat1) and REPRODUCIBILITY.samples is None:
-        rows = mat1._array if mat1._array.ndim == 2 else _rows_of(mat1._array)
-        return fresh(array_dot(grad._array.T, rows), grad)
+        return fresh(product_of_columns(grad._array, mat1._array), grad)
     if mat1._array.ndim != 2:
         mat1 = reshaped(mat1, _as_matrix(mat1._array.shape))
     return _t(_addmm_right(grad, mat1, mat2_sym_sizes[::-1], mat2_sym_strides[::-1], alpha))
@@ -123,6 +124,117 @@ def _save_instead(saved: Any, made_by: Any, view: Callable[[Any], Any]) -> None:
 _addmm_of_transposed.spelled_out = _spelled_out
 
 
+# ----- without bias ---------------------------------------------------------------------------------------------------
+
+
+def _rows_gradient(grad: Tensor, mat2: Tensor, self_sym_sizes: Any, self_sym_strides: Any) -> Tensor:
+    """The gradient of the input, where `mat2` is the weight."""
+    is_matrix = len(self_sym_sizes) == 2
+    if unrecorded(grad, mat2) and not (is_matrix and _is_column_major(self_sym_sizes, self_sym_strides)):
+        return fresh(rows_product(grad._array, mat2._array), grad)
+    if is_matrix:
+        return _mm_left(grad, _t(mat2), self_sym_sizes, self_sym_strides)
+    sizes = _as_matrix(self_sym_sizes)
+    return reshaped(_mm_left(_matrix_of(grad), _t(mat2), sizes, (sizes[1], 1)), self_sym_sizes)
+
+
+def _factor_gradient(grad: Tensor, self: Tensor, mat2_sym_sizes: Any, mat2_sym_strides: Any) -> Tensor:
+    """The gradient of the weight."""
+    if unrecorded(grad, self) and REPRODUCIBILITY.samples is None:
+        return fresh(product_of_columns(grad._array, self._array), grad)
+    return _t(_mm_right(_matrix_of(grad), _matrix_of(self), mat2_sym_sizes[::-1], mat2_sym_strides[::-1]))
+
+
+def _matrix_of(tensor: Tensor) -> Tensor:
+    return tensor if tensor._array.ndim == 2 else reshaped(tensor, _as_matrix(tensor._array.shape))
+
+
+@primitive("MmBackward0", op_name="mm_of_transposed", fuses=False, self=_rows_gradient, mat2=_factor_gradient)
+def _mm_of_transposed(self: Array, mat2: Array) -> Array:
+    """`mm(self, mat2.t())`, of row-major weights."""
+    return array_dot(self, mat2.T)
+
+
+@primitive(
+    "UnsafeViewBackward0", op_name="rows_of_transposed", fuses=False, self=_rows_gradient, mat2=_factor_gradient
+)
+def _rows_of_transposed(self: Array, mat2: Array) -> Array:
+    """The same of a contiguous tensor of rows; its node stands for those of both views too."""
+    return rows_product(self, mat2.T)
+
+
+def _spelled_out_product(node: Any) -> None:
+    """Make the node of such a product that of `mm`, behind which that of the transpose stands."""
+    given, weight = node.edges
+    transposed: Any = None
+    if weight is not None:
+        node.mat2_sym_sizes = node.mat2_sym_sizes[::-1]
+        node.mat2_sym_strides = node.mat2_sym_strides[::-1]
+        transposed = _before(node, 1, _t.node_class, weight, (node.mat2_sym_sizes, node.outputs[0][1]))
+    node.edges = (given, transposed and (transposed, 0))
+    _save_instead(node.mat2, transposed, lambda array: array.T)
+    node.__class__ = _mm.node_class
+
+
+def _spelled_out_rows(node: Any) -> None:
+    """Make the node of such rows that of the last view, behind which those of `mm` and its operands stand."""
+    given, weight = node.edges
+    (shape, kind), *_ = node.outputs
+    product = _before(node, 1, type(node), weight, (_as_matrix(shape), kind))
+    for name in type(node).__slots__:
+        setattr(product, name, getattr(node, name))
+        setattr(node, name, None)
+    matrix: Any = None
+    if given is not None:
+        sizes = _as_matrix(product.self_sym_sizes)
+        matrix = _before(node, 2, _view.node_class, given, (sizes, kind))
+        matrix.self_sym_sizes = product.self_sym_sizes
+        product.self_sym_sizes, product.self_sym_strides = sizes, (sizes[1], 1)
+    product.edges = (matrix and (matrix, 0), weight)
+    if type(product.self) is SavedTensor and product.self.tensor is not None:
+        _save_instead(product.self, matrix, _rows_of)
+    product.sequence -= 1  # that of the transpose comes before that of the matrix
+    _spelled_out_product(product)
+    product.sequence += 1
+    node.edges, node.self_sym_sizes = ((product, 0),), _as_matrix(shape)
+    node.__class__ = _last_view_class()
+
+
+@cache
+def _last_view_class() -> type[OpNode]:
+    """The class of a node that has become that of `_unsafe_view`: it keeps the slots that it had."""
+    taken = ((_reshaped_back, ("self_sym_sizes",)),)
+    own = {
+        "__slots__": _rows_of_transposed.node_class.__slots__, "formulas": taken, "saved_names": ("self_sym_sizes",),
+        "op": _unsafe_view, "apply": first_apply,
+    }  # fmt: skip
+    return type("UnsafeViewBackward0", (OpNode,), own)
+
+
+_mm_of_transposed.spelled_out = _spelled_out_product
+_rows_of_transposed.spelled_out = _spelled_out_rows
+
+
+def _short_product(input: Tensor, weight: Tensor) -> Tensor | None:
+    """The product as one op, where nothing about it is special; None: it is."""
+    kind, rows, factor = input._kind, input._array, weight._array
+    if not (weight._kind is kind and type(input) in PLAIN_TYPES and type(weight) in PLAIN_TYPES and TAKEN[kind]):
+        return None
+    if not (THREAD.modes.plain and factor.ndim == 2 and factor.size and rows.size and factor.flags.c_contiguous):
+        return None
+    if rows.ndim < 2 or rows.shape[-1] != factor.shape[1]:
+        return None
+    if rows.ndim == 2:
+        next_sequence_number()  # for the node of the transpose, should anybody ask for it
+        return _mm_of_transposed(input, weight)
+    if not rows.flags.c_contiguous:
+        return None
+    next_sequence_number()
+    next_sequence_number()  # for that of the matrix
+    next_sequence_number()  # for that of the product
+    return _rows_of_transposed(input, weight)
+
+
 def _rows_by_rows(input: Any, weight: Any) -> Any:
     """The product on the host as `matmul` computes it; None: it does more."""
     if type(input) is not np.ndarray or input.dtype.num not in _NUMBERS or weight.ndim != 2 or input.ndim < 2:
@@ -144,6 +256,9 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input @ weight.T + bias`."""
     kind = input._kind
     if bias is None and weight._kind is kind:
+        short = _short_product(input, weight)
+        if short is not None:
+            return short
         is_quick = not kind.is_cpu or (not THREAD.modes.grad and input._array.dtype.num in _NUMBERS)
         product: Tensor | None = _product_by_rows(input, weight) if is_quick else None
         if product is not None:

@@ -56,6 +56,32 @@ def array_dot(left: Any, right: Any) -> Any:
     return left.dot(right)
 
 
+def rows_product(rows: Any, matrix: Any) -> Any:
+    """The product of all rows of an array, which may have any number of dimensions before the last, and a matrix."""
+    if rows.ndim == 2:
+        return array_dot(rows, matrix)
+    if type(rows) is not ndarray and not is_of_host(type(rows)):
+        functions = faster_for(rows, "products")
+        done = None if functions is None else functions.product(rows, matrix)
+        if done is not None:
+            return done
+    return array_dot(rows.reshape(-1, rows.shape[-1]), matrix).reshape(*rows.shape[:-1], matrix.shape[1])
+
+
+def product_of_columns(left: Any, right: Any) -> Any:
+    """`left.T @ right`, of matrices or of all rows of two arrays: the gradient of a linear layer's weight."""
+    if type(left) is not ndarray and not is_of_host(type(left)):
+        functions = faster_for(left, "products")
+        done = None if functions is None else functions.product_of_columns(left, right)
+        if done is not None:
+            return done
+    if left.ndim != 2:
+        left = left.reshape(-1, left.shape[-1])
+    if right.ndim != 2:
+        right = right.reshape(-1, right.shape[-1])
+    return array_dot(left.T, right)
+
+
 def _product_of_repeated(left: Any, right: Any) -> Any:
     """The product of matrices that repeat themselves, which NumPy writes out.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -26,48 +27,34 @@ _make: Any = np.ndarray
 _new = object.__new__
 
 
-class DeviceArray:
-    """An array on a device. `memory` keeps what it lies in alive; `pointer` is the address of its first element."""
+Layout = tuple[tuple[int, ...], tuple[int, ...], np.dtype[Any]]
+"""Shape, strides in bytes and dtype: what kernels are chosen by."""
 
-    __slots__ = ("__weakref__", "base", "form", "memory", "pointer")
+
+class DeviceArray:
+    """An array on a device. `memory` keeps what it lies in alive; `pointer` is the address of its first element.
+
+    What ops ask of every array is kept beside its form, as attributes that cost nothing to read.
+    """
+
+    __slots__ = ("__weakref__", "base", "dtype", "form", "layout", "memory", "pointer", "shape")
     form: np.ndarray[tuple[int, ...], np.dtype[Any]]
     memory: Memory
     pointer: int
     base: DeviceArray | None
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    layout: Layout
 
     # ----- what it is ---------------------------------------------------------------------------------------------
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.form.shape
-
-    @property
-    def strides(self) -> tuple[int, ...]:
-        return self.form.strides
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.form.dtype
-
-    @property
-    def ndim(self) -> int:
-        return self.form.ndim
-
-    @property
-    def size(self) -> int:
-        return self.form.size
-
-    @property
-    def itemsize(self) -> int:
-        return self.form.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        return self.form.nbytes
-
-    @property
-    def flags(self) -> Any:
-        return self.form.flags
+    # By functions of Python's own, which are called without a frame.
+    strides: Any = property(attrgetter("form.strides"))
+    ndim: Any = property(attrgetter("form.ndim"))
+    size: Any = property(attrgetter("form.size"))
+    itemsize: Any = property(attrgetter("form.itemsize"))
+    nbytes: Any = property(attrgetter("form.nbytes"))
+    flags: Any = property(attrgetter("form.flags"))
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
@@ -149,6 +136,9 @@ def view_of(array: DeviceArray, form: Any) -> DeviceArray:
     """The array that has been made of another one's form."""
     made: DeviceArray = _new(DeviceArray)
     made.form = form
+    shape = made.shape = form.shape
+    dtype = made.dtype = form.dtype
+    made.layout = shape, form.strides, dtype
     made.memory = array.memory
     base = array.base
     made.base = base = array if base is None else base
@@ -160,6 +150,9 @@ def seen_as(array: DeviceArray, form: Any, offset: int = 0) -> DeviceArray:
     """The array that has been made of another one's form, whose first element is so many bytes behind the other's."""
     made: DeviceArray = _new(DeviceArray)
     made.form = form
+    shape = made.shape = form.shape
+    dtype = made.dtype = form.dtype
+    made.layout = shape, form.strides, dtype
     made.memory = array.memory
     base = array.base
     made.base = array if base is None else base
@@ -174,7 +167,7 @@ def restrided(array: DeviceArray, shape: tuple[int, ...], strides: tuple[int, ..
         base = array
     start = array.pointer - base.pointer
     made: DeviceArray = _new(DeviceArray)
-    made.form = _make(shape, array.form.dtype, _BEGIN, start, strides)
+    _describe(made, _make(shape, array.dtype, _BEGIN, start, strides))
     made.memory = array.memory
     made.base = base
     made.pointer = array.pointer
@@ -188,7 +181,7 @@ def window(
     base = memory if memory.base is None else memory.base
     made: DeviceArray = _new(DeviceArray)
     start += memory.pointer - base.pointer
-    made.form = _make(shape, dtype, _BEGIN, start if 0 not in shape else 0, strides)
+    _describe(made, _make(shape, dtype, _BEGIN, start if 0 not in shape else 0, strides))
     made.memory = memory.memory
     made.base = base
     made.pointer = base.pointer + start
@@ -198,7 +191,7 @@ def window(
 def over(memory: Memory, pointer: int, shape: Any, dtype: Any, strides: Any = None) -> DeviceArray:
     """An array without gaps that stands for the whole of a memory."""
     made: DeviceArray = _new(DeviceArray)
-    made.form = _make(shape, dtype, _BEGIN, 0, strides)
+    _describe(made, _make(shape, dtype, _BEGIN, 0, strides))
     made.memory = memory
     made.base = None
     made.pointer = pointer
@@ -210,11 +203,36 @@ def form_of(shape: tuple[int, ...], dtype: Any, strides: tuple[int, ...] | None 
     return _make(shape, dtype, _BEGIN, 0, strides)
 
 
+def _describe(made: DeviceArray, form: Any) -> None:
+    """Let an array have a form, and what is read of it often."""
+    made.form = form
+    shape = made.shape = form.shape
+    dtype = made.dtype = form.dtype
+    made.layout = shape, form.strides, dtype
+
+
+_Known = tuple[Any, tuple[int, ...], np.dtype[Any], Layout, int]
+_known: dict[int, _Known] = {}
+"""By the identity of a form the form, which thereby stays, and what every array of it has: forms are used again."""
+_MOST_KNOWN = 1 << 14
+
+
+def _noted(form: Any) -> _Known:
+    if len(_known) >= _MOST_KNOWN:
+        _known.clear()
+    found = _known[id(form)] = form, form.shape, form.dtype, (form.shape, form.strides, form.dtype), form.nbytes
+    return found
+
+
 def of_form(form: Any) -> DeviceArray:
     """A new array, uninitialised, whose form is there already."""
-    memory = drivers.allocate(form.nbytes)
+    _, shape, dtype, layout, nbytes = _known.get(id(form)) or _noted(form)
+    memory = drivers.allocate(nbytes)
     made: DeviceArray = _new(DeviceArray)
     made.form = form
+    made.shape = shape
+    made.dtype = dtype
+    made.layout = layout
     made.memory = memory
     made.base = None
     made.pointer = memory.ptr
@@ -249,6 +267,7 @@ def of_forms(forms: Together) -> list[DeviceArray]:
     found = []
     for form, place in parts:
         made: DeviceArray = _new(DeviceArray)
+        _, made.shape, made.dtype, made.layout, _ = _known.get(id(form)) or _noted(form)
         made.form = form
         made.memory = memory
         made.base = None
@@ -264,7 +283,13 @@ def empty(shape: Any, dtype: Any, strides: tuple[int, ...] | None = None) -> Dev
     except TypeError:  # no form is so large, and no device: asking for the memory says so
         drivers.allocate(math.prod(shape) * dtype.itemsize)
         raise
-    return of_form(form)
+    memory = drivers.allocate(form.nbytes)
+    made: DeviceArray = _new(DeviceArray)
+    _describe(made, form)
+    made.memory = memory
+    made.base = None
+    made.pointer = memory.ptr
+    return made
 
 
 class _Nowhere:
@@ -284,12 +309,14 @@ def empty_beside(array: DeviceArray, dtype: Any) -> DeviceArray:
 
     Where the type is the same too, they share their form: nothing changes one.
     """
-    form = array.form
-    if array.base is not None or dtype is not form.dtype:
-        form = _make(form.shape, dtype, _BEGIN, 0, None)
-    memory = drivers.allocate(form.nbytes)
+    if array.base is not None or dtype is not array.dtype:
+        return empty(array.shape, dtype)
+    memory = drivers.allocate(array.form.nbytes)
     made: DeviceArray = _new(DeviceArray)
-    made.form = form
+    made.form = array.form
+    made.shape = array.shape
+    made.dtype = array.dtype
+    made.layout = array.layout
     made.memory = memory
     made.base = None
     made.pointer = memory.ptr

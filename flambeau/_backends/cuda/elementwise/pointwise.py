@@ -88,8 +88,7 @@ class Pointwise:
 
     def unary(self, x: Any) -> DeviceArray:
         """The result for one array."""
-        form = x.form
-        key = form.shape, form.strides
+        key = x.layout
         call = self._calls.get(key) or self._prepared(key, (x,))
         made = of_form(call.forms[0])
         walk = call.walk
@@ -104,14 +103,13 @@ class Pointwise:
         """The result for two operands, of which one may be a number."""
         if type(x) is not DeviceArray:
             return self.many(x, y)[0]
-        first = x.form
         key: tuple[Any, ...]
         given: float
         if type(y) is DeviceArray:
-            second, given = y.form, y.pointer
-            key, aligned = (first.shape, first.strides, second.shape, second.strides), x.pointer | y.pointer
+            given = y.pointer
+            key, aligned = (x.layout, y.layout), x.pointer | given
         elif self._codes[1] == "d":
-            key, given, aligned = (first.shape, first.strides, None), float(y), x.pointer
+            key, given, aligned = (x.layout, None), float(y), x.pointer
         else:
             return self.many(x, y)[0]
         call = self._calls.get(key) or self._prepared(key, (x, y))
@@ -131,8 +129,8 @@ class Pointwise:
         together = 0
         for each, code in zip(operands, self._codes):  # noqa: B905  (as many as the program has)
             if type(each) is DeviceArray:
-                form, place = each.form, each.pointer
-                layout += form.shape, form.strides
+                place = each.pointer
+                layout.append(each.layout)
                 values.append(place)
                 together |= place
             else:
@@ -185,14 +183,14 @@ class Pointwise:
         values: list[Any] = []
         together = 0
         for each in results:
-            form, place = each.form, each.pointer
-            layout += form.shape, form.strides
+            place = each.pointer
+            layout.append(each.layout)
             values.append(place)
             together |= place
         for each, code in zip(operands, self._codes):  # noqa: B905  (as many as the program has)
             if type(each) is DeviceArray:
-                form, place = each.form, each.pointer
-                layout += form.shape, form.strides
+                place = each.pointer
+                layout.append(each.layout)
                 values.append(place)
                 together |= place
             else:

@@ -21,7 +21,7 @@ _ALIGNED = 15
 
 def addmm(self: DeviceArray, mat1: DeviceArray, mat2: DeviceArray, beta: Any, alpha: Any) -> DeviceArray | None:
     """`beta * self + alpha * mat1 @ mat2`, added up in float32 and rounded once."""
-    call = _key(mat1.form, mat2.form, self.form)
+    call = mat1.layout, mat2.layout, self.layout, CHOICES.shortened_products
     known = _calls.get(call) if alpha == 1 == beta else None
     if known is not None and not (mat1.pointer | mat2.pointer | self.pointer) & _ALIGNED:
         prepared, form = known
@@ -63,15 +63,16 @@ def addmm_of_transposed(
     self: DeviceArray, mat1: DeviceArray, mat2: DeviceArray, beta: int, alpha: int
 ) -> DeviceArray | None:
     """`self + mat1 @ mat2.T`: a linear layer. `mat1` may have any number of dimensions before the last."""
-    key = _key(mat1.form, mat2.form, self.form)
+    key = mat1.layout, mat2.layout, self.layout, CHOICES.shortened_products
     known = _calls_of_transposed.get(key)
     if known is None or (mat1.pointer | mat2.pointer | self.pointer) & _ALIGNED:
         if mat1.form.ndim != 2:
             if not mat1.form.flags.c_contiguous:
                 return None
             mat1 = mat1.reshape(math.prod(mat1.form.shape[:-1]), mat1.form.shape[-1])
-        made = addmm(self, mat1, mat2.T, beta, alpha)
-        prepared = _calls.get(_key(mat1.form, mat2.form.T, self.form))
+        factor = mat2.T
+        made = addmm(self, mat1, factor, beta, alpha)
+        prepared = _calls.get((mat1.layout, factor.layout, self.layout, CHOICES.shortened_products))
         if prepared is not None:
             if len(_calls_of_transposed) >= _MOST_CALLS:
                 _calls_of_transposed.clear()
@@ -81,14 +82,6 @@ def addmm_of_transposed(
     result = of_form(form)
     plan(result, mat1, mat2, self.pointer, 1, 0.0)
     return result
-
-
-def _key(one: Any, two: Any, row: Any) -> tuple[Any, ...]:
-    """What tells the forms of two matrices and of what is added from others, and how products are computed."""
-    return (
-        one.shape, one.strides, one.dtype, two.shape, two.strides, two.dtype, row.shape, row.strides, row.dtype,
-        CHOICES.shortened_products,
-    )  # fmt: skip
 
 
 def _planned(*options: Any) -> Product | None:

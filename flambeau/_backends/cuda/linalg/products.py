@@ -36,18 +36,10 @@ _ALIGNED = 15
 
 def product(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
     """`left @ right`; None for dtypes that the library does not multiply."""
-    first, second = left.form, right.form
-    key = (
-        first.shape,
-        first.strides,
-        first.dtype,
-        second.shape,
-        second.strides,
-        second.dtype,
-        CHOICES.shortened_products,
-    )
+    key = left.layout, right.layout, CHOICES.shortened_products
     call = _calls.get(key)
     if call is None:
+        first, second = left.form, right.form
         if key not in _calls:
             if len(_calls) >= _MOST_CALLS:
                 _calls.clear()
@@ -61,18 +53,10 @@ def product(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
 
 def by_rows(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
     """`left @ right.T`: a linear layer without bias; None too if they do not fit."""
-    first, second = left.form, right.form
-    key = (
-        first.shape,
-        first.strides,
-        first.dtype,
-        second.shape,
-        second.strides,
-        second.dtype,
-        CHOICES.shortened_products,
-    )
+    key = left.layout, right.layout, CHOICES.shortened_products
     call = _calls_by_rows.get(key)
     if call is None:
+        first, second = left.form, right.form
         if first.ndim < 2 or second.ndim != 2 or first.shape[-1] != second.shape[1]:
             return None
         if key not in _calls_by_rows:
@@ -88,20 +72,40 @@ def by_rows(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
 _calls_by_rows: dict[Any, _Call | None] = {}
 
 
+def product_of_columns(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
+    """`left.T @ right`, of all rows of arrays with any number of dimensions; None if they do not fit."""
+    key = left.layout, right.layout, CHOICES.shortened_products
+    call = _calls_of_columns.get(key)
+    if call is None:
+        if key not in _calls_of_columns:
+            if len(_calls_of_columns) >= _MOST_CALLS:
+                _calls_of_columns.clear()
+            call = _calls_of_columns[key] = _prepared_columns(left.form, right.form)
+        if call is None:
+            return None
+    result = of_form(call.form)
+    call.multiply(result.pointer, left.pointer, right.pointer)
+    return result
+
+
+_calls_of_columns: dict[Any, _Call | None] = {}
+
+
+def _prepared_columns(first: Any, second: Any) -> _Call | None:
+    if not (first.ndim >= 2 <= second.ndim and first.size and second.size):
+        return None
+    if (first.ndim > 2 and not first.flags.c_contiguous) or (second.ndim > 2 and not second.flags.c_contiguous):
+        return None
+    left, right = (form if form.ndim == 2 else form.reshape(-1, form.shape[-1]) for form in (first, second))
+    return _prepared(left.T, right)
+
+
 def batches(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
     """Lowering of `bmm`: products of matrices, one for each of a batch."""
-    first, second = left.form, right.form
-    key = (
-        first.shape,
-        first.strides,
-        first.dtype,
-        second.shape,
-        second.strides,
-        second.dtype,
-        CHOICES.shortened_products,
-    )
+    key = left.layout, right.layout, CHOICES.shortened_products
     call = _calls_of_batches.get(key)
     if call is None:
+        first, second = left.form, right.form
         if key not in _calls_of_batches:
             if len(_calls_of_batches) >= _MOST_CALLS:
                 _calls_of_batches.clear()

@@ -46,6 +46,8 @@ class Node:
     __slots__ = ("__weakref__", "_hooks", "_metadata", "_shown", "edges", "outputs", "place", "sequence")
 
     prefix: ClassVar[str] = ""  # nodes that come from no op are named with their namespace
+    holds: ClassVar[bool] = True
+    """Whether there may be something to `release`."""
     edges: tuple[Edge, ...]
     outputs: tuple[tuple[tuple[int, ...], Kind], ...]
     sequence: int

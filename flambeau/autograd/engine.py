@@ -169,7 +169,7 @@ class _Pass:
                 results = node.apply(grads)
                 if len(results) != len(edges):
                     results = fit_to_edges(node, results)
-            if not keep_graph:
+            if not keep_graph and node.holds:
                 node.release()
             given = id(grads[0])
             grads = _DONE_WITH  # what a leaf is given can be its own only if the gradient that it is a view of is gone
@@ -433,7 +433,7 @@ def owned(gradient: Tensor, like: Tensor, fresh: bool) -> Tensor:
         fresh
         and sys.getrefcount(array) <= 3
         and (array.strides == model.strides or not modes.grad_layout)
-        and _has_own_memory(array, gradient._view)
+        and (array.base is None or _has_own_memory(array, gradient._view))
     ):
         return Tensor._from_parts((array, kind, counter))
     same_shape = array.shape == model.shape

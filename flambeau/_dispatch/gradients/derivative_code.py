@@ -27,6 +27,7 @@ def first_apply(self: OpNode, grads: list[Any], edges: Sequence[Any] | None = No
     else:  # it has as many edges as the list has tensors
         node_type.apply = _apply_to_list_of(node_type)
     node_type.release = _release_of(node_type)
+    node_type.holds = bool(_holding(node_type))
     return self.apply(grads, edges)
 
 
@@ -54,11 +55,23 @@ def _apply_of(node_type: type[OpNode]) -> Callable[..., Any]:
                 continue
             names[f"formula{number}"], taken = entry
             lines.append(f"if e{number} is not None:")
+            if _hands_on(entry[0]):
+                lines.append(f"    r{number} = grad")
+                continue
             alone = [name for name in taken if len(users[name]) == 1]
             lines += [f"    {line}" for name in alone for line in _value(node_type, name)]
             lines.append(f"    r{number} = formula{number}({', '.join(['grad', *map(_local, taken)])})")
         lines.append(f"return ({''.join(f'r{number}, ' for number in range(len(edges)))})")
     return written("apply", "self, grads, edges=None", lines, f"apply of {node_type.__name__}", names)
+
+
+_HANDED_ON = (lambda grad: grad).__code__
+
+
+def _hands_on(formula: Any) -> bool:
+    """Whether a formula is `lambda grad: grad`, which need not be called."""
+    code = getattr(formula, "__code__", None)
+    return code is not None and code.co_code == _HANDED_ON.co_code and code.co_argcount == 1
 
 
 def _users(node_type: type[OpNode]) -> dict[str, list[int]]:

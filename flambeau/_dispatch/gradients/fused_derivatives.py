@@ -10,6 +10,7 @@ traced, and run as they stand.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from ..._core.modes import THREAD
@@ -21,6 +22,8 @@ from ..interpreter import interpret
 from ..op import Op
 
 _MOST_VARIANTS = 16
+_MOST_PLANS = 1024
+"""So many combinations of operands are remembered for each op."""
 
 
 class _Fusion:
@@ -41,6 +44,11 @@ class Derivative(Op):
         self.enter(f"{node_type.op.name}_derivative")
         self.node_type = node_type
         self.parameters = ("grad", "needed", *node_type.saved_names)
+        self.plans: dict[Any, tuple[Any, list[int | None]]] = {}
+        """By operands and by which gradients are needed: the kernel, and for each gradient where it comes from.
+
+        That is None where it is not needed, -1 where the kernel computes it, else the number of an operand.
+        """
 
     def __call__(self, grad: Tensor, needed: tuple[bool, ...], *saved: Any) -> Any:
         """The gradients of the inputs in one pass; None: the formulas have to run as they stand."""
@@ -66,6 +74,22 @@ class Derivative(Op):
             number = next(numbers)
             results.append(fresh(next(computed), grad) if number is None else operands[number])
         return results
+
+    def note_plan(self, key: Any, grad: Tensor, needed: tuple[bool, ...], saved: tuple[Any, ...]) -> None:
+        """Keep under a key how the gradients are computed in one pass, if they can be."""
+        module = None if grad._kind.indirect else grad._kind.backend.array_functions("pointwise")
+        fusion = None if module is None else self.fusion(module, grad, needed, saved)
+        if fusion is None:
+            return
+        numbers = iter(fusion.passed_on)
+        sources: list[int | None] = []
+        for wanted, formula in zip(needed, self.node_type.formulas, strict=True):
+            number = next(numbers) if wanted and formula is not None else None
+            sources.append(None if not wanted or formula is None else -1 if number is None else number)
+        if len(self.plans) >= _MOST_PLANS:
+            self.plans.clear()
+        with suppress(TypeError):  # a saved value without a hash
+            self.plans[key] = fusion.compiled, sources
 
     def decomposition(self, grad: Any, needed: tuple[bool, ...], *saved: Any) -> list[Any]:
         """The formulas, one after the other."""
@@ -107,12 +131,52 @@ def is_operand(value: Any) -> bool:
     return isinstance(value, Tensor) or type(value) in (float, int)
 
 
-def fused(node: OpNode, grad: Tensor, values: dict[str, Any] | None, edges: Sequence[Any]) -> list[Any] | None:
-    """The gradients of a node's inputs in one pass; None: the formulas have to run as they stand."""
-    node_type = type(node)
+def fused(node: OpNode, grad: Tensor, values: dict[str, Any] | None, edges: Sequence[Any]) -> Sequence[Any] | None:
+    """The gradients of a node's inputs in one pass; None: the formulas have to run as they stand.
+
+    What `Derivative` finds out about operands like these is kept, so that the next call asks nothing.
+    """
+    node_type, modes = type(node), THREAD.modes
     op = node_type.__dict__.get("derivative") or _derivative_of(node_type)
-    done: list[Any] | None = op(grad, tuple([edge is not None for edge in edges]), *(values or {}).values())
-    return done
+    needed = tuple([edge is not None for edge in edges])
+    done: list[Any] | None
+    if modes.grad or modes.interpreters or modes.forward_level >= 0 or type(grad) not in PLAIN_TYPES or not values:
+        done = op(grad, needed, *(values or {}).values())
+        return done
+    array = grad._array
+    operands: list[Any] = [grad]
+    arrays: list[Any] = [array]
+    described: list[Any] = [grad._kind, array.shape, needed]
+    for each in values.values():
+        if type(each) in PLAIN_TYPES:
+            array = each._array
+            described += each._kind, array.shape
+            operands.append(each)
+            arrays.append(array)
+        elif type(each) is float or type(each) is int:
+            described.append(float)
+            operands.append(each)
+            arrays.append(each)
+        else:
+            described.append(each)
+    key = tuple(described)
+    try:
+        plan = op.plans.get(key)
+    except TypeError:  # a saved value without a hash
+        plan = None
+    if plan is None:
+        op.note_plan(key, grad, needed, tuple(values.values()))
+        done = op(grad, needed, *values.values())
+        return done
+    kernel, sources = plan
+    computed = iter(() if kernel is None else kernel.many(*arrays))
+    results: list[Any] = []
+    for source in sources:
+        if source is None:
+            results.append(None)
+        else:
+            results.append(fresh(next(computed), grad) if source < 0 else operands[source])
+    return results
 
 
 _making = new_lock()

@@ -155,9 +155,7 @@ def _mm_of_transposed(self: Array, mat2: Array) -> Array:
     return array_dot(self, mat2.T)
 
 
-@primitive(
-    "UnsafeViewBackward0", op_name="rows_of_transposed", fuses=False, self=_rows_gradient, mat2=_factor_gradient
-)
+@primitive("UnsafeViewBackward0", op_name="rows_of_transposed", fuses=False, self=_rows_gradient, mat2=_factor_gradient)
 def _rows_of_transposed(self: Array, mat2: Array) -> Array:
     """The same of a contiguous tensor of rows; its node stands for those of both views too."""
     return rows_product(self, mat2.T)
@@ -203,9 +201,10 @@ def _spelled_out_rows(node: Any) -> None:
 @cache
 def _last_view_class() -> type[OpNode]:
     """The class of a node that has become that of `_unsafe_view`: it keeps the slots that it had."""
-    taken = ((_reshaped_back, ("self_sym_sizes",)),)
+    taken, before = ((_reshaped_back, ("self_sym_sizes",)),), _rows_of_transposed.node_class
+    assert before is not None
     own = {
-        "__slots__": _rows_of_transposed.node_class.__slots__, "formulas": taken, "saved_names": ("self_sym_sizes",),
+        "__slots__": before.__slots__, "formulas": taken, "saved_names": ("self_sym_sizes",),
         "op": _unsafe_view, "apply": first_apply,
     }  # fmt: skip
     return type("UnsafeViewBackward0", (OpNode,), own)

@@ -237,7 +237,7 @@ def _contiguous_clone(self: Array) -> Array:
     return self.copy("C") if self.flags.c_contiguous else arrays.contiguous(self)
 
 
-@primitive("UnsafeViewBackward0", self=_reshaped_back)
+@primitive("UnsafeViewBackward0", fuses=False, self=_reshaped_back)
 def _unsafe_view(self: Array, size: tuple[int, ...]) -> Array:
     return self.reshape(size)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -101,11 +102,15 @@ def test_results_that_change(T: Any, shape: tuple[int, ...]) -> object:
 @differential
 def test_operands_that_lie_otherwise(T: Any) -> object:
     T.manual_seed(1)
+    makes: list[Callable[[Any, Any], tuple[Any, Any]]] = [
+        lambda x, w: (x.t(), w),
+        lambda x, w: (x, w.t()),
+        lambda x, w: (x.reshape(2, 3, 6)[:, ::2], w.t()),
+        lambda x, w: (x.reshape(2, 3, 6).transpose(0, 1), w.t()),
+        lambda x, w: (x[:0], w.t()),
+    ]
     results = []
-    for make in (
-        lambda x, w: (x.t(), w), lambda x, w: (x, w.t()), lambda x, w: (x.reshape(2, 3, 6)[:, ::2], w.t()),
-        lambda x, w: (x.reshape(2, 3, 6).transpose(0, 1), w.t()), lambda x, w: (x[:0], w.t()),
-    ):  # fmt: skip
+    for make in makes:
         x, w = T.randn(6, 6).requires_grad_(), T.randn(6, 6).requires_grad_()
         y = T.nn.functional.linear(*make(x, w))
         y.square().sum().backward()

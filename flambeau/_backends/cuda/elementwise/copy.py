@@ -26,17 +26,23 @@ def copied_like(self: DeviceArray, like: DeviceArray) -> DeviceArray | None:
 
 def to_copy(self: DeviceArray, dtype: Any, memory_format: Any) -> DeviceArray | None:
     """A copy of another dtype, with the dimensions in memory in the same order."""
-    form = self.form
-    if memory_format is not None or not (form.flags.c_contiguous or is_dense(form)):
+    if memory_format is not None:
         return None
-    key = form.dtype, dtype.numpy
+    key = self.layout, dtype.numpy
     try:
         compiled = _conversions[key]
     except KeyError:
-        source, target = key
-        compiled = _conversions[key] = cast(source, target) if source in _REAL and target in _REAL else None
+        if len(_conversions) >= _MOST_CONVERSIONS:
+            _conversions.clear()
+        compiled = _conversions[key] = _conversion(self.form, dtype.numpy)
     return None if compiled is None else compiled.unary(self)
 
 
+def _conversion(form: Any, target: Any) -> Pointwise | None:
+    is_here = form.dtype in _REAL and target in _REAL and is_dense(form)
+    return cast(form.dtype, target) if is_here else None
+
+
 _conversions: dict[tuple[Any, Any], Pointwise | None] = {}
-"""What converts elements of one type to another, where that is done here."""
+"""By layout and type what converts elements to the type, where that is done here."""
+_MOST_CONVERSIONS = 4096

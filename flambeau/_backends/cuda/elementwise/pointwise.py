@@ -135,18 +135,24 @@ class Pointwise:
                 together |= place
             else:
                 layout.append(None)
-                _add_number(values, each, code)
+                if code == "d":
+                    values.append(float(each))
+                else:
+                    _add_number(values, each, code)
         key = tuple(layout)
         forms, walk = self._calls.get(key) or self._prepared(key, operands)
-        results = tuple([of_form(form) for form in forms])
+        results, places = [], []
+        for form in forms:
+            made = of_form(form)
+            place = made.pointer
+            together |= place
+            results.append(made)
+            places.append(place)
         if walk is not None:
-            places = [made.pointer for made in results]
-            for place in places:
-                together |= place
             if walk.aligned is not None and not together & _ALIGNED:
                 walk = walk.aligned
             walk.launch(walk.blocks, THREADS, walk.pack(walk.elements, *places, *values, *walk.numbers))
-        return results
+        return tuple(results)
 
     def _prepared(self, key: tuple[Any, ...], operands: Sequence[Any]) -> _Call:
         """What calls for operands of such shapes and strides need, from now on found by `key`."""

@@ -67,8 +67,10 @@ def test_what_differs_has_a_reason() -> None:
 
 def test_the_page_is_of_the_list() -> None:
     text = TOOL.PAGE.read_text()
-    agree, total = map(int, re.findall(r"^(\d+) of (\d+) results agree", text, re.MULTILINE)[0])
+    agree, total = map(int, re.findall(r"(\d+) of (\d+)\s+results\s+agree", text)[0])
     assert total - agree == sum(KNOWN["differences"].values())
+    assert TOOL.of_others(KNOWN["elsewhere"]) in text
+    assert all(" ".join(reason.split()) in " ".join(text.split()) for reason in KNOWN["reasons"])
 
 
 @pytest.mark.parametrize("count", [3, 5000])

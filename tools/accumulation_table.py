@@ -11,6 +11,7 @@ and in PyTorch on the same numbers as float64, which counts as exact.
 from __future__ import annotations
 
 import argparse
+import datetime
 import functools
 import platform
 import sys
@@ -466,10 +467,10 @@ def shown(value: float) -> str:
 
 PAGE = """# Accuracy of long sums
 
-What is summed over many elements can lose digits: each addition rounds. This page says how far results over ten million
-elements (2 million for convolutions) are from exact ones, in Flambeau and, beside it, in PyTorch. The unit is the
-distance of neighbouring numbers of the dtype at the largest result; rounding rightly would give at most 0.5. "Exact" is
-PyTorch's result in float64 for the same numbers.
+Each addition rounds, so a sum of many elements can lose digits. The table shows how far results over ten
+million elements (2 million for convolutions) are from the exact ones, in Flambeau and in PyTorch. The unit is
+the distance between neighbouring numbers of the dtype at the largest result: a correctly rounded result is off
+by at most 0.5. "Exact" is PyTorch's result in float64 for the same numbers.
 
 {summary}
 
@@ -477,8 +478,8 @@ PyTorch's result in float64 for the same numbers.
 | --- | {lines} |
 {table}
 
-A dash: PyTorch has no such function for the dtype, or the result or a sum on the way is beyond the range of float16.
-Made on {machine}. To make it again:
+A dash means that PyTorch has no such function for the dtype, or that the result, or a sum on the way to it,
+exceeds the range of float16. Measured on {machine} on {date}; to measure again, which takes some minutes:
 
     python tools/accumulation_table.py
 """
@@ -509,6 +510,7 @@ def page(found: dict[str, dict[str, Errors | None]]) -> str:
         lines=" | ".join(["---"] * len(heads)),
         table="\n".join(table),
         machine=platform.machine(),
+        date=f"{datetime.date.today():%d %B %Y}",
     )
 
 

@@ -13,6 +13,7 @@ the test of this tool lets it only shrink.
 
 from __future__ import annotations
 
+import datetime
 import importlib
 import itertools
 import json
@@ -353,24 +354,27 @@ def everything(
 
 TEXT = """# Special numbers
 
-Elementwise functions and their first two derivatives at NaN, the infinities, both zeros, denormal numbers, the smallest
-and the largest numbers and some ordinary ones, in Flambeau and in PyTorch: {functions} functions, few elements (NumPy's
-kernels) and many (generated ones). Equal are NaN and NaN, infinities of one sign, zeros of one sign (for values), and
-numbers that are nearly the same. Where PyTorch's results for one element and for many differ, either is right.
+What do elementwise functions and their first two derivatives return at NaN, the infinities, both zeros,
+denormal numbers and the largest numbers? The same as PyTorch, almost everywhere: {agree} of {all} results agree
+({share:.2%}). The rest is listed below with reasons; mostly PyTorch returns NaN where Flambeau returns the
+limit.
 
-{agree} of {all} results agree ({share:.2%}).
+The comparison covers {functions} functions, with few elements (NumPy's kernels) and with many (generated
+kernels). Two results agree if both are NaN, infinities of the same sign, zeros of the same sign (for values),
+or nearly the same number. Where PyTorch itself gives different results for one element and for many, either
+counts.
 
 | dtype | {heads} |
 | --- | --- | --- | --- |
 {table}
 
-The others, by function, with the reason:
+The other results, by function, with the reason:
 
 {reasons}
 
 {elsewhere}
 
-Made on {machine}. To make it again:
+Measured on {machine} on {date}; to measure again:
 
     python tools/special_values.py
 """
@@ -432,6 +436,7 @@ def page(found: list[Difference], reasons: dict[str, list[str]], elsewhere: dict
         reasons="\n".join(lines),
         elsewhere=of_others(elsewhere),
         machine=platform.machine(),
+        date=f"{datetime.date.today():%d %B %Y}",
     )
 
 

@@ -7,6 +7,7 @@ and library functions are NumPy's. `SCHEDULE` (`stream_schedule.py`) holds the w
 from __future__ import annotations
 
 import contextlib
+import ctypes
 from typing import Any
 
 import numpy as np
@@ -131,8 +132,13 @@ SEED = "FLAMBEAU_SIMULATED_STREAMS"
 """The environment variable that has a seed for the order of all work."""
 
 
-def _no_library() -> None:
-    """There is no library for a device that is not there."""
+class _HostLibrary(ctypes.CDLL):
+    """Refuses the libraries of a real GPU, which would take the simulated memory."""
+
+    def __init__(self, name: Any, *args: Any, **kwargs: Any) -> None:
+        if name is not None and any(word in str(name) for word in ("libcublas", "libcudnn", "libcuda.so")):
+            raise OSError(f"{name} is for real devices")
+        super().__init__(name, *args, **kwargs)
 
 
 def install_out_of_order_devices(count: int) -> Any:
@@ -140,9 +146,8 @@ def install_out_of_order_devices(count: int) -> Any:
     if is_installed("cuda"):
         return backend_of("cuda")
     from flambeau._backends.cuda.backend import install_backend
-    from flambeau._backends.cuda.linalg import blaslt
 
-    setattr(blaslt, "_library", _no_library)  # noqa: B010  (a library of a real GPU would take the simulated memory)
+    setattr(ctypes, "CDLL", _HostLibrary)  # noqa: B010
     runtime = Runtime(count)
     cuda = library(runtime)
     return install_backend([OutOfOrderDriver(ordinal, runtime, cuda) for ordinal in range(count)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import datetime
 import functools
 import gc
 import importlib
@@ -161,8 +162,9 @@ def print_summary(ratios: Mapping[str, float], goal: str = "") -> None:
 
 
 def write_json(path: Path | None, content: Mapping[str, object]) -> None:
-    """Write `content` with a description of the machine, if a file is wanted."""
+    """Write `content` with the date and a description of the machine, if a file is wanted."""
     if path is None:
         return
     machine = {"python": platform.python_version(), "machine": platform.machine(), "cores": os.cpu_count()}
-    path.write_text(json.dumps({"machine": machine, **content}, indent=2) + "\n", encoding="utf-8")
+    about = {"machine": machine, "date": datetime.date.today().isoformat()}
+    path.write_text(json.dumps({**about, **content}, indent=2) + "\n", encoding="utf-8")

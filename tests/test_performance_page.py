@@ -21,7 +21,8 @@ def results(**tables: Any) -> dict[str, Any]:
     machine = {"processor": "Abacus 3000", "architecture": "wood", "cores": 2, "memory_gb": 8, "system": "Linux"}
     machine |= {"python": "3.12.1", "numpy": "2.2.0", "load": 0.25}
     versions = {"flambeau": "0.2.0", "torch": "2.13.0+cpu"}
-    return {"machine": machine, "versions": versions, "threads": 2, "quick": False, **tables}
+    about = {"threads": 2, "quick": False, "date": "2026-02-03"}
+    return {"machine": machine, "versions": versions, **about, **tables}
 
 
 def timed(name: str, ours: float, theirs: float) -> dict[str, Any]:
@@ -66,7 +67,7 @@ def test_tables_and_summary(tmp_path: Path) -> None:
     assert "| broken | failed (ValueError: a\\|b) |  |  |" in page
     assert "Geometric mean of 2 ratios: **22.4**; the worst is 2,000 (slow)." in page
     assert "| slow | 50.0 | 100 | 0.500 |" in page
-    assert "Abacus 3000 (wood), 2 cores, 8 GB" in page
+    assert "Measured on 3 February 2026: Abacus 3000 (wood), 2 cores, 8 GB" in page
     assert "torch==2.13.0\n" in page
     assert "## The first call" not in page  # it was not measured
 
@@ -114,12 +115,14 @@ def test_table_of_single_ops(tmp_path: Path) -> None:
         measured("odd", 10, "forward", None),
     ]
     machine = {"python": "3.12.1", "machine": "wood", "cores": 2}
-    file.write_text(json.dumps({"machine": machine, "pytorch": "2.13.0", "cases": cases}), encoding="utf-8")
+    content = {"machine": machine, "date": "2026-02-03", "pytorch": "2.13.0", "cases": cases}
+    file.write_text(json.dumps(content), encoding="utf-8")
     command = [sys.executable, str(ROOT / "tools" / "ops_table.py"), "--page", str(page), str(file)]
     subprocess.run(command, check=True)
     text = page.read_text(encoding="utf-8")
     assert re.fullmatch(f"before\n{begin}\n.*\n{end}\nafter\n", text, re.DOTALL)
     assert "old" not in text
+    assert "on 3 February 2026 on 2 cores (wood)" in text
     assert "| 10 | 3 | 1.00 | 2.75 | 1 | 2 |" in text
     assert "- random numbers, which take a lock, through several Python calls: `rand` 2.5\n" in text
     assert "- not looked into: `add` backward 2.8\n" in text

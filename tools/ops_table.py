@@ -9,6 +9,7 @@ Several files may be given, one for each size. What stands between the two marks
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import re
 import statistics
@@ -56,9 +57,10 @@ def read(paths: Sequence[Path]) -> tuple[list[Case], str]:
     for path in paths:
         results = json.loads(path.read_text(encoding="utf-8"))
         cases += [case for case in results["cases"] if case["ratio"] is not None]
-        machine = results["machine"]
+        machine, date = results["machine"], datetime.date.fromisoformat(results["date"])
         machines.append(
-            f"{machine['cores']} cores ({machine['machine']}), Python {machine['python']}, PyTorch {results['pytorch']}"
+            f"{date.day} {date:%B %Y} on {machine['cores']} cores ({machine['machine']}), Python {machine['python']}, "
+            f"PyTorch {results['pytorch']}"
         )
     if len(set(machines)) != 1:
         raise ValueError(f"the files come from different machines: {sorted(set(machines))}")
@@ -74,8 +76,8 @@ def block(cases: Sequence[Case], machine: str) -> str:
     """What stands between the marks."""
     lines = [
         f"Measured by `benchmarks/ops.py` on {machine}, one thread for both.",
-        "A line is an op with so many elements, forward or backward; the ratio is Flambeau's quickest burst of calls",
-        "over PyTorch's.",
+        "A line is an op with so many elements, forward or backward; its ratio is Flambeau's fastest burst of calls",
+        "over PyTorch's. The columns forward and backward are geometric means.",
         "",
         "| elements | lines | forward | backward | at most 1 | above 2 |",
         "|---:|---:|---:|---:|---:|---:|",

@@ -114,10 +114,10 @@ _LATER = {
     "vmap": "func",
 }
 _OF_PYTORCH = frozenset({
-    "_C", "_VF", "__config__", "__future__", "_compile", "_custom_ops", "_dynamo", "_functorch", "_higher_order_ops",
-    "_inductor", "_jit_internal", "_linalg_utils", "_lowrank", "_prims_common", "_refs", "_sources", "_subclasses",
-    "_tensor", "_tensor_str", "_utils", "_utils_internal", "_vmap_internals", "classes",
-    "functorch",
+    "_C", "_VF", "__config__", "__future__", "_classes", "_compile", "_custom_ops", "_decomp", "_dynamo",
+    "_environment", "_functorch", "_guards", "_higher_order_ops", "_inductor", "_jit_internal", "_library",
+    "_linalg_utils", "_lobpcg", "_logging", "_lowrank", "_operators", "_prims_common", "_refs", "_sources",
+    "_subclasses", "_tensor", "_tensor_str", "_utils", "_utils_internal", "_vmap_internals", "classes", "functorch",
 })  # fmt: skip
 """Modules that only programs written for PyTorch import; their files are in `_torch`."""
 _SUBPACKAGES = frozenset({

@@ -38,6 +38,7 @@ _FUNCTIONS = {
     "adopt_tangent": "autograd.forward_ad:adopt_tangent",
     "compiled_forward": "_dynamo.eval_frame:CompiledForward",
     "graph_of": "_dynamo.backends:graph_of",
+    "aot_eager": "_dynamo.backends.debugging:aot_eager",
     "compiler_options": "_dynamo.backends:compiler_options",
     "bytes_of_tensors": "safetensors:save",
     "tensors_of_bytes": "safetensors:load",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from flambeau._torch import _rare_names
+from flambeau.cuda._missing import kernels
 
 GROUPS: dict[str, list[str]] = {
     "Tensors": ["", "Tensor", "linalg", "fft", "special", "signal.windows", "sparse", "masked", "nested", "random"],
@@ -79,8 +80,10 @@ _INTERNAL = (
     "storage",
 )
 _HOMES = _rare_names.HOMES
-HIDDEN = frozenset(name for name, home in _HOMES.items() if home.startswith(_INTERNAL) or name.startswith("_"))
-"""Names that the package has for old programs and libraries alone."""
+HIDDEN = frozenset(
+    name for name, home in _HOMES.items() if home.startswith(_INTERNAL) or name.startswith("_")
+) | frozenset(kernels.makers)
+"""Names that the package has for old programs and libraries alone; some are there once they were asked for."""
 
 HELPERS = frozenset({
     "autograd.forward_ad.adopt_tangent", "autograd.forward_ad.Elementwise", "autograd.forward_ad.owner_of",

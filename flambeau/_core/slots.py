@@ -79,8 +79,10 @@ class Slots:
 
     compiled_forward: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
     """`(module, args, kwargs)`: its `forward`, compiled as these arguments say."""
-    graph_of: Callable[[Callable[..., Any], Any], Any]
-    """`(function, tensors)`: what a function does with some tensors, as a `GraphModule` of operators."""
+    graph_of: Callable[..., Any]
+    """`(function, tensors, decompositions=None)`: what a function does with them, as a `GraphModule`."""
+    aot_eager: Callable[[Any, Any], Callable[..., Any]]
+    """`(graph, inputs)`: what runs the graph of a call and the graph of its derivative as they stand."""
     compiler_options: Callable[[], dict[str, Any]]
     """The options of `compile`, and what they usually are."""
     bytes_of_tensors: Callable[[dict[str, Tensor]], bytes]

@@ -8,7 +8,13 @@ from __future__ import annotations
 
 import importlib
 
+from .._core.names.absent import Table
 from .._core.process.collector import collector_paused
+
+__getattr__, __dir__ = (
+    Table(__name__).elsewhere("HigherOrderOperator OpOverload OpOverloadPacket ops", "_operators").parts()
+)
+"""Programs know classes of operators under the names of `torch._ops`."""
 
 
 def load(family: str) -> None:

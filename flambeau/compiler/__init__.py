@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .._core.names.absent import Table
+from . import _registry
 from ._entry import compile
 from ._marks import disable, is_compiling, reset, trust
 from ._stance import set_stance
@@ -48,8 +49,6 @@ __getattr__, __dir__ = (
     )
     .parts()
 )
-
-_default_backend: str | Callable[..., Any] = "inductor"
 
 
 def is_dynamo_compiling() -> bool:
@@ -215,7 +214,7 @@ def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
         >>> torch.compiler.list_backends()
         ['inductor']
     """
-    return ["inductor"] if exclude_tags else ["eager", "inductor"]
+    return _registry.names(exclude_tags)
 
 
 def set_default_backend(backend: str | Callable[..., Any]) -> None:
@@ -227,8 +226,7 @@ def set_default_backend(backend: str | Callable[..., Any]) -> None:
     Example:
         >>> torch.compiler.set_default_backend(torch.compiler.get_default_backend())
     """
-    global _default_backend
-    _default_backend = backend
+    _registry.set_default(backend)
 
 
 def get_default_backend() -> str | Callable[..., Any]:
@@ -241,7 +239,7 @@ def get_default_backend() -> str | Callable[..., Any]:
         >>> torch.compiler.get_default_backend()
         'inductor'
     """
-    return _default_backend
+    return _registry.default()
 
 
 def wrap_numpy(fn: Callable[..., Any]) -> Callable[..., Any]:

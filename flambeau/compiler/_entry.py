@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any, overload
 
 from .._core.slots import SLOTS
-from ._errors import InvalidBackend
 from ._marks import COMPILED, Model
+from ._registry import resolved
 
 __all__ = ["compile"]
 
@@ -99,10 +99,7 @@ def compile(
         raise RuntimeError(f"torch.compile expects a module or a function, got {type(model).__name__}")
     if disable:
         return model
-    if not callable(backend) and backend not in BACKENDS:
-        raise InvalidBackend(
-            f"Invalid backend: {backend!r}, see `torch._dynamo.list_backends()` for available backends."
-        )
+    backend = resolved(backend)
     _check_choices(mode, options)
     tunes = mode in _TUNING_MODES or bool((options or {}).get("max_autotune"))
     run = compiled_by(model, fullgraph, dynamic, backend, tunes)
@@ -125,9 +122,6 @@ def _compiled_ahead(function: Any, example_inputs: tuple[tuple[Any, ...], dict[s
 
     return CompiledAhead(function, *example_inputs)
 
-
-BACKENDS = (None, "inductor", "eager", "verify")
-"""What can be asked for by name; the second is PyTorch's name for its own."""
 
 _TUNING_MODES = ("max-autotune-no-cudagraphs", "max-autotune")
 _MODES = ("default", "lite", "reduce-overhead", *_TUNING_MODES)

@@ -14,6 +14,20 @@ def log(kind: str, text: str) -> None:
             sys.stderr.write("".join([f"[__{kind}] {line}\n" for line in text.splitlines()]))
 
 
+def choose(kinds: set[str]) -> None:
+    """Log these kinds from now on, whatever the environment asks for."""
+    _CHOSEN[:] = [kinds]
+
+
 def _asked() -> set[str]:
-    """The names in `TORCH_LOGS`; `+` before one asks for more of it, `-` for less, and there is one level here."""
+    """What was chosen, else the names in `TORCH_LOGS`.
+
+    `+` before one of these asks for more of it, `-` for less, and there is one level here.
+    """
+    if _CHOSEN:
+        return _CHOSEN[0]
     return {each.strip().lstrip("+") for each in os.environ.get("TORCH_LOGS", "").split(",")}
+
+
+KINDS = ("graph_breaks", "guards", "output_code", "recompiles")
+_CHOSEN: list[set[str]] = []

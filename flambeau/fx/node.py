@@ -10,6 +10,7 @@ from .._core.device import device
 from .._core.dtype import dtype
 from .._core.names.symbolic import SymBool, SymFloat, SymInt
 from .._core.tensor import Tensor
+from .._dispatch.op import OPS, Op
 from .._dispatch.public.overloads import OpOverload
 from .._ops.tensor.predicates import typename
 from . import _node_text
@@ -117,14 +118,15 @@ def _has_effect(target: Any, impure_random: bool) -> bool:
     name = getattr(target, "__name__", "")
     if isinstance(target, OpOverload):
         base = target._name
-        writes = base.endswith("_") and not base.endswith("__")
-        return writes or base in _CHECKS or (impure_random and _draws(target))
+        writes = (base.endswith("_") and not base.endswith("__")) or any(op.writes for op in _ops_of(target))
+        return writes or base in _CHECKS or (impure_random and any(op.draws for op in _ops_of(target)))
     module = (getattr(target, "__module__", None) or "").partition(".")[0]
     return module in ("flambeau", "torch") and (name in _CHECKS or name in _AUTOCAST)
 
 
-def _draws(target: OpOverload) -> bool:
-    return any(form.op.draws for form in target.forms)
+def _ops_of(target: OpOverload) -> list[Op]:
+    """The ops behind an operator; one that is none of PyTorch's has its op's own name."""
+    return [OPS[target._name]] if target.namespace == "flambeau" else [form.op for form in target.forms]
 
 
 class Node:

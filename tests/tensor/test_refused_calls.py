@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import re
 import warnings
 from collections.abc import Iterator
@@ -60,6 +61,7 @@ def _names(torch: Any) -> dict[str, Any]:
         with forward_ad.dual_level():
             return function(lambda x: forward_ad.make_dual(x, torch.ones_like(x)))
 
+    importlib.import_module(f"{torch.__name__}.nn.utils.prune")  # neither package loads it by itself
     return {
         "torch": torch, "nn": torch.nn, "F": torch.nn.functional, "forward_ad": forward_ad, "np": numpy, "copy": copy,
         "__name__": __name__,

@@ -28,11 +28,12 @@ __all__ = [
 
 __getattr__, __dir__ = (
     Table(__name__)
-    .submodules("backends config eval_frame exc external_utils utils _trace_wrapped_higher_order_op")
+    .submodules("backends config eval_frame exc external_utils testing utils _trace_wrapped_higher_order_op")
     .elsewhere("explain", "_dynamo._explain")
+    .elsewhere("lookup_backend register_backend", "_dynamo.backends.registry")
     .absent(
         "this part of PyTorch's compiler is not built",
-        functions="export forbid_in_graph register_backend lookup_backend",
+        functions="export forbid_in_graph",
         classes="OptimizeContext",
     )
     .parts()

@@ -30,6 +30,11 @@ MARK = "__flambeau__"
 _SHARED = sys.modules[PACKAGE]._OF_PYTORCH
 """The modules with a leading underscore that PyTorch has too; all others are Flambeau's engine room."""
 
+_RENAMED = {"_operators": "_ops"}
+"""Modules that have another name in PyTorch: the engine has a folder of that name."""
+
+_OWN_NAMES = {name: own for own, name in _RENAMED.items()}
+
 _ENGINE_CLASSES = {
     "torch": "_core.tensor:Tensor _core.size:Size _core.device:device,layout,memory_format "
     "_core.dtype:dtype,finfo,iinfo _core.generator:Generator",
@@ -64,12 +69,13 @@ def torch_module(name: str) -> str | None:
     first, *parts = name.split(".")
     if first != PACKAGE or (parts and parts[0].startswith("_") and parts[0] not in _SHARED):
         return None
+    parts = [_RENAMED.get(each, each) for each in parts[:1]] + parts[1:]
     return ".".join(parts if parts[:1] == ["functorch"] else ["torch", *parts])
 
 
 def counterpart(name: str) -> str:
     """The name of Flambeau's module for a module of PyTorch's: 'flambeau.nn' for 'torch.nn'."""
-    found = ".".join([PACKAGE, *name.split(".")[1:]])
+    found = ".".join([PACKAGE, *[_OWN_NAMES.get(each, each) for each in name.split(".")[1:]]])
     try:
         if torch_module(found) is None or importlib.util.find_spec(found) is None:
             raise _no_counterpart(name)

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from . import cuda
 from ._core.generator import default_generator
 from ._ops.random.draws import get_rng_state, initial_seed, manual_seed, seed, set_rng_state, thread_safe_generator
 
@@ -40,8 +41,17 @@ def fork_rng(
     if not enabled:
         yield
         return
-    state = get_rng_state()
+    state, of_devices = get_rng_state(), _states_of_devices(devices)
     try:
         yield
     finally:
         set_rng_state(state)
+        for index, each in of_devices.items():
+            cuda.set_rng_state(each, index)
+
+
+def _states_of_devices(devices: Any) -> dict[Any, Any]:
+    """The states of the generators of CUDA devices, all of them if `devices` is None; none before the first use."""
+    if devices is None:
+        devices = range(cuda.device_count()) if cuda.is_initialized() else ()
+    return {each: cuda.get_rng_state(each) for each in devices}

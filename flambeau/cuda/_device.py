@@ -9,7 +9,7 @@ from typing import Any
 
 from .._backends.cuda.runtime.devices import use_ordinal
 from .._backends.cuda.runtime.driver import driver
-from .._backends.cuda.runtime.presence import count
+from .._backends.cuda.runtime.presence import count, in_bad_fork
 from .._backends.cuda.runtime.synchronization import SYNCHRONIZATIONS
 from .._core.backend import is_installed
 from .._core.device import usable_device
@@ -82,6 +82,10 @@ def is_tf32_supported() -> bool:
         bool: whether it has.
     """
     return get_device_capability()[0] >= 8
+
+
+def _is_in_bad_fork() -> bool:
+    return in_bad_fork()
 
 
 def _is_compiled() -> bool:

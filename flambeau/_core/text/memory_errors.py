@@ -37,13 +37,15 @@ def out_of_memory(error: BaseException | None = None, wanted: int | None = None)
 
 
 def out_of_device_memory(
-    wanted: int, free: int, total: int, allocated: int, reserved: int, ordinal: int, array_class: type
-) -> OutOfMemoryError:
-    """The error for the GPU of an ordinal, whose arrays are of `array_class`."""
+    wanted: int, free: int, total: int, allocated: int, reserved: int, ordinal: int, array_class: type,
+    limit: int | None = None,
+) -> OutOfMemoryError:  # fmt: skip
+    """The error for the GPU of an ordinal, whose arrays are of `array_class`; `limit`: what the program allowed."""
+    allowed = "" if limit is None else f" {_size(limit)} allowed (torch.cuda.set_per_process_memory_fraction);"
     return OutOfMemoryError(
         f"CUDA out of memory. Tried to allocate {_size(wanted)}. GPU {ordinal} has a total capacity of {_size(total)} "
-        f"of which {_size(free)} is free. Tensors hold {_size(allocated)}, and {_size(reserved - allocated)} is "
-        f"reserved but unallocated (torch.cuda.empty_cache()).{_live_tensors(array_class)}"
+        f"of which {_size(free)} is free.{allowed} Tensors hold {_size(allocated)}, and {_size(reserved - allocated)} "
+        f"is reserved but unallocated (torch.cuda.empty_cache()).{_live_tensors(array_class)}"
     )
 
 

@@ -14,7 +14,7 @@ from ..._core.arrays.lazy_signs import content
 from ..._core.arrays.narrow import as_type, fill_with, number_as
 from ..._core.arrays.room import ensure_room
 from ..._core.backend import to_host
-from ..._core.device import CPU, contiguous_format, preserve_format, strided
+from ..._core.device import CPU, contiguous_format, preserve_format, strided, usable_device
 from ..._core.device import memory_format as MemoryFormat
 from ..._core.dtype import ALL_DTYPES, DEFAULTS, LEGACY_NAMES, WIDE_TYPES, bool_, complex32, complex128, float64, int64
 from ..._core.dtype import dtype as DType
@@ -25,8 +25,9 @@ from ..._core.process.caller import warn_of_complex_half, warn_user_once
 from ..._core.process.defaults import default_device, device_for
 from ..._core.process.determinism import DETERMINISM, fill_unwritten
 from ..._core.size import contiguous_strides, fits_int64
+from ..._core.slots import SLOTS
 from ..._core.storage import adopt_array
-from ..._core.tensor import DIRECT_TYPES, Tensor
+from ..._core.tensor import DIRECT_TYPES, Tensor, new_counter
 from ..._dispatch.arguments.promotion import default_of_category, is_number, scalar_category
 from ..._dispatch.arguments.scalar import fitting, whole
 from ..._dispatch.call.results import leaf
@@ -83,6 +84,18 @@ def unwritten_array(shape: tuple[int, ...], array_type: Any) -> Any:
     if DETERMINISM.fills:
         fill_unwritten(array)
     return array
+
+
+def in_pinned_memory(tensor: Tensor, requires_grad: bool) -> Tensor:
+    """A new tensor of the CPU as a leaf in page-locked memory, where there is a GPU that copies from it."""
+    try:
+        usable_device("cuda")
+    except AssertionError:
+        return tensor.requires_grad_(requires_grad)
+    if not tensor._kind.is_cpu:
+        raise RuntimeError("Only dense CPU tensors can be pinned")
+    array = SLOTS.pinned_copy(tensor._array)
+    return Tensor._from_parts((array, tensor._kind, new_counter())).requires_grad_(requires_grad)
 
 
 def _check_differentiable(kind: Kind) -> None:
@@ -295,6 +308,9 @@ def _constant_factory(name: str, value: Any, quick: Any, doc: str) -> Callable[.
             raise TypeError(f"{name}() got an unexpected keyword argument 'memory_format'")
         if type(requires_grad) not in FLAGS:
             check_kind(name, "requires_grad", requires_grad)
+        if pin_memory:
+            given = {"size": size, "out": out, "dtype": dtype, "layout": layout, "device": device}
+            return in_pinned_memory(function(*sizes, **given, memory_format=memory_format), requires_grad)
         if out is None and size is None and layout is None and memory_format is None and sizes:
             kind = chosen_kind(dtype, device, None, name)
             if kind.is_cpu and THREAD.modes.plain:
@@ -400,6 +416,8 @@ def full(
     if dtype is None and (out is not None or type(fill_value) is not float):
         dtype = dtype_of_out(out) if out is not None else _dtype_of_number(fill_value, number)
     kind = chosen_kind(dtype, device, None, "full")  # without a dtype the default one, as for a float
+    if pin_memory and out is None:
+        return in_pinned_memory(filled(shape, kind, fitting(number, kind.dtype)), requires_grad)
     if out is None:
         return filled(shape, kind, fitting(number, kind.dtype), requires_grad)
     return delivered(filled(shape, kind, fitting(number, kind.dtype), requires_grad), out)
@@ -477,7 +495,7 @@ def tensor(
         warn_of_complex_half()
     if array.size == 0:
         array = allocated(array.shape, kind)
-    return made(array, kind, requires_grad)
+    return in_pinned_memory(made(array, kind), requires_grad) if pin_memory else made(array, kind, requires_grad)
 
 
 @bound_to("")

@@ -173,7 +173,7 @@ def zero_pivot(matrix: Array) -> int:
     from .lu import factored
 
     diagonal = np.diagonal(factored(matrix, True)[0])
-    return int(np.argmax(diagonal == 0)) + 1 if read((diagonal == 0).any()) else 0
+    return int(read(np.argmax(diagonal == 0))) + 1 if read((diagonal == 0).any()) else 0
 
 
 @several(
@@ -628,7 +628,7 @@ def _cholesky_inverse_gradient(grad: Tensor, self: Tensor, result: Tensor, upper
 
 @primitive("CholeskyInverseBackward0", axes=MATRICES, self=_cholesky_inverse_gradient)
 def _cholesky_inverse(self: Array, upper: bool) -> Array:
-    identity = np.eye(self.shape[-1], dtype=self.dtype, like=self)
+    identity = np.broadcast_to(np.eye(self.shape[-1], dtype=self.dtype, like=self), self.shape)
     inverse = solve_triangle(self, identity, upper, False)
     adjoint = inverse.swapaxes(-1, -2).conj()
     return column_major(np.matmul(inverse, adjoint) if upper else np.matmul(adjoint, inverse))

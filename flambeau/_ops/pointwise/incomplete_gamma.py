@@ -125,11 +125,11 @@ def _regularised(a: Array, x: Array, lower: bool) -> Array:
     a, x = np.broadcast_arrays(a, x)
     dtype = a.dtype
     a, x = a.astype(np.float64), x.astype(np.float64)
-    at_edges: Any = np.select(
-        [(a < 0) | (x < 0), a == 0, x == 0, np.isinf(a), np.isinf(x)],
-        [np.nan, np.where(x > 0, 1.0, np.nan), 0.0, np.where(np.isinf(x), np.nan, 0.0), 1.0],
-        np.nan,
-    )
+    at_edges: Any = np.where(np.isinf(x), 1.0, np.nan)  # each line goes before those above it
+    at_edges = np.where(np.isinf(a), np.where(np.isinf(x), np.nan, 0.0), at_edges)
+    at_edges = np.where(x == 0, 0.0, at_edges)
+    at_edges = np.where(a == 0, np.where(x > 0, 1.0, np.nan), at_edges)
+    at_edges = np.where((a < 0) | (x < 0), np.nan, at_edges)
     result = as_array(at_edges if lower else 1 - at_edges)
     inside = (a > 0) & (x > 0) & np.isfinite(a) & np.isfinite(x)
     if read(inside.any()):

@@ -38,7 +38,7 @@ from ..._dispatch.host_read import check
 from ..._dispatch.public.protocol import check_kind
 from ..._dispatch.public.registry import export, guard, public
 from ..._dispatch.writer import Writer, writer
-from ..create.constants import chosen_kind, filled, made, requested_shape, whole_shape
+from ..create.constants import chosen_kind, filled, in_pinned_memory, made, requested_shape, whole_shape
 from ..create.like import filled_like
 from ..shape.view import as_shape
 
@@ -149,6 +149,8 @@ def rand(
 ) -> Tensor:  # fmt: skip
     """Numbers in [0, 1), all equally likely."""
     shape = requested_shape(sizes, size, "rand")
+    if pin_memory and out is None:
+        return in_pinned_memory(rand(shape, generator=generator, dtype=dtype, device=device), requires_grad)
     if out is None:
         kind = chosen_kind(dtype, device)
         if kind.is_cpu and THREAD.modes.plain and math.prod(shape) < 2**60:  # else an error says what is wrong
@@ -163,6 +165,8 @@ def randn(
 ) -> Tensor:  # fmt: skip
     """Numbers of the standard normal distribution."""
     shape = requested_shape(sizes, size, "randn")
+    if pin_memory and out is None:
+        return in_pinned_memory(randn(shape, generator=generator, dtype=dtype, device=device), requires_grad)
     return _made(shape, dtype, device, _normal, (), generator, requires_grad, out)
 
 

@@ -95,3 +95,79 @@ def test_gradients_of_chosen_slices_are_added_by_the_device() -> None:
         return torch.cat([x.index_select(1, here).flatten(), x[here].flatten(), x[:, here].flatten()])
 
     _same_on_both(chosen, torch.randn(3, 4, 5))
+
+
+def test_random_numbers_drawn_in_a_fork_change_none_after_it() -> None:
+    torch.cuda.manual_seed(3)
+    torch.rand(4, device="cuda")
+    want = torch.rand(4, device="cuda")
+    for devices in (None, [0]):
+        torch.cuda.manual_seed(3)
+        torch.rand(4, device="cuda")
+        with torch.random.fork_rng(devices=devices):
+            torch.rand(50, device="cuda")
+        assert torch.equal(torch.rand(4, device="cuda"), want)
+
+
+def test_new_tensors_in_pinned_memory() -> None:
+    made = [
+        torch.empty(3, pin_memory=True),
+        torch.zeros(2, 2, pin_memory=True),
+        torch.full((3,), 2.0, pin_memory=True),
+        torch.tensor([1.0, 2.0], pin_memory=True),
+        torch.rand(4, pin_memory=True),
+        torch.randn(4, pin_memory=True, requires_grad=True),
+    ]
+    assert all(each.is_pinned() for each in made)
+    assert made[-1].requires_grad
+    assert made[-1].is_leaf
+    assert made[2].tolist() == [2, 2, 2]
+    with pytest.raises(RuntimeError, match="Only dense CPU tensors can be pinned"):
+        torch.ones(2, device="cuda", pin_memory=True)
+
+
+def test_a_singular_matrix_is_refused_in_the_words_of_the_cpu() -> None:
+    for place in ("cpu", "cuda"):
+        with pytest.raises(torch.linalg.LinAlgError, match=r"diagonal element 1 is zero.*singular"):
+            torch.linalg.inv(torch.zeros(3, 3, device=place))
+
+
+def test_deterministic_sums_have_the_same_bits() -> None:
+    torch.manual_seed(0)
+    index, values = torch.arange(3000, device="cuda") % 7, torch.randn(3000).cuda()
+    torch.use_deterministic_algorithms(True)
+    try:
+        found = [torch.zeros(7, device="cuda").scatter_add(0, index, values) for _ in range(3)]
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert torch.equal(found[0], found[1])
+    assert torch.equal(found[0], found[2])
+    torch.testing.assert_close(found[0].cpu(), torch.zeros(7).scatter_add(0, index.cpu(), values.cpu()))
+
+
+def test_the_limit_of_a_process_is_in_the_report() -> None:
+    torch.cuda.set_per_process_memory_fraction(0.01)
+    try:
+        with pytest.raises(torch.cuda.OutOfMemoryError, match="allowed"):
+            torch.empty(torch.cuda.mem_get_info()[1] // 4, device="cuda")
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+
+
+def test_a_forked_process_is_told_to_spawn() -> None:
+    torch.ones(1, device="cuda")
+    context = torch.multiprocessing.get_context("fork")
+    told = context.SimpleQueue()
+    worker = context.Process(target=_use_the_device, args=(told,))
+    worker.start()
+    assert "Cannot re-initialize CUDA in forked subprocess" in told.get()
+    worker.join()
+    assert not torch.cuda._is_in_bad_fork()
+
+
+def _use_the_device(told: Any) -> None:
+    try:
+        torch.ones(1, device="cuda")
+        told.put("nothing")
+    except RuntimeError as error:
+        told.put(str(error))

@@ -183,10 +183,10 @@ def integers_sorted_and_counted(torch: Any, device: str) -> Any:
     values, places = x.sort(stable=True)
     return [
         values, places, *x.unique(return_counts=True, return_inverse=True), x.bincount(minlength=30), x.cumsum(0),
-        torch.histc(x.float(), 5), torch.searchsorted(values, torch.tensor([3, 7], device=device)), x.mode().values,
-        x & 6, x << 2, ~x, x // 5, x % 7, x.median(), x.kthvalue(9).values, torch.isin(x, x[:4]),
-        x.argsort(stable=True), torch.bucketize(x, torch.tensor([5, 10, 15], device=device)), x.to(torch.uint8).sum(),
-        x.float().quantile(0.3),
+        torch.histc(x.float(), 5), torch.searchsorted(values, torch.tensor([3, 7], device=device)),
+        (x // 15).mode().values, x & 6, x << 2, ~x, x // 5, x % 7, x.median(), x.kthvalue(9).values,
+        torch.isin(x, x[:4]), x.argsort(stable=True), torch.bucketize(x, torch.tensor([5, 10, 15], device=device)),
+        x.to(torch.uint8).sum(), x.float().quantile(0.3),
     ]  # fmt: skip
 
 

@@ -132,14 +132,16 @@ def same_bits_each_time(torch: Any, device: str) -> Any:
 
 @program("determinism", cuda=True)
 def what_is_not_deterministic(torch: Any, device: str) -> Any:
-    x = torch.randn(1, 1, 5, 5, 5).to(device).requires_grad_()
+    places = torch.tensor([0, 1, 0]).to(device)
     torch.use_deterministic_algorithms(True)
     try:
         found = refusal(
-            lambda: torch.nn.functional.max_pool3d(x, 2).sum().backward(),
+            lambda: torch.zeros(3, device=device).put_(places, torch.arange(3.0, device=device)),
             "does not have a deterministic implementation",
+            "put_",
         )
-        return found, torch.are_deterministic_algorithms_enabled()
+        unwritten = torch.empty(3, device=device)
+        return found, torch.are_deterministic_algorithms_enabled(), unwritten
     finally:
         torch.use_deterministic_algorithms(False)
 
@@ -183,7 +185,7 @@ def calls_that_no_device_takes(torch: Any, device: str) -> Any:
         refusal(lambda: x.view(5), "shape '[5]' is invalid", "12"),
         refusal(lambda: torch.zeros(2, device="cude"), "cude"),
         refusal(lambda: x[5], "out of bounds", "5"), refusal(lambda: x.sum(4), "Dimension out of range", "4"),
-        refusal(lambda: x.index_select(0, torch.ones(2, device=device)), "int"),
+        refusal(lambda: x.gather(0, torch.ones(2, 4, device=device)), "int64", "index"),
         refusal(lambda: torch.cuda.set_device(count), "invalid device ordinal"),
         refusal(lambda: torch.randn(2, device=device, generator=torch.Generator()), "cuda", "generator", "cpu"),
         refusal(lambda: torch.nn.functional.conv2d(x[None, None], x[None, None], groups=3), "groups", "divisible"),

@@ -154,10 +154,11 @@ def graphed_callables(torch: Any, device: str) -> Any:
     graphed = torch.cuda.make_graphed_callables(net, (torch.randn(3, 6).to(device),))
     results = []
     for _ in range(2):
+        net.zero_grad()
         found = graphed(torch.randn(3, 6).to(device))
         found.sum().backward()
-        results.append(found.detach().clone())
-    return results, [each.grad for each in net.parameters()]
+        results += [found.detach().clone(), *[each.grad.clone() for each in net.parameters()]]
+    return results
 
 
 @program("graphs", cuda=True)

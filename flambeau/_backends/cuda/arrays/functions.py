@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ...._core.process.determinism import DETERMINISM
+from ..indexing.row_sums import add_in_order
 from ..indexing.scatter_reduce import combine_at
 from ..linalg.products import product
 from ..reductions.reduce import position, reduced
@@ -75,8 +77,11 @@ def array_ufunc(self: DeviceArray, ufunc: Any, method: str, *inputs: Any, out: A
     if method == "reduceat":
         found = segmented(ufunc.__name__, *inputs, **kwargs) if not kwargs.keys() - {"axis"} else None
         return by_library_or_host(ufunc, inputs, kwargs, method) if found is None else found
-    if method == "at" and len(inputs) == 3 and combine_at(ufunc.__name__, *inputs):
-        return None
+    if method == "at" and len(inputs) == 3:
+        if DETERMINISM.asked and ufunc is np.add and add_in_order(*inputs):
+            return None
+        if combine_at(ufunc.__name__, *inputs):
+            return None
     return by_library_or_host(ufunc, inputs, kwargs, method)
 
 

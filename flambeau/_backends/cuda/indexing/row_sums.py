@@ -47,6 +47,16 @@ def order_of(rows: DeviceArray) -> DeviceArray:
     return order
 
 
+def add_in_order(target: Any, key: Any, values: Any) -> bool:
+    """`np.add.at` for an array of one dimension and positions as one array: what meets is added in order."""
+    places = key[0] if type(key) is tuple and len(key) == 1 else key
+    if not (type(target) is type(places) is DeviceArray) or target.form.ndim != 1 or places.form.dtype.kind not in "iu":
+        return False
+    if type(values) is not DeviceArray or values.form.shape != places.form.shape or values.dtype != target.dtype:
+        return False
+    return add_slices(target, 0, places.reshape(-1), values.reshape(-1))
+
+
 def add_slices(target: DeviceArray, dim: int, positions: DeviceArray, values: Any) -> bool:
     """Add the slices of `values` to those of `target` at `positions` along `dim`; who calls it has checked these."""
     name = name_of(target.dtype)

@@ -370,4 +370,4 @@ def exhausted(nbytes: int, pool: Pool) -> Exception:
     from ..arrays.array import DeviceArray
 
     numbers = pool.allocated(), pool.reserved(), pool.ordinal
-    return out_of_device_memory(nbytes, *pool.device_memory(), *numbers, DeviceArray)
+    return out_of_device_memory(nbytes, *pool.device_memory(), *numbers, DeviceArray, pool.limit)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from functools import cache
 
 from ...._core.backend import is_installed
 from ...._core.device import device
+from ...._core.names.error_classes import AcceleratorError
 from .synchronization import HERE
 
 INSTALL = 'pip install "flambeau[cuda]"'
@@ -26,6 +28,24 @@ def missing() -> str | None:
     return None if count else "cupy finds no GPU"
 
 
+_forked_with_device = False
+"""Whether this process was forked from one that uses a device: what it has of the driver does not work."""
+
+
+def in_bad_fork() -> bool:
+    """Whether no device can be used here, since the process was forked from one that uses one."""
+    return _forked_with_device
+
+
+def _note_fork() -> None:
+    global _forked_with_device
+    _forked_with_device = is_installed("cuda")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_fork)
+
+
 def is_present() -> bool:
     """Whether there is a CUDA device. Nothing of it is started by the question."""
     return is_installed("cuda") or missing() is None
@@ -43,9 +63,14 @@ def usable(found: device) -> device:
         from ..backend import start
 
         start()
+    if _forked_with_device:
+        raise RuntimeError(
+            "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the "
+            "'spawn' start method: torch.multiprocessing.get_context('spawn'), or multiprocessing_context='spawn'."
+        )
     index = HERE.ordinal if found.index is None else found.index
     if index and index >= count():
-        raise RuntimeError(f"CUDA error: invalid device ordinal: {found}; the last one here is cuda:{count() - 1}")
+        raise AcceleratorError(f"CUDA error: invalid device ordinal: {found}; the last one here is cuda:{count() - 1}")
     return device("cuda", index)
 
 

@@ -33,7 +33,7 @@ from .capture.guards import MISS, State
 from .capture.mutations import Change, undone
 from .capture.new_objects import Made
 from .capture.readings import Readings, Unsteady
-from .capture.recompiles import OTHER_ELEMENTS, why_missed
+from .capture.recompiles import OTHER_ELEMENTS, Values, why_missed
 from .capture.recorder import Recorder
 from .capture.settings import settings, what_forbids
 from .capture.watch import Breaks, LineRuns, Place, Uncompilable, Watch, is_watching
@@ -116,7 +116,7 @@ class Compiled:
         self._families: list[Family] = []
         self._of_one_size: list[AllButSizes] = []
         """The calls that have programs for their sizes alone: where only sizes differ, the next program is for all."""
-        self._readings = Readings()
+        self._readings, self._values = Readings(), Values()
 
     @property
     def programs(self) -> list[Callable[..., Any]]:
@@ -294,9 +294,14 @@ class Compiled:
             return attempt.run_plainly() if any(each.grows for each in self._families) else attempt.run()
         if not self.fullgraph and not self._effort.allows():
             return attempt.run()
-        missed = self._note_recompile(attempt) if self._programs else None
+        missed = self._why_missed(attempt)
         if missed == OTHER_ELEMENTS and (data := self._readings.of_data()) is not None:
             return self._refuse(self._refused_for(data), attempt)
+        if missed is not None and self._values.waits(missed):
+            return self._passed_over(attempt, self._values.given_up(missed))
+        if missed is not None:
+            self.recompiles.append(missed)
+            log("recompiles", f"Recompiling {self._name()}\ntriggered by the following guard failure: {missed}")
         try:
             recording = self._recorded(attempt, self._watch)
             self._watch = recording.watch.with_lines_of(self._watch)
@@ -335,18 +340,22 @@ class Compiled:
             attempt.run()
         return self._refuse(refused, attempt) if line.has_run else attempt.result
 
-    def _note_recompile(self, attempt: Attempt) -> str | None:
-        """Keep why a call is none of those that there are programs for; the reason."""
-        reason = None
+    def _why_missed(self, attempt: Attempt) -> str | None:
+        """Why a call is none of those that there are programs for; None: there are none."""
         latest = next((each for each in reversed(self._programs) if not isinstance(each, Later)), None)
-        if latest is not None:
-            try:
-                reason = why_missed(latest, attempt.args, attempt.kwargs)
-            except Exception as error:
-                reason = f"something that it looked at is no longer there ({type(error).__name__}: {error})"
-            self.recompiles.append(reason)
-            log("recompiles", f"Recompiling {self._name()}\ntriggered by the following guard failure: {reason}")
-        return reason
+        if latest is None:
+            return None
+        try:
+            return why_missed(latest, attempt.args, attempt.kwargs)
+        except Exception as error:
+            return f"something that it looked at is no longer there ({type(error).__name__}: {error})"
+
+    def _passed_over(self, attempt: Attempt, given_up: str | None) -> Any:
+        """A call that may never come again: it is not recorded, nor is any other if there is a reason."""
+        if given_up is not None:
+            self._attempts = _MOST_ATTEMPTS
+            self._note(given_up)
+        return attempt.run()
 
     def _refuse(self, refused: Refused, attempt: Attempt) -> Any:
         """Take note of a call that was not compiled; its result."""

@@ -144,3 +144,51 @@ def test_a_recording_that_was_refused_is_not_made_again(monkeypatch: pytest.Monk
     assert len(recorded) == 1
     assert len(g.reasons) == 2
     assert "Python looks at the elements" in g.reasons[0]
+
+
+def test_a_number_that_is_another_each_time_is_soon_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded: list[int] = []
+    record = Compiled._recorded
+
+    def counted(self: Any, *args: Any) -> Any:
+        recorded.append(1)
+        return record(self, *args)
+
+    monkeypatch.setattr(Compiled, "_recorded", counted)
+    g = Compiled(lambda x, scale: x * scale)
+    for turn in range(30):
+        assert g(X, turn / 2).tolist() == (X * (turn / 2)).tolist()
+    assert len(recorded) == 2
+    assert len(g.programs) == 2
+    assert g.reasons == ["args[1] has another value in every call (8 values)"]
+
+
+def test_values_that_come_again_have_programs() -> None:
+    g = Compiled(lambda x, scale: x * scale)
+    for turn in range(30):
+        assert g(X, (turn % 5) / 2).tolist() == (X * ((turn % 5) / 2)).tolist()
+    assert len(g.programs) == 5
+    assert not g.reasons
+    assert len(g.recompiles) == 4
+
+
+def test_what_a_counter_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A part that reads what another part counts: the first values have programs, later ones do not."""
+    recorded: list[int] = []
+    record = Compiled._recorded
+
+    def counted(self: Any, *args: Any) -> Any:
+        recorded.append(1)
+        return record(self, *args)
+
+    monkeypatch.setattr(Compiled, "_recorded", counted)
+    steps = {"taken": 0}
+
+    def f(x: Any) -> Any:
+        steps["taken"] += 1
+        return (x * 2).relu() + steps["taken"]
+
+    g = Compiled(f)
+    for turn in range(1, 25):
+        assert g(X).tolist() == ((X * 2).relu() + turn).tolist()
+    assert len(recorded) <= 5

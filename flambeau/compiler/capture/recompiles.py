@@ -12,6 +12,8 @@ from .layout import Layout
 from .settings import NAMES
 
 _LINES_AT_ONCE = 50
+_MOST_NEW = 8
+"""Something that has so many new values in a row has another one in every call."""
 OTHER_ELEMENTS = "it found other elements where Python looks at them"
 _LONGEST = 80
 _LAYOUT = re.compile(r"(c\d+)\.differs\w*\((\w+)\)")
@@ -37,6 +39,38 @@ def why_missed(program: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
     except _FirstMiss as miss:
         return _sentence(checks[miss.number], _Origins(checks[: miss.number], scope), scope)
     return OTHER_ELEMENTS
+
+
+class Values:
+    """The values for which calls were none of the recorded ones: one that is another each time is found out.
+
+    The first other value of something has a program at once. Later ones have to come twice: a counter never does, and
+    to record a call takes as long as some 20 plain ones.
+    """
+
+    def __init__(self) -> None:
+        self._met: dict[str, set[str]] = {}
+        """The values that were found, by where they were."""
+        self._once: dict[str, int] = {}
+        """How many values in a row have come for the first time."""
+
+    def waits(self, reason: str) -> bool:
+        """Whether a call is not to be recorded: a value is another one, and has not come before."""
+        before, _, now = reason.partition(", now it is ")
+        place, _, was = before.partition(" was ")
+        if not now or now.startswith("<") or was.startswith("<"):
+            return False
+        values = self._met.setdefault(place, {was})
+        is_new, is_first = now not in values, len(values) == 1
+        values.add(now)
+        self._once[place] = self._once.get(place, 0) + 1 if is_new else 0
+        return is_new and not is_first
+
+    def given_up(self, reason: str) -> str | None:
+        """Why no further call is recorded; None: some may be."""
+        place = reason.partition(" was ")[0]
+        times = self._once.get(place, 0)
+        return f"{place} has another value in every call ({times} values)" if times >= _MOST_NEW else None
 
 
 class _FirstMiss(Exception):

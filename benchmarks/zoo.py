@@ -9,11 +9,11 @@ python benchmarks/zoo.py --eager --threads 2
 python benchmarks/zoo.py --counts
 
 Training is the usual loop: loss, backward and optimizer are outside. Inference is under `no_grad`. Both run with and
-without bfloat16 autocast. Each line says: how many programs, whether a call is one program, whether its results,
-weights and random numbers have the bits of a plain call, the longest of the first calls, and the time of a step under
-PyTorch, plain Flambeau and compiled Flambeau, which take turns. Reasons for breaks stand below it. With `--eager`
-nothing is compiled; with `--pytorch-compiled` PyTorch's compiler takes part, too. On a GPU, the most memory of each
-follows. Geometric means stand at the end.
+without bfloat16 autocast. Models of text get other tokens in each of eight steps. Each line says: how many programs,
+whether a call is one program, whether its results, weights and random numbers have the bits of a plain call, the
+longest of the first calls, and the time of a step under PyTorch, plain Flambeau and compiled Flambeau, which take
+turns. Reasons for breaks stand below it. With `--eager` nothing is compiled; with `--pytorch-compiled` PyTorch's
+compiler takes part, too. On a GPU, the most memory of each follows. Geometric means stand at the end.
 
 Models of libraries that are not installed are left out. The goal: one program each, none slower than plain.
 """

@@ -51,6 +51,9 @@ _MOST_ATTEMPTS = 4
 
 MOST_PROGRAMS = 8
 
+_MANY_MISSES = 64
+"""So many calls of a part without a program, if they are most calls, show that its programs are of no use."""
+
 CHANGES = "it changes Python state"
 OTHER_CODE = "other code ran than before"
 _MAY_END = (CHANGES, OTHER_CODE)
@@ -110,6 +113,10 @@ class Compiled:
         self._watch: Watch | None = None
         """What a call has read that nothing spoke against: the next one is recorded."""
         self._attempts = 0
+        self._is_given_up = False
+        """Whether it runs as if it were not compiled, for that is quicker."""
+        self._hits = self._misses = 0
+        """How many calls were programs, and how many of a part were none though there were programs."""
         self._suspect: tuple[Refused, Place] | None = None
         """Why the last call could not be compiled, and the line that is to blame."""
         self._effort, self._trial = Effort(), Trial()
@@ -157,6 +164,7 @@ class Compiled:
                 except Exception as error:
                     result = self._rescued(error, args, kwargs)
                 if result is not MISS:
+                    self._hits += 1
                     return result
             if (parts := self._parts_as_they_are()) is not None:
                 if self._is_part:
@@ -164,7 +172,7 @@ class Compiled:
                 return self._guarded(Attempt(self.function, args, kwargs), self._timed)
             if self._attempts < _MOST_ATTEMPTS:
                 return self._guarded(Attempt(self.function, args, kwargs), self._new_call)
-        return run_inside(self.function, args, kwargs)
+        return self.function(*args, **kwargs) if self._is_given_up else run_inside(self.function, args, kwargs)
 
     def _is_compiled_in(self, modes: Modes) -> bool:
         """Whether calls are compiled in such modes; the reason why not is kept once."""
@@ -183,12 +191,22 @@ class Compiled:
             self._note_once("a profiler is set (sys.setprofile), in whose place the compiler would have to be")
         return len(self._programs) < MOST_PROGRAMS and watcher is None
 
+    def _misses_mostly(self) -> bool:
+        """Count a call that is none of those that there are programs for. If most are none, programs are in the way."""
+        self._misses += 1
+        if self._misses < _MANY_MISSES or self._misses < self._hits:
+            return False
+        self._programs.clear()
+        self._attempts = _MOST_ATTEMPTS
+        self._note(f"only {self._hits} of {self._hits + self._misses} calls are those that its programs are for")
+        return True
+
     def _timed(self, attempt: Attempt) -> Any:
         """A call in parts, or an eager one that is compared with them: parts that are slower are given up."""
         assert self.parts is not None
         result = self._trial.run(self._effort, attempt, self.parts.run)
         if (reason := self._trial.verdict(self._effort)) is not None:
-            self.parts, self._attempts = None, _MOST_ATTEMPTS
+            self.parts, self._attempts, self._is_given_up = None, _MOST_ATTEMPTS, True
             self._note(reason)
         return result
 
@@ -219,6 +237,8 @@ class Compiled:
 
     def _new_call(self, attempt: Attempt) -> Any:
         """A call without a program: it may get one."""
+        if self._is_part and self._programs and self._misses_mostly():
+            return attempt.run()
         with nullcontext() if self._is_part else self._effort.counted():
             return self._tried(attempt) if self._takes_more() else attempt.run()
 

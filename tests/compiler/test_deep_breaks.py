@@ -274,3 +274,21 @@ def test_a_call_with_many_reads_is_recorded_once(monkeypatch: pytest.MonkeyPatch
     assert found[0].endswith("f")
     assert all("part" in each for each in found[1:]), found
     assert g.parts is not None
+
+
+def test_programs_that_are_seldom_right_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts with other sizes in each call: to look whether a program is right takes longer than what they do."""
+    monkeypatch.setattr("flambeau.compiler.capture.effort._QUIET_CALLS", 10**6)
+
+    def f(x: Any) -> Any:
+        x = x * 2 + 1
+        print(end="")
+        return x.relu() * 2
+
+    g = Compiled(f)
+    for turn in range(90):
+        x = torch.randn(1 + 37 * turn % 97)
+        assert g(x).tolist() == f(x).tolist(), turn
+    reasons = [each for each in g.all_reasons if "calls are those that its programs are for" in each]
+    assert len(reasons) == 2, g.all_reasons
+    assert not g.all_programs

@@ -90,7 +90,7 @@ class Trial:
         is_eager = self._rests or (is_timed and len(self._eager) < len(self._in_parts))
         begin = perf_counter()
         with effort.counted():
-            result = call.run() if is_eager else call.run_as(in_parts)
+            result = call.run_plainly() if is_eager else call.run_as(in_parts)
         if effort.was_attempted:
             self._begin()
         elif is_timed:

@@ -17,7 +17,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 from .._core.dtype import float32, float64
 from .._core.modes import THREAD
 from .._core.tensor import PLAIN_TYPES, Tensor
-from .dispatch import fresh
+from .call.results import any_needs_gradient, fresh
 from .interpreter import interpret
 from .op import Kernel, Op, parameter_names
 
@@ -45,7 +45,7 @@ class Composite(Op, Generic[P, Result]):
         modes = THREAD.modes
         if modes.grad or not modes.plain:
             tensors = self.tensors_of(args)
-            if (modes.grad and any(each.requires_grad for each in tensors)) or modes.forward_level >= 0:
+            if (modes.grad and any_needs_gradient(tensors)) or modes.forward_level >= 0:
                 return self.decomposition(*args, **named)
             if modes.interpreters:
                 results = interpret(self, args, modes)

@@ -535,6 +535,8 @@ def _remember_mixed(op: Elementwise, left: Kind, right: Kind, common: Kind) -> N
         _, result, large = op.table[common]
         together = MixedBody(common.backend, large, (left.dtype.numpy, right.dtype.numpy))
         op.mixed[left, right] = None, None, (together, result, together)
+        if left.differentiable and left not in op.table:
+            op.entry(left)  # a call looks there first
     elif all(each.is_cpu for each in kinds):
         wanted = common.dtype.numpy
         first, second = (None if each is common else wanted for each in (left, right))

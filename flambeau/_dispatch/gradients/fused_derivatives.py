@@ -44,10 +44,11 @@ class Derivative(Op):
         self.enter(f"{node_type.op.name}_derivative")
         self.node_type = node_type
         self.parameters = ("grad", "needed", *node_type.saved_names)
-        self.plans: dict[Any, tuple[Any, list[int | None]]] = {}
+        self.plans: dict[Any, tuple[Any, list[int | None] | None]] = {}
         """By operands and by which gradients are needed: the kernel, and for each gradient where it comes from.
 
-        That is None where it is not needed, -1 where the kernel computes it, else the number of an operand.
+        That is None where it is not needed, -1 where the kernel computes it, else the number of an operand. None for
+        all of them: the formulas have to run as they stand.
         """
 
     def __call__(self, grad: Tensor, needed: tuple[bool, ...], *saved: Any) -> Any:
@@ -79,17 +80,16 @@ class Derivative(Op):
         """Keep under a key how the gradients are computed in one pass, if they can be."""
         module = None if grad._kind.indirect else grad._kind.backend.array_functions("pointwise")
         fusion = None if module is None else self.fusion(module, grad, needed, saved)
-        if fusion is None:
-            return
-        numbers = iter(fusion.passed_on)
-        sources: list[int | None] = []
-        for wanted, formula in zip(needed, self.node_type.formulas, strict=True):
-            number = next(numbers) if wanted and formula is not None else None
-            sources.append(None if not wanted or formula is None else -1 if number is None else number)
+        sources: list[int | None] | None = None
+        if fusion is not None:
+            numbers, sources = iter(fusion.passed_on), []
+            for wanted, formula in zip(needed, self.node_type.formulas, strict=True):
+                number = next(numbers) if wanted and formula is not None else None
+                sources.append(None if not wanted or formula is None else -1 if number is None else number)
         if len(self.plans) >= _MOST_PLANS:
             self.plans.clear()
         with suppress(TypeError):  # a saved value without a hash
-            self.plans[key] = fusion.compiled, sources
+            self.plans[key] = None if fusion is None else fusion.compiled, sources
 
     def decomposition(self, grad: Any, needed: tuple[bool, ...], *saved: Any) -> list[Any]:
         """The formulas, one after the other."""
@@ -169,6 +169,8 @@ def fused(node: OpNode, grad: Tensor, values: dict[str, Any] | None, edges: Sequ
         done = op(grad, needed, *values.values())
         return done
     kernel, sources = plan
+    if sources is None:
+        return None
     computed = iter(() if kernel is None else kernel.many(*arrays))
     results: list[Any] = []
     for source in sources:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..._backends import arrays
 from ..._core.arrays.quick import joint_shape
-from ..._core.backend import as_array
+from ..._core.backend import as_array, faster_for
 from ..._core.dtype import BOOL, C_NAMES, INTEGER, LEGACY_NAMES
 from ..._core.modes import THREAD, Ruled
 from ..._core.process.reproducibility import REPRODUCIBILITY
@@ -20,12 +20,22 @@ from ..._dispatch.axes import Along
 from ..._dispatch.call.elementwise import shape_error
 from ..._dispatch.changes.exact_out import store_exactly
 from ..._dispatch.composite import composite
-from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.dispatch import Array, fresh, primitive
+from ..._dispatch.gradients.array_derivatives import unrecorded
 from ..._dispatch.public.overrides import has_override, run_override
 from ..._dispatch.public.protocol import CASTING, explain, write_out
 from ..._dispatch.public.registry import export_method, public
 from ..pointwise.binary import conj, mul
-from ..shape.view import _contiguous_clone, _t, _transpose, _unsafe_view, _unsqueeze, expanded_shape, reshaped
+from ..shape.view import (
+    _contiguous_clone,
+    _expand,
+    _t,
+    _transpose,
+    _unsafe_view,
+    _unsqueeze,
+    expanded_shape,
+    reshaped,
+)
 from .over_samples import samples_product
 from .products import array_dot, integer_product
 
@@ -159,11 +169,26 @@ def _int_mm(input: Tensor, mat2: Tensor) -> Tensor:
 # ----- bmm, mv, dot -------------------------------------------------------------------------------------------------
 
 
-@primitive(
-    "BmmBackward0",
-    self=lambda grad, mat2: grad.bmm(hermitian(mat2)),
-    mat2=lambda grad, self: hermitian(self).bmm(grad),
-)
+def _bmm_left(grad: Tensor, mat2: Tensor) -> Tensor:
+    if not grad._kind.is_cpu and unrecorded(grad, mat2):
+        return fresh(_products_on_device(grad._array, mat2._array.swapaxes(1, 2)), grad)
+    return grad.bmm(hermitian(mat2))
+
+
+def _bmm_right(grad: Tensor, self: Tensor) -> Tensor:
+    if not grad._kind.is_cpu and unrecorded(grad, self):
+        return fresh(_products_on_device(self._array.swapaxes(1, 2), grad._array), grad)
+    return hermitian(self).bmm(grad)
+
+
+def _products_on_device(left: Any, right: Any) -> Any:
+    """The products of two batches on a device, as `_bmm` computes them there."""
+    functions = faster_for(left, "products")
+    done = None if functions is None else functions.batches(left, right)
+    return product(left, right, _products_of_batches, "bmm") if done is None else done
+
+
+@primitive("BmmBackward0", self=_bmm_left, mat2=_bmm_right, fuses=False)
 def _bmm(self: Array, mat2: Array) -> Array:
     return product(self, mat2, _products_of_batches, "bmm")
 
@@ -380,9 +405,11 @@ def _batched(left: Tensor, right: Tensor) -> Tensor:
     if len(second) == 1:
         right = _unsqueeze(right, 1)
     count = math.prod(batch)
-    one = reshaped(left.expand(*batch, *left._array.shape[-2:]), (count, *left._array.shape[-2:]))
-    two = reshaped(right.expand(*batch, *right._array.shape[-2:]), (count, *right._array.shape[-2:]))
-    return _unsafe_view(bmm(one, two), (*batch, *rows, *columns))
+    sizes, others = left._array.shape[-2:], right._array.shape[-2:]
+    one = reshaped(_expand(left, (*batch, *sizes)), (count, *sizes))
+    two = reshaped(_expand(right, (*batch, *others)), (count, *others))
+    fits = sizes[1] == others[0] and left._kind is right._kind
+    return _unsafe_view((_bmm if fits else bmm)(one, two), (*batch, *rows, *columns))
 
 
 def _batched_product(left: Any, right: Any) -> Any:

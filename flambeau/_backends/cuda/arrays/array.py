@@ -111,7 +111,7 @@ class DeviceArray:
         if order == "C" and self.form.flags.c_contiguous:  # the usual case, quickly
             return seen_as(self, self.form.reshape(wanted))
         try:
-            return view_of(self, np.reshape(self.form, wanted, order=order, copy=False))
+            return view_of(self, self.form.reshape(wanted, order=order, copy=False))
         except ValueError:
             if copy is False:
                 raise

@@ -217,6 +217,28 @@ class SavedTensor:
             self._complain_of_change(owner)
         return self.tensor if self.grad_fn is None else self._rebuild(owner)
 
+    def array_of(self, kind: Kind) -> Any:
+        """The array of a plain tensor of `kind` that is as it was saved; None: `for_formula` has to look closer."""
+        parts = self.tensor
+        if parts is None or self.special is not None or self.counter[0] != self.version:
+            return None
+        if self.grad_fn is None:
+            return parts._array if type(parts) in tensors.PLAIN_TYPES and parts._kind is kind else None
+        return parts[0] if parts[1] is kind else None
+
+    def array_on(self, place: Any) -> Any:
+        """The array of a plain tensor of any dtype on a device, in the same way."""
+        parts = self.tensor
+        if parts is None or self.special is not None or self.counter[0] != self.version:
+            return None
+        if self.grad_fn is not None:
+            array, kind, _ = parts
+        elif type(parts) in tensors.PLAIN_TYPES:
+            array, kind = parts._array, parts._kind
+        else:
+            return None
+        return array if kind.device is place and not kind.indirect else None
+
     def for_formula(self, owner: Node) -> tensors.Tensor:
         """The saved tensor for a formula, without its history where the formula's ops are not recorded."""
         parts = self.tensor

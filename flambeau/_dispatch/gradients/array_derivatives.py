@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from ..._core.device import CPU
 from ..._core.dtype import float32, float64
@@ -11,6 +12,23 @@ from ..._core.modes import THREAD
 from ..._core.tensor import PLAIN_TYPES, Tensor
 
 _IN_FULL = (kind_of(float32, CPU), kind_of(float64, CPU))
+
+
+Formula = TypeVar("Formula", bound=Callable[..., Any])
+
+
+def on_arrays(shorter: Callable[..., Any]) -> Callable[[Formula], Formula]:
+    """Give a formula its form on arrays: `shorter` has its parameters, arrays in place of tensors, and returns one.
+
+    A backward pass for which `unrecorded` holds runs it, without making tensors of what was saved. All tensors are then
+    of one kind. None: the formula itself has to run.
+    """
+
+    def give(formula: Formula) -> Formula:
+        vars(formula)["on_arrays"] = shorter
+        return formula
+
+    return give
 
 
 def unrecorded(first: Any, *others: Any) -> bool:

@@ -11,8 +11,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..._core.backend import LARGE
+from ..._core.modes import THREAD
 from ..._core.node import FREED_NUMBER, OpNode, SavedTensor
+from ..._core.tensor import PLAIN_TYPES
+from ..call.results import fresh
+from .array_derivatives import TAKEN
 from .recorder import written
+
+_NAMES = {
+    "LARGE": LARGE, "PLAIN_TYPES": PLAIN_TYPES, "SavedTensor": SavedTensor, "TAKEN": TAKEN, "THREAD": THREAD,
+    "fresh": fresh, "generic": OpNode.apply,
+}  # fmt: skip
 
 
 def first_apply(self: OpNode, grads: list[Any], edges: Sequence[Any] | None = None) -> Sequence[Any]:
@@ -32,19 +41,24 @@ def first_apply(self: OpNode, grads: list[Any], edges: Sequence[Any] | None = No
 
 
 def _apply_of(node_type: type[OpNode]) -> Callable[..., Any]:
-    names: dict[str, Any] = {"LARGE": LARGE, "SavedTensor": SavedTensor, "generic": OpNode.apply}
+    names: dict[str, Any] = dict(_NAMES)
     edges = [f"e{number}" for number in range(len(node_type.formulas))]
     lines = [f"{''.join(f'{each}, ' for each in edges) or '_'} = self.edges if edges is None else edges"]
     if node_type.joint is not None:
         names["formula"], taken = node_type.joint
+        lines.append(f"needed = ({''.join(f'{each} is not None, ' for each in edges)})")
+        if hasattr(names["formula"], "as_one"):
+            lines += _by_kernel(node_type, taken)
         lines += [line for name in taken for line in _value(node_type, name)]
-        needed = "".join(f"{each} is not None, " for each in edges)
-        lines.append(f"return formula(grads, ({needed}), {', '.join(map(_local, taken))})")
+        lines.append(f"return formula(grads, needed, {', '.join(map(_local, taken))})")
     else:
         lines += ["grad = grads[0]", "if grad is None:", "    return generic(self, grads, edges)"]
-        if node_type.op.fuses and not node_type.op.is_view:  # what moves no element has nothing to compute
-            lines += _in_one_pass(node_type, edges)
+        given = [entry[0] for entry in node_type.formulas if entry is not None]
+        if node_type.op.fuses and not node_type.op.is_view and not all(map(_hands_on, given)):
+            lines += _in_one_pass(node_type, edges)  # what moves no element has nothing to compute
         users = _users(node_type)
+        if any(hasattr(formula, "on_arrays") for formula in given):
+            lines += _array_of_gradient()
         for name, positions in users.items():
             if len(positions) > 1:  # unpacked once, as hooks expect
                 lines.append(f"if {' or '.join(f'e{number} is not None' for number in positions)}:")
@@ -59,10 +73,84 @@ def _apply_of(node_type: type[OpNode]) -> Callable[..., Any]:
                 lines.append(f"    r{number} = grad")
                 continue
             alone = [name for name in taken if len(users[name]) == 1]
-            lines += [f"    {line}" for name in alone for line in _value(node_type, name)]
-            lines.append(f"    r{number} = formula{number}({', '.join(['grad', *map(_local, taken)])})")
+            before = "    "
+            shared = [name for name in _holding(node_type) if name in taken and name not in alone]
+            if (shorter := getattr(entry[0], "on_arrays", None)) is not None and not shared:
+                names[f"shorter{number}"] = shorter
+                lines += [f"    {line}" for line in _on_arrays(node_type, number, taken)]
+                lines.append(f"    if r{number} is None:")
+                before = "        "
+            lines += [f"{before}{line}" for name in alone for line in _value(node_type, name)]
+            lines.append(f"{before}r{number} = formula{number}({', '.join(['grad', *map(_local, taken)])})")
         lines.append(f"return ({''.join(f'r{number}, ' for number in range(len(edges)))})")
     return written("apply", "self, grads, edges=None", lines, f"apply of {node_type.__name__}", names)
+
+
+def _array_of_gradient() -> list[str]:
+    """Takes the gradient's array, where the formulas may run on arrays: see `array_derivatives.unrecorded`."""
+    return [
+        "modes, kind, array = THREAD.modes, grad._kind, None",
+        "if not modes.grad and modes.plain and not modes.autocast.elementwise and type(grad) in PLAIN_TYPES:",
+        "    if TAKEN[kind]:",
+        "        array = grad._array",
+    ]
+
+
+def _on_arrays(node_type: type[OpNode], number: int, taken: tuple[str, ...]) -> list[str]:
+    """Runs the form of a formula on arrays, if all that was saved for it is there as such."""
+    lines, held = ["fits = array is not None"], _holding(node_type)
+    for name in taken:
+        local = _local(name)
+        lines.append(f"{local} = self.{name}")
+        if name in held:
+            lines += [
+                f"if fits and type({local}) is SavedTensor:",
+                f"    {local} = {local}.array_of(kind)",
+                f"    fits = {local} is not None",
+            ]
+    arguments = ", ".join(["array", *map(_local, taken)])
+    return [
+        *lines,
+        "if fits:",
+        f"    made = shorter{number}({arguments})",
+        "    if made is not None:",
+        f"        r{number} = fresh(made, grad)",
+    ]
+
+
+def _by_kernel(node_type: type[OpNode], taken: tuple[str, ...]) -> list[str]:
+    """Runs the kernel of a joint formula on arrays, as a composite's call does, if all that it needs is there."""
+    lines, held = [], _holding(node_type)
+    for name in taken:
+        local = _local(name)
+        lines.append(f"{local} = self.{name}")
+        if name in held:
+            lines += [
+                f"if type({local}) is SavedTensor:",
+                f"    {local} = {local}.array_on(place)",
+                f"    fits = fits and {local} is not None",
+                f"elif type({local}) is list:",
+                "    fits = False",
+            ]
+    return [
+        "modes, first = THREAD.modes, grads[0]",
+        "if not modes.grad and modes.plain and type(first) in PLAIN_TYPES and not first._kind.indirect:",
+        "    kind = first._kind",
+        "    place, given, fits = kind.device, [], True",
+        "    for each in grads:",
+        "        if each is None:",
+        "            given.append(None)",
+        "        elif type(each) in PLAIN_TYPES and each._kind.device is place and not each._kind.indirect:",
+        "            given.append(each._array)",
+        "        else:",
+        "            fits = False",
+        *[f"    {line}" for line in lines],
+        "    if fits:",
+        "        run = kind.runs.get(formula) or kind.backend.prepare(formula)",
+        f"        done = run(given, needed, {', '.join(map(_local, taken))})",
+        "        if done is not None:",
+        "            return [None if each is None else fresh(each, first) for each in done]",
+    ]
 
 
 _HANDED_ON = (lambda grad: grad).__code__

@@ -22,8 +22,8 @@ from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._dispatch.arguments.autocast_rules import LOWER
 from ..._dispatch.backend_op import BackendOp
-from ..._dispatch.dispatch import Array, fresh, primitive
-from ..._dispatch.gradients.array_derivatives import TAKEN, unrecorded
+from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.gradients.array_derivatives import TAKEN, on_arrays
 from ..._dispatch.gradients.derivative_code import first_apply
 from ..._dispatch.public.registry import public
 from ..pointwise.binary import add
@@ -42,20 +42,26 @@ def _rows_of(array: Any) -> Any:
     return array.reshape(_as_matrix(array.shape))
 
 
+def _input_array(grad: Any, mat2: Any, mat1_sym_sizes: Any, mat1_sym_strides: Any, alpha: Any) -> Any:
+    if len(mat1_sym_sizes) != 2:
+        return array_dot(grad, mat2).reshape(mat1_sym_sizes)
+    return None if _is_column_major(mat1_sym_sizes, mat1_sym_strides) else array_dot(grad, mat2)
+
+
+@on_arrays(_input_array)
 def _input_gradient(grad: Tensor, mat2: Tensor, mat1_sym_sizes: Any, mat1_sym_strides: Any, alpha: Any) -> Any:
     if len(mat1_sym_sizes) != 2:
-        if unrecorded(grad, mat2):
-            return fresh(array_dot(grad._array, mat2._array).reshape(mat1_sym_sizes), grad)
         sizes = _as_matrix(mat1_sym_sizes)
         return reshaped(_addmm_left(grad, _t(mat2), sizes, (sizes[1], 1), alpha), mat1_sym_sizes)
-    if unrecorded(grad, mat2) and not _is_column_major(mat1_sym_sizes, mat1_sym_strides):
-        return fresh(array_dot(grad._array, mat2._array), grad)
     return _addmm_left(grad, _t(mat2), mat1_sym_sizes, mat1_sym_strides, alpha)
 
 
+def _weight_array(grad: Any, mat1: Any, mat2_sym_sizes: Any, mat2_sym_strides: Any, alpha: Any) -> Any:
+    return product_of_columns(grad, mat1) if REPRODUCIBILITY.samples is None else None
+
+
+@on_arrays(_weight_array)
 def _weight_gradient(grad: Tensor, mat1: Tensor, mat2_sym_sizes: Any, mat2_sym_strides: Any, alpha: Any) -> Any:
-    if unrecorded(grad, mat1) and REPRODUCIBILITY.samples is None:
-        return fresh(product_of_columns(grad._array, mat1._array), grad)
     if mat1._array.ndim != 2:
         mat1 = reshaped(mat1, _as_matrix(mat1._array.shape))
     return _t(_addmm_right(grad, mat1, mat2_sym_sizes[::-1], mat2_sym_strides[::-1], alpha))
@@ -127,21 +133,28 @@ _addmm_of_transposed.spelled_out = _spelled_out
 # ----- without bias ---------------------------------------------------------------------------------------------------
 
 
+def _rows_array(grad: Any, mat2: Any, self_sym_sizes: Any, self_sym_strides: Any) -> Any:
+    if len(self_sym_sizes) == 2 and _is_column_major(self_sym_sizes, self_sym_strides):
+        return None
+    return rows_product(grad, mat2)
+
+
+@on_arrays(_rows_array)
 def _rows_gradient(grad: Tensor, mat2: Tensor, self_sym_sizes: Any, self_sym_strides: Any) -> Tensor:
     """The gradient of the input, where `mat2` is the weight."""
-    is_matrix = len(self_sym_sizes) == 2
-    if unrecorded(grad, mat2) and not (is_matrix and _is_column_major(self_sym_sizes, self_sym_strides)):
-        return fresh(rows_product(grad._array, mat2._array), grad)
-    if is_matrix:
+    if len(self_sym_sizes) == 2:
         return _mm_left(grad, _t(mat2), self_sym_sizes, self_sym_strides)
     sizes = _as_matrix(self_sym_sizes)
     return reshaped(_mm_left(_matrix_of(grad), _t(mat2), sizes, (sizes[1], 1)), self_sym_sizes)
 
 
+def _factor_array(grad: Any, self: Any, mat2_sym_sizes: Any, mat2_sym_strides: Any) -> Any:
+    return product_of_columns(grad, self) if REPRODUCIBILITY.samples is None else None
+
+
+@on_arrays(_factor_array)
 def _factor_gradient(grad: Tensor, self: Tensor, mat2_sym_sizes: Any, mat2_sym_strides: Any) -> Tensor:
     """The gradient of the weight."""
-    if unrecorded(grad, self) and REPRODUCIBILITY.samples is None:
-        return fresh(product_of_columns(grad._array, self._array), grad)
     return _t(_mm_right(_matrix_of(grad), _matrix_of(self), mat2_sym_sizes[::-1], mat2_sym_strides[::-1]))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..._backends import arrays
 from ..._core.arrays.quick import joint_shape
-from ..._core.backend import as_array, faster_for
+from ..._core.backend import as_array
 from ..._core.dtype import BOOL, C_NAMES, INTEGER, LEGACY_NAMES
 from ..._core.modes import THREAD, Ruled
 from ..._core.process.reproducibility import REPRODUCIBILITY
@@ -20,8 +20,8 @@ from ..._dispatch.axes import Along
 from ..._dispatch.call.elementwise import shape_error
 from ..._dispatch.changes.exact_out import store_exactly
 from ..._dispatch.composite import composite
-from ..._dispatch.dispatch import Array, fresh, primitive
-from ..._dispatch.gradients.array_derivatives import unrecorded
+from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.gradients.array_derivatives import on_arrays
 from ..._dispatch.public.overrides import has_override, run_override
 from ..._dispatch.public.protocol import CASTING, explain, write_out
 from ..._dispatch.public.registry import export_method, public
@@ -37,7 +37,7 @@ from ..shape.view import (
     reshaped,
 )
 from .over_samples import samples_product
-from .products import array_dot, integer_product
+from .products import array_dot, device_products, integer_product
 
 _NUMBERS = frozenset(np.dtype(each).num for each in "bBhilqfdFD")
 """NumPy's numbers of the element types whose products NumPy computes as PyTorch does."""
@@ -169,23 +169,24 @@ def _int_mm(input: Tensor, mat2: Tensor) -> Tensor:
 # ----- bmm, mv, dot -------------------------------------------------------------------------------------------------
 
 
+def _left_array(grad: Any, mat2: Any) -> Any:
+    functions = None if type(grad) is np.ndarray else device_products(grad)
+    return None if functions is None else functions.batches(grad, mat2.swapaxes(1, 2))
+
+
+@on_arrays(_left_array)
 def _bmm_left(grad: Tensor, mat2: Tensor) -> Tensor:
-    if not grad._kind.is_cpu and unrecorded(grad, mat2):
-        return fresh(_products_on_device(grad._array, mat2._array.swapaxes(1, 2)), grad)
     return grad.bmm(hermitian(mat2))
 
 
+def _right_array(grad: Any, self: Any) -> Any:
+    functions = None if type(grad) is np.ndarray else device_products(grad)
+    return None if functions is None else functions.batches(self.swapaxes(1, 2), grad)
+
+
+@on_arrays(_right_array)
 def _bmm_right(grad: Tensor, self: Tensor) -> Tensor:
-    if not grad._kind.is_cpu and unrecorded(grad, self):
-        return fresh(_products_on_device(self._array.swapaxes(1, 2), grad._array), grad)
     return hermitian(self).bmm(grad)
-
-
-def _products_on_device(left: Any, right: Any) -> Any:
-    """The products of two batches on a device, as `_bmm` computes them there."""
-    functions = faster_for(left, "products")
-    done = None if functions is None else functions.batches(left, right)
-    return product(left, right, _products_of_batches, "bmm") if done is None else done
 
 
 @primitive("BmmBackward0", self=_bmm_left, mat2=_bmm_right, fuses=False)

@@ -56,13 +56,17 @@ def array_dot(left: Any, right: Any) -> Any:
     return left.dot(right)
 
 
+def device_products(array: Any) -> Any:
+    """The functions for products that the backend of a device's array has; None for arrays of the host."""
+    return None if is_of_host(type(array)) else faster_for(array, "products")
+
+
 def rows_product(rows: Any, matrix: Any) -> Any:
     """The product of all rows of an array, which may have any number of dimensions before the last, and a matrix."""
     if rows.ndim == 2:
         return array_dot(rows, matrix)
-    if type(rows) is not ndarray and not is_of_host(type(rows)):
-        functions = faster_for(rows, "products")
-        done = None if functions is None else functions.product(rows, matrix)
+    if type(rows) is not ndarray and (functions := device_products(rows)) is not None:
+        done = functions.product(rows, matrix)
         if done is not None:
             return done
     return array_dot(rows.reshape(-1, rows.shape[-1]), matrix).reshape(*rows.shape[:-1], matrix.shape[1])
@@ -70,9 +74,8 @@ def rows_product(rows: Any, matrix: Any) -> Any:
 
 def product_of_columns(left: Any, right: Any) -> Any:
     """`left.T @ right`, of matrices or of all rows of two arrays: the gradient of a linear layer's weight."""
-    if type(left) is not ndarray and not is_of_host(type(left)):
-        functions = faster_for(left, "products")
-        done = None if functions is None else functions.product_of_columns(left, right)
+    if type(left) is not ndarray and (functions := device_products(left)) is not None:
+        done = functions.product_of_columns(left, right)
         if done is not None:
             return done
     if left.ndim != 2:

@@ -17,8 +17,8 @@ from ..._core.size import contiguous_byte_strides
 from ..._core.tensor import DIRECT_TYPES, Tensor
 from ..._dispatch.arguments.broadcast import sum_to_shape
 from ..._dispatch.axes import ELEMENTS, Along
-from ..._dispatch.dispatch import Array, fresh, primitive
-from ..._dispatch.gradients.array_derivatives import unrecorded
+from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.gradients.array_derivatives import on_arrays
 from ..._dispatch.public.overrides import has_override, run_override
 from ..._dispatch.public.protocol import explain
 from ..._dispatch.public.registry import export_method, public
@@ -149,10 +149,14 @@ def viewed(array: Any, shape: tuple[int, ...]) -> Any:
     return found if found.strides == strides else restrided(array, shape, strides)
 
 
+def _reshaped_array(array: Any, self_sym_sizes: tuple[int, ...]) -> Any:
+    if type(array) is not np.ndarray or (array.flags.c_contiguous and array.size):  # as in `_turned_array`
+        return array.reshape(self_sym_sizes)
+    return None
+
+
+@on_arrays(_reshaped_array)
 def _reshaped_back(grad: Tensor, self_sym_sizes: tuple[int, ...]) -> Tensor:
-    array = grad._array
-    if (not grad._kind.is_cpu or (array.flags.c_contiguous and array.size)) and unrecorded(grad):  # as in `_t_back`
-        return fresh(array.reshape(self_sym_sizes), grad)
     return reshaped(grad, self_sym_sizes)
 
 
@@ -245,9 +249,12 @@ def _unsafe_view(self: Array, size: tuple[int, ...]) -> Array:
 # ----- dimensions exchanged -----------------------------------------------------------------------------------------
 
 
+def _transposed_array(array: Any, dim0: int, dim1: int) -> Any:
+    return None if type(array) is np.ndarray or not array.ndim else array.swapaxes(dim0, dim1)  # as in `_turned_array`
+
+
+@on_arrays(_transposed_array)
 def _transposed_back(grad: Tensor, dim0: int, dim1: int) -> Tensor:
-    if not grad._kind.is_cpu and grad._array.ndim and unrecorded(grad):  # as in `_t_back`
-        return fresh(grad._array.swapaxes(dim0, dim1), grad)
     return _transpose(grad, dim0, dim1)
 
 
@@ -277,9 +284,13 @@ def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     return transpose(input, axis0, axis1)
 
 
+def _turned_array(array: Any) -> Any:
+    # On a device nothing of it remembers the other one: a leaf can take it over.
+    return None if type(array) is np.ndarray else array.T
+
+
+@on_arrays(_turned_array)
 def _t_back(grad: Tensor) -> Tensor:
-    if not grad._kind.is_cpu and unrecorded(grad):  # nothing of it remembers the other one: a leaf can take it over
-        return fresh(grad._array.T, grad)
     return _t(grad)
 
 
@@ -384,12 +395,17 @@ def _squeeze_all(self: Array) -> Array:
     return self.squeeze()
 
 
-@primitive("SqueezeBackward1", view=True, self=lambda grad, self_sym_sizes, dim: _reshaped_back(grad, self_sym_sizes))
+@on_arrays(lambda array, self_sym_sizes, dim: _reshaped_array(array, self_sym_sizes))
+def _stretched_back(grad: Tensor, self_sym_sizes: tuple[int, ...], dim: Any) -> Tensor:
+    return reshaped(grad, self_sym_sizes)
+
+
+@primitive("SqueezeBackward1", view=True, self=_stretched_back)
 def _squeeze_dim(self: Array, dim: int) -> Array:
     return self.squeeze(dim) if self.ndim and self.shape[dim] == 1 else self.view()
 
 
-@primitive("SqueezeBackward2", view=True, self=lambda grad, self_sym_sizes, dim: _reshaped_back(grad, self_sym_sizes))
+@primitive("SqueezeBackward2", view=True, self=_stretched_back)
 def _squeeze_dims(self: Array, dim: tuple[int, ...]) -> Array:
     return self.squeeze(tuple([each for each in dim if self.ndim and self.shape[each] == 1]))
 

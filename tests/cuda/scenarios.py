@@ -147,6 +147,17 @@ SCENARIOS: dict[str, Callable[[str], Tensors]] = {
     "softmax": _differentiated(lambda x: F.softmax(x, 1), (5, 300)),
     "softmax of columns": _differentiated(lambda x: F.log_softmax(x, 1), (4, 6, 9)),
     "softmax in half precision": _differentiated(lambda x: F.softmax(x, -1), (3, 7), **_HALF),
+    "softmax of rows that are hidden": _differentiated(
+        lambda x: torch.ops.aten._safe_softmax(x.masked_fill(x.detach().abs() > 0.7, -torch.inf), -1), (40, 3)
+    ),
+    "attention with dropout": _differentiated(
+        lambda q, k, v: F.scaled_dot_product_attention(
+            q, k, v, torch.ones(6, 6, dtype=torch.bool, device=q.device).tril(-1), dropout_p=1e-30
+        ),
+        (2, 3, 6, 8),
+        (2, 3, 6, 8),
+        (2, 3, 6, 8),
+    ),
     "layer_norm": _differentiated(lambda x, w, b: F.layer_norm(x, (20,), w, b), (6, 5, 20), (20,), (20,)),
     "layer_norm in half precision": _differentiated(lambda x: F.layer_norm(x, (5, 20)), (6, 5, 20), **_HALF),
     "group_norm": _differentiated(lambda x, w, b: F.group_norm(x, 4, w, b), _IMAGES, *_CHANNELS),

@@ -11,6 +11,7 @@ from ..._core.backend import Backend, Kernel
 from ..families import PLACES
 
 _FUNCTIONS = {
+    "safe_softmax": "rows.safe_softmax",
     "softmax": "rows.softmax",
     "softmax_backward": "rows.softmax_backward",
     "log_softmax": "rows.log_softmax",

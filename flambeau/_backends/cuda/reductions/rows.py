@@ -131,16 +131,15 @@ _calls: dict[Any, _Call | None] = {}
 _MOST_CALLS = 4096
 
 
-def _forward(logarithm: bool) -> Callable[[DeviceArray, int], DeviceArray | None]:
+def _forward(logarithm: bool, safe: bool = False) -> Callable[[DeviceArray, int], DeviceArray | None]:
     def run(x: DeviceArray, dim: int) -> DeviceArray | None:
-        form = x.form
-        key = logarithm, form.shape, form.strides, form.dtype, dim, x.pointer % 16
+        key = logarithm, safe, x.layout, dim, x.pointer % 16
         try:
             call = _calls[key]
         except KeyError:
             if len(_calls) >= _MOST_CALLS:
                 _calls.clear()
-            call = _calls[key] = _prepared_softmax(logarithm, form, dim, not x.pointer % 16)
+            call = _calls[key] = _prepared_softmax((logarithm, None, safe), x.form, dim, not x.pointer % 16)
         if call is None:
             return None
         x = dense(x)
@@ -153,7 +152,7 @@ def _forward(logarithm: bool) -> Callable[[DeviceArray, int], DeviceArray | None
     return run
 
 
-def _prepared_softmax(logarithm: bool, form: Any, dim: int, aligned: bool) -> _Call | None:
+def _prepared_softmax(flags: tuple[Any, ...], form: Any, dim: int, aligned: bool) -> _Call | None:
     shape, dtype = form.shape, form.dtype
     if not form.size or not shape or name_of(dtype) not in _FLOATS or shape[dim] > LONGEST:
         return None
@@ -161,7 +160,7 @@ def _prepared_softmax(logarithm: bool, form: Any, dim: int, aligned: bool) -> _C
     length = shape[dim]
     rows = form.size // length
     aligned = aligned or not form.flags.c_contiguous  # a copy is
-    plan = _plan(programs.softmax, (name_of(dtype), logarithm), rows, length, side, aligned)
+    plan = _plan(programs.softmax, (name_of(dtype), *flags), rows, length, side, aligned)
     return _Call(form_of(shape, dtype), plan, (rows, length, side), plan.names[0] == "x")
 
 
@@ -186,6 +185,7 @@ def _backward(logarithm: bool) -> Callable[[DeviceArray, DeviceArray, int], Devi
 
 
 softmax, log_softmax = _forward(False), _forward(True)
+safe_softmax = _forward(False, safe=True)
 softmax_backward, log_softmax_backward = _backward(False), _backward(True)
 
 

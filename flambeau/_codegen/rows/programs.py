@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -17,12 +18,12 @@ def softmax(dtype: str, logarithm: bool, wide: str | None = None, safe: bool = F
     """(x) -> out. `safe`: zeros where all elements of a row are -inf."""
     rows = RowTrace(dtype, wide)
     x = rows.load("x")
-    top = rows.largest(x)
+    top: Any = rows.largest(x)
     if safe:
         top = np.maximum(top, np.finfo(np.float64 if dtype == "float64" else np.float32).min)
     apart = x - top
     powers = np.exp(apart)
-    total = rows.sum(powers)
+    total: Any = rows.sum(powers)
     if safe:
         total = np.maximum(total, 1)  # as it is, unless all powers are zero: that of the largest element is 1
     rows.store("out", apart - rows.narrow(np.log(total)) if logarithm else powers * rows.narrow(1 / total))

@@ -48,13 +48,20 @@ class DeviceArray:
 
     # ----- what it is ---------------------------------------------------------------------------------------------
 
-    # By functions of Python's own, which are called without a frame.
-    strides: Any = property(attrgetter("form.strides"))
-    ndim: Any = property(attrgetter("form.ndim"))
-    size: Any = property(attrgetter("form.size"))
-    itemsize: Any = property(attrgetter("form.itemsize"))
-    nbytes: Any = property(attrgetter("form.nbytes"))
-    flags: Any = property(attrgetter("form.flags"))
+    if TYPE_CHECKING:
+        strides: tuple[int, ...]
+        ndim: int
+        size: int
+        itemsize: int
+        nbytes: int
+        flags: Any
+    else:  # by functions of Python's own, which are called without a frame
+        strides = property(attrgetter("form.strides"))
+        ndim = property(attrgetter("form.ndim"))
+        size = property(attrgetter("form.size"))
+        itemsize = property(attrgetter("form.itemsize"))
+        nbytes = property(attrgetter("form.nbytes"))
+        flags = property(attrgetter("form.flags"))
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:

@@ -101,11 +101,11 @@ class SharedBlock:
         self._unmap = library.munmap
         self.__array_interface__ = {"version": 3, "typestr": "|u1", "shape": (nbytes,), "data": (address, False)}
 
-    def __del__(self) -> None:
+    def __del__(self, close: Any = os.close) -> None:  # this may run when the module's names are gone
         if hasattr(self, "_unmap"):
             self._unmap(self._address, self.nbytes)
             if self.descriptor >= 0:
-                os.close(self.descriptor)
+                close(self.descriptor)
 
     def link(self) -> str:
         """Another name of the same memory, for one message: it is there even when the maker has gone."""

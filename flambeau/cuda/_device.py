@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from .._backends.cuda.memory.interprocess import collect
 from .._backends.cuda.runtime.devices import use_ordinal
 from .._backends.cuda.runtime.driver import driver
 from .._backends.cuda.runtime.presence import count, in_bad_fork
@@ -286,12 +287,13 @@ def can_device_access_peer(device: Any, peer_device: Any) -> bool:
 
 
 def ipc_collect() -> None:
-    """Free what other processes have given back; nothing is shared with any.
+    """Free the memory that was sent to other processes and that they no longer use.
 
     Example:
         >>> torch.cuda.ipc_collect()
     """
     usable_device("cuda")
+    collect()
 
 
 def current_blas_handle() -> int:

@@ -166,15 +166,39 @@ class ExternalStream(Stream):
             super().__init__(index, found=_library().Stream.from_external(_Handle(stream_ptr)))
 
 
+class _OpenedEvent:
+    """An event of another process, as the library has its own."""
+
+    def __init__(self, handle: bytes) -> None:
+        self._runtime = _library().runtime
+        self.ptr: int = self._runtime.ipcOpenEventHandle(handle)
+
+    @property
+    def done(self) -> bool:
+        return bool(self._runtime.eventQuery(self.ptr) == 0)
+
+    def record(self, stream: Any) -> None:
+        self._runtime.eventRecord(self.ptr, stream.ptr)
+
+    def synchronize(self) -> None:
+        self._runtime.eventSynchronize(self.ptr)
+
+    def __del__(self) -> None:
+        if "ptr" in vars(self):
+            self._runtime.eventDestroy(self.ptr)
+
+
 class Event:
     """A mark in a queue: it has been reached or not, and when."""
 
     def __init__(
         self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, external: bool = False
     ) -> None:
-        if interprocess:
-            raise NotImplementedError("torch.cuda.Event(interprocess=True) does not work in Flambeau yet")
-        self._options = {"block": blocking, "disable_timing": not enable_timing}
+        self._options = {"block": blocking, "disable_timing": not enable_timing, "interprocess": interprocess}
+        if interprocess and enable_timing:
+            raise RuntimeError(
+                "CUDA error: invalid argument: an event of several processes takes no times (enable_timing=False)"
+            )
         self._found: Any = None
         self._ordinal: int | None = None
         """Its device: that of the queue in which it is first recorded."""
@@ -227,6 +251,31 @@ class Event:
                     "Both events must be completed before calculating elapsed time: call synchronize() first."
                 )
         return float(_library().get_elapsed_time(self._found, end_event._found))
+
+    def ipc_handle(self) -> bytes:
+        """What another process makes this event of, by `from_ipc_handle`; it must be made with `interprocess=True`."""
+        if not self._options["interprocess"]:
+            raise RuntimeError("Event.ipc_handle: the event must be made with torch.cuda.Event(interprocess=True)")
+        if self._ordinal is None:
+            self._ordinal = current_stream().device_index
+        with on_device(self._ordinal):
+            if self._found is None:
+                self._found = _library().Event(**self._options)
+            return bytes(_library().runtime.ipcGetEventHandle(self._found.ptr))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from ..multiprocessing.reductions import reduce_event
+
+        return reduce_event(self)
+
+    @classmethod
+    def from_ipc_handle(cls, device: Any, handle: bytes) -> Event:
+        """The event of another process that has given its handle."""
+        event = cls(interprocess=True)
+        event._ordinal = index_of(device)
+        with on_device(event._ordinal):
+            event._found = _OpenedEvent(handle)
+        return event
 
     @property
     def event_id(self) -> int:

@@ -12,9 +12,9 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any, ClassVar
 
 from .._core.arrays.sparse import COO
-from .._core.device import CPU, LAYOUTS, META
+from .._core.device import CPU, LAYOUTS, META, usable_device
+from .._core.device import device as Device
 from .._core.dtype import dtype
-from .._core.names.absent import Table
 from .._core.pickling import as_window, warn_of_hooks
 from .._core.pickling import rebuild_tensor as window_on
 from .._core.shared_memory import block_under, from_descriptor, from_link
@@ -25,23 +25,13 @@ from .._core.typed_storage import TypedStorage
 from ..nn.parameter import Parameter
 
 __all__ = [
-    "ForkingPickler", "SharedCache", "StorageWeakRef", "fd_id", "init_reductions", "rebuild_meta_tensor",
+    "ForkingPickler", "SharedCache", "StorageWeakRef", "fd_id", "init_reductions", "rebuild_cuda_storage",
+    "rebuild_cuda_tensor", "rebuild_event", "rebuild_meta_tensor",
     "rebuild_nested_tensor", "rebuild_sparse_compressed_tensor", "rebuild_sparse_coo_tensor", "rebuild_storage_empty",
     "rebuild_storage_fd", "rebuild_storage_filename", "rebuild_tensor", "rebuild_typed_storage",
-    "rebuild_typed_storage_child", "reduce_nested_tensor", "reduce_sparse_tensor", "reduce_storage", "reduce_tensor",
-    "reduce_typed_storage", "reduce_typed_storage_child", "shared_cache", "storage_from_cache",
+    "rebuild_typed_storage_child", "reduce_event", "reduce_nested_tensor", "reduce_sparse_tensor", "reduce_storage",
+    "reduce_tensor", "reduce_typed_storage", "reduce_typed_storage_child", "shared_cache", "storage_from_cache",
 ]  # fmt: skip
-
-__getattr__, __dir__ = (
-    Table(__name__)
-    .raising(
-        RuntimeError,
-        "{name}: memory of CUDA devices is not shared between processes: send a tensor on the CPU",
-        functions="rebuild_cuda_tensor rebuild_event reduce_event",
-    )
-    .parts()
-)
-
 
 # ----- storages that are known already -----------------------------------------------------------------------------
 
@@ -148,6 +138,10 @@ def rebuild_storage_empty(cls: Any) -> Any:
 def reduce_storage(storage: UntypedStorage) -> tuple[Any, ...]:
     """How another process gets at the memory of a storage, which becomes shared; without memory, its description."""
     place = storage.device
+    if place.type == "cuda" and storage.nbytes():
+        from .._backends.cuda.memory.interprocess import lend
+
+        return rebuild_cuda_storage, tuple(lend(storage))
     if place.dataless or place.type != "cpu" or not reduction.HAVE_SEND_HANDLE:
         return storage.__reduce__()
     if not storage.nbytes():
@@ -163,6 +157,14 @@ def reduce_storage(storage: UntypedStorage) -> tuple[Any, ...]:
     if block.name is not None:
         return rebuild_storage_filename, (type(storage), None, block.link(), block.nbytes)
     return rebuild_storage_fd, (type(storage), reduction.DupFd(block.descriptor), block.nbytes)
+
+
+def rebuild_cuda_storage(*loan: Any) -> UntypedStorage:
+    """A storage on memory of a CUDA device that another process lends."""
+    device = usable_device(Device("cuda", loan[3]))
+    from .._backends.cuda.memory.interprocess import Loan, borrow
+
+    return storage_of(borrow(Loan(*loan)), device)
 
 
 def rebuild_typed_storage(storage: UntypedStorage, dtype: dtype) -> TypedStorage:
@@ -217,6 +219,28 @@ def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
         )
     warn_of_hooks(tensor)
     return as_window(tensor)
+
+
+def rebuild_cuda_tensor(
+    tensor_cls: Any, tensor_size: Any, tensor_stride: Any, tensor_offset: int, storage: UntypedStorage, dtype: dtype,
+    requires_grad: bool,
+) -> Any:  # fmt: skip
+    """A tensor or parameter over a storage of a CUDA device."""
+    typed = TypedStorage(wrap_storage=storage, dtype=dtype, _internal=True)
+    return rebuild_tensor(tensor_cls, typed, (tensor_offset, tensor_size, tensor_stride, requires_grad))
+
+
+def reduce_event(event: Any) -> tuple[Any, ...]:
+    """An event of a CUDA device by its handle; it must be made with `interprocess=True`."""
+    return rebuild_event, (event.device, event.ipc_handle())
+
+
+def rebuild_event(device: Any, handle: bytes) -> Any:
+    """The event that another process gave a handle of."""
+    usable_device("cuda")
+    from ..cuda.streams import Event
+
+    return Event.from_ipc_handle(device, handle)
 
 
 def rebuild_sparse_coo_tensor(

@@ -103,6 +103,9 @@ def test_queues_and_pools() -> None:
         assert [each.tolist() for each in pool.map(targets.double, [flambeau.ones(2)])] == [[2.0, 2.0]]
 
 
-def test_devices_are_not_shared() -> None:
-    with pytest.raises(RuntimeError, match="not shared between processes"):
-        mp.reductions.rebuild_event(None, None)
+@pytest.mark.skipif(flambeau.cuda.is_available(), reason="there is a device")
+def test_what_a_device_shares_needs_one() -> None:
+    with pytest.raises(AssertionError, match="Torch not compiled with CUDA enabled"):
+        mp.reductions.rebuild_event(None, b"")
+    with pytest.raises(AssertionError, match="Torch not compiled with CUDA enabled"):
+        mp.reductions.rebuild_cuda_storage(b"", 0, 4, 0, 1, None, 0)

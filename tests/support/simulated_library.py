@@ -14,6 +14,9 @@ import numpy as np
 from flambeau._backends.cuda.memory.pool import Exhausted
 from flambeau._backends.cuda.runtime.compile_queue import COMPILE_QUEUE
 from flambeau._backends.cuda.runtime.synchronization import HERE
+from tests.support import simulated_runtime as runtime
+
+__all__ = ["Event", "HostSupplier", "Recorder", "Stream", "get_current_stream", "get_elapsed_time", "runtime"]
 
 
 class Event:

@@ -14,6 +14,7 @@ from .._core.modes import THREAD
 from .._core.process.caller import warn_user_once
 from .._core.slots import SLOTS
 from .._core.tensor import Tensor, new_counter
+from .._core.text.memory_errors import out_of_memory
 from . import graph
 from .engine import run_backward
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
@@ -245,7 +246,10 @@ def _implicit_gradient(output: Any) -> Tensor:
         return ones_like(output)
     kind = output._kind.plain
     if not output._array.shape and kind.is_cpu and THREAD.modes.plain:  # what `filled` gives, where nobody looks on
-        return Tensor._from_parts((number_as(1, kind.dtype.numpy), kind, new_counter()))
+        try:
+            return Tensor._from_parts((number_as(1, kind.dtype.numpy), kind, new_counter()))
+        except MemoryError as error:
+            raise out_of_memory(error) from None
     gradient: Tensor = _constants().filled(output._array.shape, kind, 1)
     return gradient
 

@@ -23,6 +23,7 @@ from .._core.process.another_stack import on_another_stack
 from .._core.process.locks import new_reentrant_lock
 from .._core.slots import SLOTS
 from .._core.tensor import Tensor, View
+from .._core.text.memory_errors import out_of_memory
 from .._dispatch.arguments.broadcast import expandable, sum_to_shape
 from .._dispatch.axes import ELEMENTS_OF_FIRST
 from .._dispatch.dispatch import Array, primitive
@@ -73,6 +74,8 @@ def run_backward(
         if leave is not None:
             leave()
         return results
+    except MemoryError as error:
+        raise out_of_memory(error) from None
     finally:
         modes.grad, modes.backward_pass, modes.functions = outer
         if modes.functions:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, TypeAlias, TypeVar, cast, overload
 from .._core.dtype import dtype, float32, float64, get_default_dtype
 from .._core.hooks import RemovableHandle
 from .._core.tensor import Tensor
+from .._core.text.memory_errors import out_of_memory
 from .._dispatch.interpreter import RUN_OUTSIDE, runner_outside
 from ..autograd.grad_mode import enable_grad, no_grad
 
@@ -150,7 +151,10 @@ class Optimizer:
                             "is what a step pre-hook may return"
                         )
                     args, kwargs = changed
-            result = func(*args, **kwargs)
+            try:
+                result = func(*args, **kwargs)
+            except MemoryError as error:
+                raise out_of_memory(error) from None
             if self._optimizer_step_post_hooks or _global_optimizer_post_hooks:
                 after = chain(self._optimizer_step_post_hooks.values(), _global_optimizer_post_hooks.values())
                 for hook in list(after):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -24,21 +24,14 @@ for _name, _result, _arguments in (
 _sizes: list[int] = []
 
 
-_refuses: list[Callable[[int], bool]] = []
-"""At most one function, which says whether a request is refused."""
-
-
-def _is_refused(size: int) -> bool:
-    _sizes.append(size)
-    return bool(_refuses) and _refuses[0](size)
-
-
 def _malloc(context: Any, size: int) -> Any:
-    return None if _is_refused(size) else _libc.malloc(size)
+    _sizes.append(size)
+    return _libc.malloc(size)
 
 
 def _calloc(context: Any, count: int, size: int) -> Any:
-    return None if _is_refused(count * size) else _libc.calloc(count, size)
+    _sizes.append(count * size)
+    return _libc.calloc(count, size)
 
 
 def _realloc(context: Any, memory: Any, size: int) -> Any:
@@ -92,16 +85,3 @@ def counted_allocations() -> Iterator[list[int]]:
     finally:
         _set_handler(before)
         found += _sizes
-
-
-@contextmanager
-def refused_allocations(refuses: Callable[[int], bool]) -> Iterator[None]:
-    """A context in which arrays get no memory where a function, which is told the bytes, says so."""
-    before = _set_handler(_capsule)
-    _sizes.clear()
-    _refuses.append(refuses)
-    try:
-        yield
-    finally:
-        _refuses.clear()
-        _set_handler(before)

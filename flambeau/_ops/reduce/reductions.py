@@ -80,6 +80,13 @@ def in_single(array: Any) -> Any:
     return array.astype(np.float32) if array.dtype.itemsize == 2 and array.dtype.kind in "fV" else array
 
 
+def _reduced_by(ufunc: Any, array: Any, dim: tuple[int, ...] | None, dtype: Any, keepdim: bool) -> Any:
+    """`ufunc.reduce`. Arrays of a device are called directly: where they raise, NumPy would keep them for ever."""
+    if isinstance(array, (np.ndarray, np.generic)):
+        return ufunc.reduce(array, dim, dtype, None, keepdim)
+    return array.__array_ufunc__(ufunc, "reduce", array, axis=dim, dtype=dtype, keepdims=keepdim)
+
+
 def reduced(ufunc: Any, array: Any, dim: tuple[int, ...] | None, keepdim: bool = False, dtype: Any = None) -> Any:
     """`array` reduced by `ufunc`; contiguous, as in PyTorch, whatever the layout of `array`.
 
@@ -95,8 +102,8 @@ def reduced(ufunc: Any, array: Any, dim: tuple[int, ...] | None, keepdim: bool =
             total = reduced(ufunc, array, dim, keepdim, np.float64 if array.dtype.char == "f" else np.complex128)
             return total.astype(array.dtype)
     if array.flags.c_contiguous and array.size:  # arrays without elements all say that they are contiguous
-        return ufunc.reduce(array, dim, dtype, None, keepdim)
-    result = np.array(ufunc.reduce(array, dim, dtype), order="C", like=array)
+        return _reduced_by(ufunc, array, dim, dtype, keepdim)
+    result = np.array(_reduced_by(ufunc, array, dim, dtype, False), order="C", like=array)
     return result.reshape(kept_shape(array.shape, dim)) if keepdim else result
 
 

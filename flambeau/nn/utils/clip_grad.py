@@ -11,6 +11,7 @@ from typing import Any
 
 from ... import linalg
 from ..._core.tensor import Tensor
+from ..._core.text.memory_errors import memory_reported
 from ..._dispatch.abstract.list_rules import change_at_once
 from ..._ops.create.constants import tensor
 from ..._ops.pointwise.binary import maximum, minimum
@@ -59,7 +60,7 @@ def get_total_norm(
     Returns:
         Tensor: the norm, as a tensor without dimensions.
     """
-    with no_grad():
+    with no_grad(), memory_reported():
         found = _listed(tensors)
         norm_type = float(norm_type)
         if not found:
@@ -119,7 +120,7 @@ def clip_grads_with_norm_(
 def _scale(gradients: list[Any], limit: float, total_norm: Tensor, foreach: bool | None) -> None:
     if not gradients:
         return
-    with no_grad():
+    with no_grad(), memory_reported():
         _check_foreach(gradients, foreach)
         # No look at the values: the factor is always multiplied in, and is one where nothing is to be clipped.
         factor = (limit / (total_norm + 1e-6)).clamp(max=1.0)
@@ -211,7 +212,7 @@ def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | Non
         tensor([3., 5.])
     """
     clip_value = float(clip_value)
-    with no_grad():
+    with no_grad(), memory_reported():
         gradients = _gradients(parameters)
         _check_foreach(gradients, foreach)
         bounds = {"min": -clip_value, "max": clip_value}

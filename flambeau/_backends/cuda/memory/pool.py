@@ -120,6 +120,7 @@ class Pool:
         self._recording = 0
         self.statistics = Statistics()
         self.limit: int | None = None
+        self.expandable = False
         self.notes_places = False
         self.keeps = True
         """Whether freed segments stay here: see `keep`."""
@@ -366,8 +367,10 @@ class Pool:
 
 def exhausted(nbytes: int, pool: Pool) -> Exception:
     """The error for a request that the device has no room for: who holds its memory, and what the pool keeps."""
-    from ...._core.text.memory_errors import out_of_device_memory
+    from ...._core.text.memory_errors import DeviceState, out_of_device_memory
     from ..arrays.array import DeviceArray
 
-    numbers = pool.allocated(), pool.reserved(), pool.ordinal
-    return out_of_device_memory(nbytes, *pool.device_memory(), *numbers, DeviceArray, pool.limit)
+    state = DeviceState(
+        pool.ordinal, *pool.device_memory(), pool.allocated(), pool.reserved(), pool.limit, pool.expandable
+    )
+    return out_of_device_memory(nbytes, state, DeviceArray)

@@ -56,6 +56,7 @@ _table = (
     Table(__name__)
     .submodules("annotations frontend mobile _recursive _script _trace")
     .elsewhere("CompilationUnit", "jit._compilation_unit")
+    .elsewhere("_get_trace_graph", "jit._trace_graph")
     .elsewhere("Future", "futures")
     .elsewhere("fork wait", "jit._async")
     .elsewhere("_overload _overload_method _IgnoreContextManager", "_jit_internal")

@@ -29,7 +29,7 @@ _OPERATORS = {
 def rule_for(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Rule | None:
     """How a call of a public function is written; None where it is written op by op."""
     name = getattr(func, "__name__", "")
-    if getattr(func, "__module__", "").startswith("flambeau.nn"):
+    if getattr(func, "__module__", "").startswith(("flambeau.nn", "torch.nn")):  # the latter while it stands in
         return _by_form(name, args, kwargs)
     name = _OPERATORS.get(name, name)
     if name in CASTS and len(args) == 1:

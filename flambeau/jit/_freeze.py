@@ -10,7 +10,7 @@ from typing import Any
 
 from .._core.tensor import Tensor
 from ..nn.modules.module import Module
-from ._graph import Graph
+from ._graph import graph_of
 from ._language.program import Program
 from ._module import RecursiveScriptModule
 
@@ -104,7 +104,7 @@ def export_opnames(m: Any) -> list[str]:
         raise RuntimeError("export_opnames expects a module of TorchScript: a loaded or traced one")
     definitions = {id(each._definition): each._definition for each in m.modules() if hasattr(each, "_definition")}
     functions = [function for each in definitions.values() for function in each.methods.values()]
-    return sorted({node.kind() for each in functions for node in Graph(each).nodes() if "aten::" in node.kind()})
+    return sorted({node.kind() for each in functions for node in graph_of(each).nodes() if "aten::" in node.kind()})
 
 
 @contextlib.contextmanager

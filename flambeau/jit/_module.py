@@ -29,9 +29,9 @@ class ScriptMethod:
     @property
     def graph(self) -> Any:
         """What the method runs."""
-        from ._graph import Graph
+        from ._graph import graph_of
 
-        return Graph(self._function)
+        return graph_of(self._function)
 
     @property
     def inlined_graph(self) -> Any:
@@ -234,9 +234,9 @@ class _Overloaded:
     @property
     def graph(self) -> Any:
         """What the first form runs."""
-        from ._graph import Graph
+        from ._graph import graph_of
 
-        return Graph(self._functions[0])
+        return graph_of(self._functions[0])
 
 
 def module_of(definition: ClassDefinition) -> RecursiveScriptModule:

@@ -38,6 +38,21 @@ def _tracing() -> Iterator[None]:
         _STATE.depth -= 1
 
 
+@contextmanager
+def set_tracing_state(state: Any) -> Iterator[None]:
+    """Let `torch._C._get_tracing_state()` give this, for the hooks of what is traced."""
+    before, _STATE.state = getattr(_STATE, "state", None), state
+    try:
+        yield
+    finally:
+        _STATE.state = before
+
+
+def tracing_state() -> Any:
+    """What hooks tell about the trace that is going on; None if there is none."""
+    return getattr(_STATE, "state", None)
+
+
 class TopLevelTracedModule(RecursiveScriptModule):
     """What tracing a module gives: its parameters, and the recorded run in place of its Python.
 

@@ -84,22 +84,22 @@ def recorded(
     """The text of a method: what `function` runs with the example inputs."""
     recording = Recording(layout.places)
     recording.constants = constants
-    titles = _parameter_names(function, args, kwargs)
+    titles = parameter_names(function, args, kwargs)
     examples = [*args, *kwargs.values()]
-    given = [_received(recording, title, each) for title, each in zip(titles, examples, strict=True)]
+    given = [received(recording, title, each) for title, each in zip(titles, examples, strict=True)]
     count = len(args)
-    with no_grad(), _recurrent_layers(layout, recording), recording:
+    with no_grad(), recurrent_layers(layout, recording), recording:
         result = function(*given[:count], **dict(zip(kwargs, given[count:], strict=True)))
-    returned = _returned(recording, result)
+    text = returned(recording, result)
     plain = plain_of(result)
     heads = [f"self: __torch__.{layout.names['']}"]
     heads += [f"{title}: {type_of_example(each)}" for title, each in zip(titles, examples, strict=True)]
     lines = [f"  def {name}({', '.join(heads)}) -> {type_of_example(plain)}:"]
-    lines += [_INDENT + each for each in (*recording.lines, f"return {returned}")]
+    lines += [_INDENT + each for each in (*recording.lines, f"return {text}")]
     return "\n".join(lines) + "\n"
 
 
-def _parameter_names(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
+def parameter_names(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
@@ -109,7 +109,7 @@ def _parameter_names(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any
     return [*names, *kwargs]
 
 
-def _received(recording: Recording, text: str, value: Any) -> Any:
+def received(recording: Recording, text: str, value: Any) -> Any:
     """An example input, with the variable in which each of its tensors arrives."""
     if isinstance(value, Tensor):
         variable = recording.new_variable()
@@ -118,29 +118,29 @@ def _received(recording: Recording, text: str, value: Any) -> Any:
         recording.bind(own, variable)
         return recording.traced(own)
     if isinstance(value, (list, tuple)):
-        return type(value)([_received(recording, f"{text}[{place}]", each) for place, each in enumerate(value)])
+        return type(value)([received(recording, f"{text}[{place}]", each) for place, each in enumerate(value)])
     if isinstance(value, dict):
-        return {key: _received(recording, f'{text}["{key}"]', each) for key, each in value.items()}
+        return {key: received(recording, f'{text}["{key}"]', each) for key, each in value.items()}
     raise RuntimeError(
         f"Type '{type(value).__name__}' cannot be traced. Only Tensors and (possibly nested) Lists, Dicts, and Tuples "
         "of Tensors can be traced"
     )
 
 
-def _returned(recording: Recording, value: Any) -> str:
+def returned(recording: Recording, value: Any) -> str:
     if isinstance(value, Tensor):
         return recording.variable_of(value)
     if isinstance(value, tuple):
-        return "(" + "".join(f"{_returned(recording, each)}, " for each in value) + ")"
+        return "(" + "".join(f"{returned(recording, each)}, " for each in value) + ")"
     if isinstance(value, list):
-        return "[" + ", ".join(_returned(recording, each) for each in value) + "]"
+        return "[" + ", ".join(returned(recording, each) for each in value) + "]"
     if isinstance(value, dict):
-        return "{" + ", ".join(f'"{key}": {_returned(recording, each)}' for key, each in value.items()) + "}"
+        return "{" + ", ".join(f'"{key}": {returned(recording, each)}' for key, each in value.items()) + "}"
     type_of_example(value)
     raise AssertionError("a value that is none of these is refused above")
 
 
-class _recurrent_layers:
+class recurrent_layers:
     """Recurrent layers are written as one operator each: while this is entered, they record themselves."""
 
     def __init__(self, layout: Layout, recording: Recording) -> None:

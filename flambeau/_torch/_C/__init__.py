@@ -37,7 +37,7 @@ __getattr__, __dir__ = (
     .submodules("_VariableFunctions")
     .elsewhere("PyTorchFileReader PyTorchFileWriter", "_serialization.records")
     .elsewhere("StorageBase", "storage")
-    .returning(lambda: None, functions="_get_tracing_state")
+    .elsewhere("Graph Node Value", "jit._graph")
     .returning(lambda: False, functions="_has_cuda _is_tracing")
     .returning(lambda: None, functions="_log_api_usage_once _jit_clear_class_registry")
     .returning(lambda: False, functions="_jit_set_profiling_executor "
@@ -47,10 +47,17 @@ __getattr__, __dir__ = (
     .absent(
         "there is no C++ dispatcher: ops are Python functions",
         functions="_dispatch_has_kernel_for_dispatch_key _dispatch_keys _dispatch_tls_set_dispatch_key_included",
-        classes="Graph Node Value ScriptModule ScriptMethod ScriptFunction FunctionSchema",
+        classes="ScriptModule ScriptMethod ScriptFunction FunctionSchema",
     )
     .parts()
 )  # fmt: skip
+
+
+def _get_tracing_state() -> Any:
+    """What hooks tell about the trace that is going on; None if there is none."""
+    from flambeau.jit._trace import tracing_state
+
+    return tracing_state()
 
 
 def _is_cow_tensor(tensor: Tensor) -> bool:

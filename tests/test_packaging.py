@@ -90,6 +90,7 @@ def test_version_is_the_same_everywhere() -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+\S*", version)
     assert only_group(r'^version = "(.+)"', ROOT / "pyproject.toml") == version
     assert only_group(r"^## \[(\S+)\]", ROOT / "CHANGELOG.md") == version
+    assert only_group(r"^version: (\S+)", ROOT / "CITATION.cff") == version
     assert json.loads((ROOT / "docs" / "versions.json").read_text(encoding="utf-8"))[0] == version
 
 

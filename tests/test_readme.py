@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import flambeau
+from tools.gallery import PROGRAMS
 
 ROOT = Path(__file__).parent.parent
 GENERATED = {ROOT / "docs" / "reference", ROOT / "docs" / "_build"}
@@ -63,6 +64,21 @@ def test_readme_names_targets_of_the_makefile() -> None:
 
 def test_gpus_are_absent_as_the_readme_says() -> None:
     assert not flambeau.cuda.is_available()
+
+
+def test_pages_count_tutorials_lessons_and_programs() -> None:
+    """The first page, the README and the changes say how many there are."""
+    tutorials, lessons = (
+        [each for each in (ROOT / "docs/learn" / folder).glob("*.md") if each.stem != "index"]
+        for folder in ("", "engine")
+    )
+    words = {9: "nine", 10: "ten", 18: "eighteen"}
+    index, readme = ((ROOT / page).read_text(encoding="utf-8").lower() for page in ("docs/index.md", "README.md"))
+    for text in (index, readme):
+        assert f"{words[len(tutorials)]} tutorials" in text
+        assert f"{words[len(lessons)]} lessons" in text
+    assert f"{words[len(PROGRAMS)]} complete programs" in index
+    assert f"gallery of {len(PROGRAMS)} programs" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
 def test_readme_counts_what_the_compatibility_page_counts() -> None:

@@ -15,12 +15,12 @@ ENGINE = ("_core", "_codegen", "_backends", "_dispatch", "_ops", "autograd", "co
 FLOORS = (
     "__future__", "_custom_ops", "_environment", "_lobpcg", "_logging", "_linalg_utils", "_prims_common", "_refs",
     "_sources", "_tensor_str", "_utils_internal", "_VF", "classes", "_classes", "fft", "linalg", "monitor", "mps",
-    "mtia", "numa", "quasirandom", "random", "return_types", "signal", "sparse", "special", "testing", "types",
-    "version", "xpu", "functional", "overrides", "futures", "torch_version", "_wiring", "__init__", "amp", "cuda",
-    "backends", "__config__", "cpu", "_serialization", "serialization", "hub", "nn", "models", "_lowrank", "storage",
-    "jit", "optim", "_tensor", "_higher_order_ops", "ops", "library", "_library", "safetensors", "_stand_in", "utils",
-    "func", "_subclasses", "_guards", "_vmap_internals", "as_torch", "_rare_names", "masked", "profiler", "_C",
-    "package", "onnx", "fx", "export", "_inductor", "ao", "quantization", "_decomp", "_functorch", "_dynamo", "nested",
+    "mtia", "numa", "quasirandom", "return_types", "signal", "sparse", "special", "testing", "types", "version", "xpu",
+    "functional", "overrides", "futures", "torch_version", "_wiring", "__init__", "amp", "cuda", "random", "backends",
+    "__config__", "cpu", "_serialization", "serialization", "hub", "nn", "models", "_lowrank", "storage", "jit",
+    "optim", "_tensor", "_higher_order_ops", "ops", "library", "_library", "safetensors", "_stand_in", "utils", "func",
+    "_subclasses", "_guards", "_vmap_internals", "as_torch", "_rare_names", "masked", "profiler", "_C", "package",
+    "onnx", "fx", "export", "_inductor", "ao", "quantization", "_decomp", "_functorch", "_dynamo", "nested",
     "accelerator", "distributed", "distributions", "multiprocessing", "_learn", "_cli", "__main__", "_jit_internal",
     "_utils", "_compile", "functorch", "_operators",
 )  # fmt: skip

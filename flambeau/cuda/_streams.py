@@ -264,13 +264,12 @@ class Event:
             return bytes(_library().runtime.ipcGetEventHandle(self._found.ptr))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from ..multiprocessing.reductions import reduce_event
-
-        return reduce_event(self)
+        return type(self).from_ipc_handle, (self.device, self.ipc_handle())
 
     @classmethod
     def from_ipc_handle(cls, device: Any, handle: bytes) -> Event:
         """The event of another process that has given its handle."""
+        usable_device("cuda")
         event = cls(interprocess=True)
         event._ordinal = index_of(device)
         with on_device(event._ordinal):

@@ -19,12 +19,31 @@ from ...distributed._sync import broadcast_coalesced, check_same_shapes
 from ...distributed._world import ProcessGroup, group_of
 from ...distributed.algorithms.join import Join, Joinable, JoinHook, warn_of_many_iterations
 from ...distributed.reductions import ReduceOp
-from ...utils._pytree import tree_leaves
+from ...utils._pytree import tree_leaves, tree_map
 from ..modules.module import Module
 
 __all__ = ["DistributedDataParallel"]
 
 _MANY_ITERATIONS = 1000
+
+
+def _one_device(device_ids: Sequence[Any] | None, output_device: Any, parameters: Sequence[Tensor]) -> list[Any] | None:
+    """`device_ids`, to whose one device inputs are moved, once it is known that all parameters are there."""
+    if device_ids is not None and len(device_ids) > 1:
+        raise ValueError("device_ids can only be None or contain a single element.")
+    places = {each.device for each in parameters}
+    if (device_ids or output_device is not None) and (len(places) > 1 or any(each.type == "cpu" for each in places)):
+        raise ValueError(
+            "DistributedDataParallel device_ids and output_device arguments only work with single-device GPU modules, "
+            f"but got device_ids {device_ids}, output_device {output_device}, and module parameters on "
+            f"{', '.join(sorted(map(str, places)))}. Leave both out for modules on several devices or on the CPU."
+        )
+    return list(device_ids) if device_ids else None
+
+
+def _moved(value: Any, place: Any) -> Any:
+    """A tensor on a device; anything else as it is."""
+    return value.to(place) if isinstance(value, Tensor) else value
 
 
 class DistributedDataParallel(Module, Joinable):
@@ -76,8 +95,10 @@ class DistributedDataParallel(Module, Joinable):
             )
         self.module = module
         self.dim = dim
-        self.device_ids = list(device_ids) if device_ids else None
-        self.output_device = output_device
+        self.device_ids = _one_device(device_ids, output_device, [each for _, each in named])
+        self.output_device = (
+            output_device if self.device_ids is None or output_device is not None else self.device_ids[0]
+        )
         self.device = trained[0][1].device
         self.broadcast_buffers = broadcast_buffers if broadcast_buffers is not None else True
         self.find_unused_parameters = find_unused_parameters
@@ -149,6 +170,8 @@ class DistributedDataParallel(Module, Joinable):
             self.reducer.rebuild()
         if self._will_sync_buffers():
             broadcast_coalesced(self.modules_buffers, self.process_group, source)
+        if self.device_ids is not None:
+            inputs, kwargs = tree_map(lambda each: _moved(each, self.device), (inputs, kwargs))
         output = self.module(*inputs, **kwargs)
         if synchronised:
             self.require_forward_param_sync = True

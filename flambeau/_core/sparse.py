@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .arrays.sparse import BSC, BSR, COMPRESSED, COO, CSC, CSR, CooArray, SparseArray, to_dense_array
+from .backend import backend_at
 from .device import LAYOUTS, device, layout
 from .dtype import LEGACY_NAMES, dtype, from_numpy_dtype
 from .kind import Kind, kind_of_array
@@ -186,13 +187,14 @@ def sparse_from_parts(parts: Parts) -> SparseTensor:
 
 
 def sparse_tensor(array: SparseArray, place: device) -> SparseTensor:
-    """A new sparse tensor outside any graph."""
+    """A new sparse tensor outside any graph; its arrays are brought to `place` where they are elsewhere."""
+    array = array.moved(backend_at(place))
     kind = sparse_kind_of(from_numpy_dtype(array.dtype), place, array.layout)
     return sparse_from_parts((array, kind, new_counter()))
 
 
 def on_device_of(array: Any, source: Tensor) -> Any:
-    """An array of the host as one of the device of `source`: the arrays of sparse layouts are the host's."""
+    """An array of the host as one of the device of `source`, for kernels that made it of numbers."""
     backend = source._kind.backend
     if type(array) is not np.ndarray or backend.array_class is np.ndarray or source._kind.dataless:
         return array

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NoReturn, TypeVar
 
 import numpy as np
 
+from ..backend import to_host
 from ..device import LAYOUTS, layout
 
 AnyArray = TypeVar("AnyArray", bound="SparseArray")
@@ -31,6 +32,7 @@ class SparseArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     __slots__ = ("shape", "values")
     layout: layout
+    part_names: ClassVar[tuple[str, ...]]
     shape: tuple[int, ...]
     values: Any
     __array__ = __array_ufunc__ = __array_function__ = __getitem__ = __setitem__ = __iter__ = __bool__ = _refuse
@@ -105,6 +107,17 @@ class SparseArray(np.lib.mixins.NDArrayOperatorsMixin):
         """A copy in memory of its own."""
         raise NotImplementedError
 
+    def moved(self: AnyArray, backend: Any) -> AnyArray:
+        """The array with all its parts as arrays of a backend."""
+        if all(type(each) is backend.array_class for each in self.parts()):
+            return self
+        made = self.__copy__()
+        for name in self.part_names:
+            part = getattr(made, name)
+            if type(part) is not backend.array_class:
+                setattr(made, name, backend.from_host(to_host(part)))
+        return made
+
     def take(self, other: SparseArray) -> None:
         """Become `other`."""
         for cls in type(self).__mro__:
@@ -120,6 +133,7 @@ class CooArray(SparseArray):
 
     __slots__ = ("coalesced", "indices")
     layout = COO
+    part_names = ("indices", "values")
 
     def __init__(self, indices: Any, values: Any, shape: tuple[int, ...], coalesced: bool = False) -> None:
         self.indices = indices
@@ -153,6 +167,7 @@ class CompressedArray(SparseArray):
     """
 
     __slots__ = ("compressed", "plain")
+    part_names = ("compressed", "plain", "values")
     by_rows: ClassVar[bool]
     of_blocks: ClassVar[bool] = False
 
@@ -176,7 +191,7 @@ class CompressedArray(SparseArray):
 
     def coordinates(self) -> tuple[Any, Any]:
         """The row and the column of each value: of blocks, where there are blocks."""
-        groups = np.repeat(np.arange(self.compressed.shape[0] - 1), np.diff(self.compressed))
+        groups = group_numbers(self.compressed, self.plain.shape[0])
         others = self.plain.astype(np.int64)
         return (groups, others) if self.by_rows else (others, groups)
 
@@ -185,8 +200,8 @@ class CompressedArray(SparseArray):
         values = self.values
         if self.of_blocks:
             height, width = self.blocksize
-            rows = rows[:, None, None] * height + np.arange(height)[:, None]
-            columns = columns[:, None, None] * width + np.arange(width)
+            rows = rows[:, None, None] * height + np.arange(height, like=rows)[:, None]
+            columns = columns[:, None, None] * width + np.arange(width, like=rows)
             rows, columns = (np.broadcast_to(each, values.shape).reshape(-1) for each in (rows, columns))
             values = values.reshape(-1)
         in_order = self.by_rows and not self.of_blocks
@@ -253,7 +268,7 @@ def accumulating(values: Any) -> Any:
 def add_groups(values: Any, starts: Any) -> Any:
     """The sums of the rows of `values` from each of `starts` to the next."""
     if values.dtype == np.bool_:
-        return np.logical_or.reduceat(values, starts, axis=0)
+        return np.maximum.reduceat(values.view(np.uint8), starts, axis=0).view(np.bool_)
     return np.add.reduceat(accumulating(values), starts, axis=0).astype(values.dtype, copy=False)
 
 
@@ -262,13 +277,32 @@ def group_starts(ordered: Any) -> Any:
     return np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
 
 
+def group_numbers(starts: Any, count: int) -> Any:
+    """For each of `count` elements the number of its group; group i begins at `starts[i]`, which may be empty."""
+    if type(starts) is np.ndarray:
+        return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    return np.searchsorted(starts, np.arange(count, like=starts), side="right") - 1
+
+
 def flat_indices(indices: Any, shape: tuple[int, ...]) -> Any:
     """Coordinates as single numbers that are in the same order."""
-    flat = np.zeros(indices.shape[1], np.int64)
-    for row, length in zip(indices, shape, strict=False):
+    flat = np.zeros(indices.shape[1], np.int64, like=indices)
+    for row, length in zip(each_row(indices), shape, strict=False):
         flat *= length
         flat += row
     return flat
+
+
+def each_row(indices: Any) -> tuple[Any, ...]:
+    """The coordinates along each dimension."""
+    return tuple([indices[each] for each in range(indices.shape[0])])
+
+
+def rows_of(indices: Any, dims: Any) -> Any:
+    """The coordinates along some of the dimensions, in this order."""
+    if not dims:
+        return np.zeros((0, indices.shape[1]), np.int64, like=indices)
+    return np.stack([indices[each] for each in dims])
 
 
 def coalesced_array(array: CooArray) -> CooArray:
@@ -284,10 +318,10 @@ def coalesced_array(array: CooArray) -> CooArray:
 
 def to_dense_array(array: Any) -> Any:
     """All elements, as an ordinary array."""
-    result = np.zeros(array.shape, array.dtype)
+    result = np.zeros(array.shape, array.dtype, like=array.values)
     array = coalesced_array(array.by_coordinates(coalesced=False))
     if array.sparse_dim:
-        result[tuple(array.indices)] = array.values
+        result[each_row(array.indices)] = array.values
     elif array.nnz:
         result[...] = array.values[0]
     return result
@@ -296,7 +330,7 @@ def to_dense_array(array: Any) -> Any:
 def coo_from_dense(array: Any, sparse_dim: int) -> CooArray:
     """The elements, or with fewer sparse dimensions than all the slices, that are not zero."""
     if sparse_dim == 0:
-        return CooArray(np.zeros((0, 1), np.int64), array[None].copy(), array.shape, True)
+        return CooArray(np.zeros((0, 1), np.int64, like=array), array[None].copy(), array.shape, True)
     present = array != 0
     if sparse_dim < array.ndim:
         present = present.any(axis=tuple(range(sparse_dim, array.ndim)))
@@ -316,7 +350,7 @@ def compressed_from_coo(array: CooArray, kept_as: layout, blocksize: tuple[int, 
     flat = major * others + minor
     if cls.of_blocks:
         found, place = np.unique(flat, return_inverse=True)
-        values = np.zeros((len(found), height, width), array.dtype)
+        values = np.zeros((len(found), height, width), array.dtype, like=found)
         values[place.reshape(-1), array.indices[0] % height, array.indices[1] % width] = array.values
         major, plain = found // others, found % others
     else:
@@ -329,7 +363,7 @@ def compressed_from_coo(array: CooArray, kept_as: layout, blocksize: tuple[int, 
 def positions_in(mask: Any, wanted: Any) -> tuple[Any, Any]:
     """For each of the numbers `wanted` its place in the sorted vector `mask`, and whether it is there."""
     if not len(mask):
-        return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), bool)
+        return np.zeros(len(wanted), np.int64, like=wanted), np.zeros(len(wanted), bool, like=wanted)
     places = np.minimum(np.searchsorted(mask, wanted), len(mask) - 1)
     return places, mask[places] == wanted
 
@@ -337,16 +371,17 @@ def positions_in(mask: Any, wanted: Any) -> tuple[Any, Any]:
 def values_at(array: Any, mask: CooArray) -> Any:
     """The elements of a dense or a sparse array of coordinates at the coordinates of `mask`."""
     if not isinstance(array, SparseArray):
-        return array[tuple(mask.indices)] if mask.sparse_dim else np.repeat(array[None], mask.nnz, 0)
+        return array[each_row(mask.indices)] if mask.sparse_dim else np.repeat(array[None], mask.nnz, 0)
     source = coalesced_array(array.by_coordinates())
     shape = mask.shape
     places, found = positions_in(flat_indices(source.indices, shape), flat_indices(mask.indices, shape))
-    values = np.zeros((mask.nnz, *source.values.shape[1:]), source.dtype)
-    values[found] = source.values[places[found]]
-    return values
+    kept = found.reshape(-1, *[1] * (source.values.ndim - 1))
+    if not source.nnz:
+        return np.zeros((mask.nnz, *source.values.shape[1:]), source.dtype, like=source.values)
+    return np.where(kept, source.values[places], np.zeros((), source.dtype, like=source.values))
 
 
 def no_elements(array: CooArray, array_type: Any) -> CooArray:
     """A sparse array of the same shape without elements."""
-    values = np.zeros((0, *array.values.shape[1:]), array_type)
-    return CooArray(np.zeros((array.sparse_dim, 0), np.int64), values, array.shape, True)
+    values = np.zeros((0, *array.values.shape[1:]), array_type, like=array.values)
+    return CooArray(np.zeros((array.sparse_dim, 0), np.int64, like=array.values), values, array.shape, True)

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from ..._core.arrays.sparse import CompressedArray, CooArray, flat_indices
-from ..._core.backend import read
+from ..._core.backend import read, to_host
 from ..._core.sparse import LAYOUT_NAMES, SparseTensor
 
 
 def is_sorted(array: CooArray) -> bool:
     """Whether the coordinates rise, so that each is there once."""
-    return bool(read((np.diff(flat_indices(array.indices, array.shape)) > 0).all()))
+    flat = flat_indices(array.indices, array.shape)
+    return bool(read((flat[1:] > flat[:-1]).all()))
 
 
 def check_sparse(value: SparseTensor) -> None:
@@ -64,13 +65,15 @@ def check_compressed(array: CompressedArray) -> None:
             f"number of dimensions and lengths of {plain} and values must be the same, but got {list(places.shape)} "
             f"and {list(values.shape)}"
         )
-    if starts[0] != 0 or starts[-1] != places.shape[0] or read((np.diff(starts) < 0).any()):
+    if read(starts[0] != 0) or read(starts[-1] != places.shape[0]) or read((starts[1:] < starts[:-1]).any()):
         raise RuntimeError(
             f"{compressed} must begin with 0, rise, and end with the number of values ({places.shape[0]}), but they "
-            f"are {starts.tolist() if starts.size < 20 else '...'}"
+            f"are {to_host(starts).tolist() if starts.size < 20 else '...'}"
         )
     if places.size and (read(places.min() < 0) or read(places.max() >= others)):
-        raise RuntimeError(f"{plain} must be from 0 to {others - 1}, but they are {places.min()} to {places.max()}")
+        raise RuntimeError(
+            f"{plain} must be from 0 to {others - 1}, but they are {read(places.min())} to {read(places.max())}"
+        )
 
 
 def check_coordinates(indices: Any, values: Any, shape: tuple[int, ...]) -> None:
@@ -85,7 +88,8 @@ def check_coordinates(indices: Any, values: Any, shape: tuple[int, ...]) -> None
         raise RuntimeError(f"Trying to create tensor with negative dimension: {list(shape)}")
     if not indices.shape[1]:
         return
-    for dim, (low, high) in enumerate(zip(indices.min(axis=1).tolist(), indices.max(axis=1).tolist(), strict=True)):
+    lowest, highest = (to_host(each).tolist() for each in (indices.min(axis=1), indices.max(axis=1)))
+    for dim, (low, high) in enumerate(zip(lowest, highest, strict=True)):
         if low < 0:
             raise RuntimeError(f"found negative index {low} for dim {dim}")
         if high >= shape[dim]:

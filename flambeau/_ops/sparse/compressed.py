@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._core.arrays.sparse import BSC, BSR, COMPRESSED, CSC, CSR
-from ..._core.backend import read, to_host
+from ..._core.backend import read
 from ..._core.dtype import int32, int64
 from ..._core.names.documentation import page
 from ..._core.process.caller import warn_user_once
@@ -27,7 +27,7 @@ def _warn(kept_as: Any) -> None:
 
 
 def _given_values(grad: Tensor, compressed: Tensor, plain: Tensor, values: Tensor, size: Any, kept_as: Any) -> Any:
-    groups, others, kept = (to_host(each._array) for each in (compressed, plain, values))
+    groups, others, kept = (each._array for each in (compressed, plain, values))
     places = COMPRESSED[kept_as](groups, others, kept, tuple(size))
     return values_like(grad, sparse_tensor(places, grad.device))
 
@@ -55,7 +55,7 @@ def _matrix(
     content = as_values(values, dtype, device)
     places = [as_indices(each, content.device, (int64, int32)) for each in (compressed_indices, plain_indices)]
     refuse_meta(content, *places)
-    array = COMPRESSED[kept_as](to_host(places[0]._array), to_host(places[1]._array), content._array, (0, 0))
+    array = COMPRESSED[kept_as](places[0]._array, places[1]._array, content._array, (0, 0))
     whole = array.compressed.ndim == array.plain.ndim == 1 and array.values.ndim == (3 if array.of_blocks else 1)
     array.shape = tuple(int(each) for each in size) if size is not None else _implied_size(array) if whole else (0, 0)
     check_compressed(array)

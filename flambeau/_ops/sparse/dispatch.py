@@ -18,7 +18,6 @@ from ..._core.sparse import SparseTensor, on_device_of, sparse_tensor
 from ..._core.tensor import Tensor
 from ..._dispatch.changes.history import end_change
 from ..._dispatch.dispatch import Primitive, fresh
-from ..._dispatch.on_host import on_host
 from ..._dispatch.op import Formula, Kernel, name_of_kernel
 from ..._dispatch.public.overrides import original_of
 from ..._dispatch.public.protocol import explain
@@ -153,10 +152,10 @@ class SparsePrimitive(Primitive[..., Tensor]):
 def sparse_primitive(node: str | None, **formulas: Formula) -> Callable[[Kernel], SparsePrimitive]:
     """Make the decorated kernel a primitive of sparse arrays that records nodes called `node`.
 
-    Its arrays are those of the host for every device.
+    The arrays of places and values are those of the tensor's device.
     """
 
     def make(kernel: Kernel) -> SparsePrimitive:
-        return SparsePrimitive(on_host(kernel), node, formulas, None, False, name=f"sparse_{name_of_kernel(kernel)}")
+        return SparsePrimitive(kernel, node, formulas, None, False, name=f"sparse_{name_of_kernel(kernel)}")
 
     return make

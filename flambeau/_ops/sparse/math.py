@@ -14,11 +14,14 @@ from ..._core.arrays.sparse import (
     COO,
     CooArray,
     coalesced_array,
+    each_row,
     flat_indices,
     no_elements,
     positions_in,
 )
-from ..._core.device import CPU
+from ..._core.backend import backend_of_array, read
+from ..._core.device import CPU, usable_device
+from ..._core.device import device as Device
 from ..._core.dtype import FLOAT
 from ..._core.modes import THREAD, recording
 from ..._core.sparse import SparseTensor
@@ -41,10 +44,19 @@ _ZERO_KEEPING = (
 """Functions of one tensor that map zero to zero: of the values alone."""
 
 
+def _place_of(array: Any) -> Device:
+    """The device that an array is on."""
+    backend = backend_of_array(array)
+    if backend.device_type == "cpu":
+        return CPU
+    ordinal = getattr(backend, "ordinal", None)
+    return usable_device(backend.device_type if ordinal is None else Device(backend.device_type, ordinal))
+
+
 def on_values(array: Any, function: Callable[..., Any], *args: Any) -> Any:
     """A sparse array with `function`, which takes dense tensors, of its values."""
     with recording(False):
-        return array.with_values(function(wrap(array.values, CPU), *args)._array)
+        return array.with_values(function(wrap(array.values, _place_of(array.values)), *args)._array)
 
 
 # ----- numbers -----------------------------------------------------------------------------------------------------
@@ -79,7 +91,7 @@ def neg(input: Any) -> Any:
 
 def _merged(left: CooArray, right: CooArray) -> CooArray:
     """The sum of two arrays: sorted if both are, otherwise laid end to end, as long as that does not pile up."""
-    if left.nnz == right.nnz and (left.indices is right.indices or np.array_equal(left.indices, right.indices)):
+    if left.nnz == right.nnz and (left.indices is right.indices or read((left.indices == right.indices).all())):
         return left.with_values(left.values + right.values)
     indices = np.concatenate((left.indices, right.indices), axis=1)
     values = np.concatenate((left.values, right.values))
@@ -122,7 +134,7 @@ def _add_into(array: Any, other: Any, alpha: Any) -> None:
         return
     values = places.values if alpha == 1 else _multiplied(places.values, alpha)
     if places.sparse_dim:
-        array[tuple(places.indices)] += values
+        array[each_row(places.indices)] += values
     else:
         array += values[0]
 
@@ -197,8 +209,9 @@ def _mul_sparse(self: Array, other: Array) -> Array:
     if left.sparse_dim != right.sparse_dim:
         raise RuntimeError(f"mul: sparse dimensions {left.sparse_dim} and {right.sparse_dim} differ")
     places, found = positions_in(flat_indices(right.indices, right.shape), flat_indices(left.indices, left.shape))
-    values = left.values[found] * right.values[places[found]]
-    result = CooArray(left.indices[:, found], values, left.shape, left.coalesced)
+    kept = np.flatnonzero(found)
+    values = left.values[kept] * right.values[places[kept]]
+    result = CooArray(np.take(left.indices, kept, axis=1), values, left.shape, left.coalesced)
     return self.like(result)
 
 
@@ -207,7 +220,7 @@ def _mul_dense(self: Array, other: Array) -> Array:
     """A sparse array times a dense one: only the elements that the sparse one names can differ from zero."""
     places = as_coo(self)
     factors = np.broadcast_to(other, self.shape)
-    return self.with_values(self.values * (factors[tuple(places.indices)] if places.sparse_dim else factors[None]))
+    return self.with_values(self.values * (factors[each_row(places.indices)] if places.sparse_dim else factors[None]))
 
 
 def _conj(value: Any) -> Any:

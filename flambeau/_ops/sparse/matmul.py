@@ -16,9 +16,11 @@ from ..._core.arrays.sparse import (
     accumulating,
     coalesced_array,
     compressed_from_coo,
+    each_row,
+    group_numbers,
     group_starts,
 )
-from ..._core.backend import to_host
+from ..._core.backend import read
 from ..._core.dtype import LEGACY_NAMES
 from ..._core.sparse import SparseTensor, dense_tensor, sparse_tensor
 from ..._core.tensor import Tensor
@@ -60,7 +62,7 @@ def _ordered(rows: Any, columns: Any, values: Any) -> tuple[Any, Any, Any]:
 def _product(sparse: Any, dense: Any, adjoint: bool = False) -> Any:
     """A sparse matrix, or its adjoint, times a dense one: the rows that its elements name, scaled and added up."""
     array = as_coo(sparse)
-    rows, columns = array.indices
+    rows, columns = each_row(array.indices)
     values, height, in_order = array.values, sparse.shape[0], array.coalesced
     if adjoint:
         rows, columns, values, height, in_order = columns, rows, np.conj(values), sparse.shape[1], False
@@ -70,7 +72,7 @@ def _product(sparse: Any, dense: Any, adjoint: bool = False) -> Any:
     if not in_order:
         rows, columns, values = _ordered(rows, columns, values)
     values, wide = accumulating(values), accumulating(dense)
-    result = np.zeros((height, dense.shape[1]), np.result_type(values, wide))
+    result = np.zeros((height, dense.shape[1]), np.result_type(values, wide), like=values)
     step = max(1, _AT_ONCE // max(dense.shape[1], 1))
     for start in range(0, len(rows), step):
         part = slice(start, start + step)
@@ -82,11 +84,15 @@ def _product(sparse: Any, dense: Any, adjoint: bool = False) -> Any:
 
 def _sampled(mask: Any, left: Any, right: Any) -> Any:
     """The elements of the dense product of two matrices at the places of `mask`, which is by coordinates."""
+    at, across = each_row(mask.indices)
+    done = array_functions.sampled_product(at, across, left, right)
+    if done is not None:
+        return done
     left, right = accumulating(left), accumulating(right)
-    result = np.zeros(mask.nnz, left.dtype)
+    result = np.zeros(mask.nnz, left.dtype, like=left)
     step = max(1, _AT_ONCE // max(left.shape[1], 1))
     for start in range(0, mask.nnz, step):
-        rows, columns = mask.indices[:, start : start + step]
+        rows, columns = at[start : start + step], across[start : start + step]
         result[start : start + step] = np.einsum("ij,ij->i", left[rows], right.T[columns])
     return result
 
@@ -152,9 +158,10 @@ def _join(left: Any, right: Any) -> CooArray:
     other = right if right.layout is CSR else compressed_from_coo(as_coo(right), CSR)
     starts, ends = other.compressed[columns], other.compressed[columns + 1]
     counts = ends - starts
-    total = int(counts.sum())
-    first = np.repeat(np.arange(len(columns)), counts)
-    place = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(starts, counts)
+    total = int(read(counts.sum()))
+    begins = np.concatenate((np.zeros(1, np.int64, like=counts), np.cumsum(counts)))
+    first = group_numbers(begins, total)
+    place = np.arange(total, like=first) - begins[first] + starts[first]
     indices = np.stack((rows[first], other.plain[place].astype(np.int64)))
     shape = (left.shape[0], right.shape[1])
     return coalesced_array(CooArray(indices, values[first] * other.values[place], shape))
@@ -359,12 +366,12 @@ def _chosen(array: Any, other: Any, reduce: str) -> tuple[Any, Any]:
     rows, columns, values = _by_rows(array)
     products = accumulating(values)[:, None] * accumulating(other)[columns]
     if not len(rows):
-        return rows, np.zeros((0, other.shape[1]), np.int64)
+        return rows, np.zeros((0, other.shape[1]), np.int64, like=rows)
     starts = group_starts(rows)
     best = (np.maximum if reduce == "amax" else np.minimum).reduceat(products, starts, axis=0)
-    group = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(rows))))
+    group = np.searchsorted(starts, np.arange(len(rows), like=starts), side="right") - 1
     is_best = (products == best[group]) | (np.isnan(products) & np.isnan(best[group]))
-    places = np.where(is_best, np.arange(len(rows))[:, None], len(rows))
+    places = np.where(is_best, np.arange(len(rows), like=rows)[:, None], len(rows))
     return rows[starts], np.minimum.reduceat(places, starts, axis=0)
 
 
@@ -376,17 +383,19 @@ def _reduced_gradients(grad: Tensor, self: Tensor, other: Tensor, reduce: str, o
         if of_self:
             return _sampled_product(self, grad, hermitian(other))
         return _masked_product(_adjoint(self), grad)
-    array, dense, given = self._array, to_host(content(other)), to_host(content(grad))
+    array, dense, given = self._array, content(other), content(grad)
     rows, places = _chosen(array, dense, reduce)
-    columns = np.broadcast_to(np.arange(dense.shape[1]), places.shape)
+    columns = np.broadcast_to(np.arange(dense.shape[1], like=places), places.shape)
     arriving = accumulating(given)[rows]
     if of_self:
-        values = np.zeros(array.nnz, arriving.dtype)
-        np.add.at(values, places, arriving * accumulating(dense)[array.plain[places], columns])
+        values = np.zeros(array.nnz, arriving.dtype, like=arriving)
+        found = arriving * accumulating(dense)[array.plain[places], columns]
+        np.add.at(values, places.reshape(-1), found.reshape(-1))
         return sparse_tensor(array.with_values(values.astype(array.dtype, copy=False)), self.device)
-    total = np.zeros(dense.shape, arriving.dtype)
-    np.add.at(total, (array.plain[places], columns), arriving * accumulating(array.values)[places])
-    return dense_tensor(total.astype(dense.dtype, copy=False), other)
+    total = np.zeros(dense.size, arriving.dtype, like=arriving)
+    flat = array.plain[places] * dense.shape[1] + columns
+    np.add.at(total, flat.reshape(-1), (arriving * accumulating(array.values)[places]).reshape(-1))
+    return dense_tensor(total.reshape(dense.shape).astype(dense.dtype, copy=False), other)
 
 
 @sparse_primitive(
@@ -403,8 +412,8 @@ def _reduced_product(self: Array, other: Array, reduce: str) -> Array:
         total = _product(self.with_values(accumulating(self.values)), wide)
         return (total / counts.astype(wide.dtype)).astype(other.dtype, copy=False)
     rows, places = _chosen(self, other, reduce)
-    result = np.zeros((self.shape[0], other.shape[1]), other.dtype)
-    columns = np.broadcast_to(np.arange(other.shape[1]), places.shape)
+    result = np.zeros((self.shape[0], other.shape[1]), other.dtype, like=other)
+    columns = np.broadcast_to(np.arange(other.shape[1], like=places), places.shape)
     products = accumulating(self.values)[places] * accumulating(other)[self.plain[places], columns]
     result[rows] = products.astype(other.dtype, copy=False)
     return result

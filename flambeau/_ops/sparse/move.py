@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.arrays.sparse import COO, CooArray, no_elements
+from ..._core.arrays.sparse import COO, CooArray, coalesced_array, group_numbers, no_elements, rows_of
+from ..._core.backend import as_array, read
 from ..._core.device import CPU
 from ..._core.dtype import NAMES
 from ..._core.dtype import dtype as DType
@@ -142,7 +143,7 @@ def _transposed(self: Array, dim0: int, dim1: int) -> Array:
         raise RuntimeError("transpose of a sparse and a dense dimension of a sparse tensor is not supported")
     order = list(range(sparse))
     order[dim0], order[dim1] = order[dim1], order[dim0]
-    return CooArray(array.indices[order], array.values, tuple(shape), dim0 == dim1 and array.coalesced)
+    return CooArray(rows_of(array.indices, order), array.values, tuple(shape), dim0 == dim1 and array.coalesced)
 
 
 @sparse_primitive("TransposeBackward0", self=lambda grad: grad.transpose(0, 1))
@@ -184,12 +185,13 @@ def _selected(self: Array, dim: int, index: int) -> Array:
         values = np.take(self.values, index, axis=dim - self.sparse_dim + 1)
         return CooArray(self.indices, values, shape, self.coalesced)
     kept = self.indices[dim] == index
-    indices = np.delete(self.indices, dim, axis=0)[:, kept]
-    array = CooArray(indices, self.values[kept], shape, self.coalesced)
+    places = np.flatnonzero(kept)
+    others = rows_of(self.indices, [each for each in range(self.sparse_dim) if each != dim])
+    array = CooArray(np.take(others, places, axis=1), self.values[places], shape, self.coalesced)
     if array.sparse_dim:
         return array
     values = array.values.sum(axis=0, dtype=array.dtype)
-    return np.asarray(values)
+    return as_array(values)
 
 
 @implements("select")
@@ -206,6 +208,50 @@ def select(input: Any, dim: int, index: int) -> Any:
             f"select(): index {index} out of range for tensor of size {list(array.shape)} at dimension {dim}"
         )
     return _selected(input, dim, index % size)
+
+
+def _chosen_gradient(grad: Any, self: Any, dim: int, index: Any) -> Any:
+    dense = as_dense(grad)
+    return dense.new_zeros(tuple(self.shape)).index_add(dim, index, dense)
+
+
+@sparse_primitive("IndexSelectBackward0", self=_chosen_gradient)
+def _index_selected(self: Array, dim: int, index: Array) -> Array:
+    """For each of the positions `index` the elements that are there along `dim`."""
+    array = coalesced_array(self)
+    shape = (*array.shape[:dim], index.shape[0], *array.shape[dim + 1 :])
+    if dim >= array.sparse_dim:
+        values = np.take(array.values, index, axis=dim - array.sparse_dim + 1)
+        return CooArray(array.indices, values, shape, True)
+    order = np.argsort(array.indices[dim], kind="stable")
+    ordered = array.indices[dim][order]
+    first: Any = np.searchsorted(ordered, index)
+    counts: Any = np.searchsorted(ordered, index, side="right") - first
+    begins = np.concatenate((np.zeros(1, np.int64, like=counts), np.cumsum(counts)))
+    total = int(read(begins[-1]))
+    wanted = group_numbers(begins, total)
+    places = order[np.arange(total, like=wanted) - begins[wanted] + first[wanted]]
+    rows = [wanted if each == dim else array.indices[each][places] for each in range(array.sparse_dim)]
+    return CooArray(np.stack(rows).astype(np.int64, copy=False), array.values[places], shape)
+
+
+@implements("index_select")
+def index_select(input: Any, dim: int, index: Any) -> Any:
+    if input.layout is not COO:
+        raise NotImplementedError(
+            f"index_select of a tensor of layout {input.layout}. Convert it with .to_sparse_coo()"
+        )
+    array = input._array
+    dim = wrap_dim(dim, array.ndim)
+    if index.dim() != 1:
+        raise IndexError(f"index_select(): Index is supposed to be a vector, but it has shape {list(index.shape)}")
+    size = array.shape[dim]
+    wrong = ((index < 0) | (index >= size)).any()
+    if wrong.item():
+        raise IndexError(
+            f"index_select(): index out of range for tensor of size {list(array.shape)} at dimension {dim}"
+        )
+    return _index_selected(input, dim, index)
 
 
 @implements("__getitem__")

@@ -12,9 +12,12 @@ from ..._core.arrays.sparse import (
     accumulating,
     coalesced_array,
     flat_indices,
+    group_starts,
+    positions_in,
+    rows_of,
     values_at,
 )
-from ..._core.backend import read
+from ..._core.backend import as_array
 from ..._core.dtype import FLOAT, INTEGER, int64
 from ..._core.sparse import SparseTensor, dense_tensor
 from ..._core.tensor import Tensor
@@ -28,7 +31,7 @@ from .tensors import _values_of, _with_values, as_coo, coalesce
 
 def _total(array: Any) -> Any:
     values = array.values
-    return np.asarray(accumulating(values).sum(dtype=accumulating(values).dtype)).astype(values.dtype)
+    return as_array(accumulating(values).sum(dtype=accumulating(values).dtype)).astype(values.dtype)
 
 
 @sparse_primitive("SumBackward0", self=lambda grad, self_sym_sizes: grad.expand(self_sym_sizes))
@@ -64,7 +67,7 @@ def _sum_dims(self: Array, dims: tuple[int, ...]) -> Array:
     shape = tuple(length for dim, length in enumerate(self.shape) if dim not in dims)
     if not kept:
         return values.sum(axis=0, dtype=values.dtype).astype(self.dtype, copy=False)
-    summed = CooArray(self.indices[kept], values, shape, self.coalesced and len(kept) == sparse)
+    summed = CooArray(rows_of(self.indices, kept), values, shape, self.coalesced and len(kept) == sparse)
     summed = coalesced_array(summed)
     return summed.with_values(summed.values.astype(self.dtype, copy=False))
 
@@ -76,7 +79,7 @@ def _spread(self: Array, like: Array, dims: tuple[int, ...]) -> Array:
     sparse = places.sparse_dim
     kept = [dim for dim in range(sparse) if dim not in dims]
     shape = tuple(length for dim, length in enumerate(places.shape) if dim not in dims)
-    values = values_at(self, CooArray(places.indices[kept], np.empty((places.nnz, 0)), shape))
+    values = values_at(self, CooArray(rows_of(places.indices, kept), np.empty((places.nnz, 0)), shape))
     for dim in sorted(dims):
         if dim >= sparse:
             values = np.expand_dims(values, dim - sparse + 1)
@@ -142,7 +145,7 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out
 def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     if dim is not None or keepdim:
         raise NotImplementedError("any along a dimension of a sparse tensor is not implemented")
-    return dense_tensor(np.asarray(coalesced_array(as_coo(input._array)).values.any()), input)
+    return dense_tensor(as_array(coalesced_array(as_coo(input._array)).values.any()), input)
 
 
 # ----- softmax -----------------------------------------------------------------------------------------------------
@@ -168,13 +171,12 @@ def _softmax(input: Tensor, dim: int, dtype: Any, logarithm: bool) -> Tensor:
     if not array.nnz:
         return _with_values(given.detach(), values * 1)
     others = [each for each in range(array.sparse_dim) if each != dim]
-    flat = flat_indices(array.indices[others], tuple(array.shape[each] for each in others))
-    _, group = np.unique(flat, return_inverse=True)
-    group = group.reshape(-1)
-    count = int(read(group.max())) + 1
-    largest = np.full((count, *array.values.shape[1:]), -np.inf, accumulating(array.values).dtype)
-    np.maximum.at(largest, group, accumulating(array.values))
-    largest[~np.isfinite(largest)] = 0
+    flat = flat_indices(rows_of(array.indices, others), tuple(array.shape[each] for each in others))
+    order = np.argsort(flat, kind="stable")
+    starts = group_starts(flat[order])
+    group = positions_in(flat[order][starts], flat)[0]
+    largest = np.maximum.reduceat(accumulating(array.values)[order], starts, axis=0)
+    largest = np.where(np.isfinite(largest), largest, np.zeros((), largest.dtype, like=largest))
     groups = dense_tensor(group.astype(np.int64), given)
     shifted = values - dense_tensor(largest[group].astype(array.dtype), given)
     exponents = shifted.exp()

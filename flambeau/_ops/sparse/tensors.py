@@ -250,7 +250,7 @@ def sparse_coo_tensor(
             f"{type(size).__name__}"
         )
     refuse_meta(content, places)
-    where = to_host(places._array)
+    where = places._array
     if not where.ndim:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions: indices must be sparse_dim x nnz")
     if where.ndim != 2:
@@ -268,7 +268,7 @@ def sparse_coo_tensor(
         if where.shape[1] == 0 and sparse:
             shape = (*([0] * sparse), *content.shape[1:])
         else:
-            shape = (*((where.max(axis=1) + 1).tolist() if sparse else ()), *content.shape[1:])
+            shape = (*((to_host(where.max(axis=1)) + 1).tolist() if sparse else ()), *content.shape[1:])
     else:
         shape = tuple(int(each) for each in size)
     if len(shape) != sparse + dense:
@@ -507,14 +507,15 @@ def _resized(input: Tensor, size: Any, sparse: int, dense: int, name: str, clear
             f"dense_dim = {dense}"
         )
     if clear or not array.nnz:
-        kept = CooArray(np.zeros((sparse, 0), np.int64), np.zeros((0, *shape[sparse:]), array.dtype), shape, True)
+        places = np.zeros((sparse, 0), np.int64, like=array.values)
+        kept = CooArray(places, np.zeros((0, *shape[sparse:]), array.dtype, like=array.values), shape, True)
     else:
         if sparse != array.sparse_dim or any(new < old for new, old in zip(shape, array.shape, strict=True)):
             raise RuntimeError(
                 f"{name}: a tensor with elements can neither shrink nor change its number of sparse dimensions, from "
                 f"{list(array.shape)} to {list(shape)}; sparse_resize_and_clear_ forgets the elements"
             )
-        values = np.zeros((array.nnz, *shape[sparse:]), array.dtype)
+        values = np.zeros((array.nnz, *shape[sparse:]), array.dtype, like=array.values)
         values[tuple(slice(each) for each in array.values.shape)] = array.values
         kept = CooArray(array.indices, values, shape, array.coalesced)
     if input.requires_grad:

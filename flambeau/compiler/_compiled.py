@@ -49,7 +49,7 @@ from .program.items import Call, Read
 _MOST_ATTEMPTS = 4
 """So many calls may be refused; then the function is left alone, and a call costs one comparison more."""
 
-MOST_PROGRAMS = 8
+_MOST_PROGRAMS = 8
 
 _MANY_MISSES = 64
 """So many calls of a part without a program, if they are most calls, show that its programs are of no use."""
@@ -73,6 +73,10 @@ class Compiled:
     _expects: Refused | None = None
     """Why the function of which this is a part was not compiled whole."""
     _is_part = False
+    _is_timed = True
+    """Whether attempts have a budget of time, and parts are to be quicker than eager calls."""
+    recompile_limit = _MOST_PROGRAMS
+    """How many programs it may have."""
 
     def __init__(
         self,
@@ -167,7 +171,7 @@ class Compiled:
                     self._hits += 1
                     return result
             if (parts := self._parts_as_they_are()) is not None:
-                if self._is_part:
+                if self._is_part or not self._is_timed:
                     return run_inside(parts.run, args, kwargs)
                 return self._guarded(Attempt(self.function, args, kwargs), self._timed)
             if self._attempts < _MOST_ATTEMPTS:
@@ -183,13 +187,13 @@ class Compiled:
     def _takes_more(self) -> bool:
         """Whether a call without a program may get one."""
         watcher = sys.getprofile()
-        if len(self._programs) >= MOST_PROGRAMS:
-            self._note_once(f"it has {MOST_PROGRAMS} programs, which is the most")
+        if len(self._programs) >= self.recompile_limit:
+            self._note_once(f"it has {self.recompile_limit} programs, which is the most")
         elif is_watching():
             return False
         elif watcher is not None:
             self._note_once("a profiler is set (sys.setprofile), in whose place the compiler would have to be")
-        return len(self._programs) < MOST_PROGRAMS and watcher is None
+        return len(self._programs) < self.recompile_limit and watcher is None
 
     def _misses_mostly(self) -> bool:
         """Count a call that is none of those that there are programs for. If most are none, programs are in the way."""
@@ -308,11 +312,11 @@ class Compiled:
             suspect, self._suspect = self._suspect, None
             if suspect is not None:
                 return self._looked_for(attempt, *suspect)
-            return self._watched(attempt) if self.fullgraph or self._effort.allows() else attempt.run()
+            return self._watched(attempt) if self._may_attempt() else attempt.run()
         waits = [each.waits(bool(self.dynamic)) for each in self._families]  # all: they forget what they were asked for
         if any(waits):  # sizes may never come again, as those of a cache that grows
             return attempt.run_plainly() if any(each.grows for each in self._families) else attempt.run()
-        if not self.fullgraph and not self._effort.allows():
+        if not self._may_attempt():
             return attempt.run()
         missed = self._why_missed(attempt)
         if missed == OTHER_ELEMENTS and (data := self._readings.of_data()) is not None:
@@ -333,6 +337,10 @@ class Compiled:
         elif program is not None:
             self._programs.append(program)
         return attempt.result
+
+    def _may_attempt(self) -> bool:
+        """Whether there is time to watch or record a call; `fullgraph` has to know what breaks."""
+        return self.fullgraph or not self._is_timed or self._effort.allows()
 
     def _watched(self, attempt: Attempt) -> Any:
         """Make a call and see what it reads; it is watched no further once something speaks against compiling it."""
@@ -510,6 +518,7 @@ class Compiled:
         """
         made = Compiled(function, definition=definition, dynamic=self.dynamic, tunes=self.tunes)
         made._expects, made._is_part, made._effort = refused, True, self._effort
+        made.recompile_limit = self.recompile_limit
         return made
 
     def _refused_for(self, reads: Unsteady) -> Refused:

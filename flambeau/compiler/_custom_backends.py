@@ -43,6 +43,7 @@ class CompiledByBackend(Compiled):
     """A function whose graphs somebody else compiles."""
 
     _guards = False
+    _is_timed = False
     _replays = False
 
     def __init__(

@@ -82,7 +82,7 @@ def compile(
         options (dict, optional): options of the backend.
         name (str, optional): a name for the compiled function, which explanations show.
         disable (bool): whether to return `model` as it is. Default: `False`.
-        recompile_limit (int, optional): how many programs one function may have; None takes the setting.
+        recompile_limit (int, optional): how many programs one function may have. Default: 8.
         isolate_recompiles (bool): whether copies of the function count their programs apart. Default: `False`.
         shapes_spec: which sizes are dynamic.
 
@@ -93,7 +93,14 @@ def compile(
         raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
     if model is None:
         return lambda each: compile(
-            each, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable
+            each,
+            fullgraph=fullgraph,
+            dynamic=dynamic,
+            backend=backend,
+            mode=mode,
+            options=options,
+            disable=disable,
+            recompile_limit=recompile_limit,
         )
     if not callable(model):
         raise RuntimeError(f"torch.compile expects a module or a function, got {type(model).__name__}")
@@ -103,6 +110,8 @@ def compile(
     _check_choices(mode, options)
     tunes = mode in _TUNING_MODES or bool((options or {}).get("max_autotune"))
     run = compiled_by(model, fullgraph, dynamic, backend, tunes)
+    if recompile_limit is not None:
+        run.recompile_limit = recompile_limit
     if (module := SLOTS.compiled_module(model, run)) is not None:
         return module
 

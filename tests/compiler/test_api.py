@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import pickle
 import subprocess
 import sys
@@ -318,3 +319,85 @@ def test_functions_that_are_not_looked_into() -> None:
         assert seen(f(X + turn)) == seen((X + turn + 1) * 2 * 3)
     assert seen_by_them == [0, "setting", 2, "setting"]  # while it ran as it stands
     assert [*torch.compiler.allow_in_graph([logged])] == [logged]
+
+
+def test_breaks_that_are_asked_for() -> None:
+    dynamo = importlib.import_module("flambeau._dynamo")
+
+    def f(x: Any) -> Any:
+        y = x * 2 + 1
+        dynamo.graph_break()
+        return y.relu() - x
+
+    g = torch.compile(f)
+    for turn in range(8):
+        assert seen(g(X + turn)) == seen(f(X + turn))
+    explained = torch.compiler.explain(g)
+    assert len(explained.programs) == 2
+    assert "graph_break runs, which is not to be compiled" in explained.reasons[0]
+    whole = torch.compile(f, fullgraph=True)
+    whole(X)  # a first call may do what is done once
+    with pytest.raises(RuntimeError, match="graph_break runs"):
+        whole(X)
+    calls: list[int] = []
+
+    def left(x: Any) -> Any:
+        calls.append(1)
+        return x * 3
+
+    assert dynamo.disallow_in_graph(left) is left
+    g = torch.compile(lambda x: left(x + 1) * 2)
+    for _ in range(8):
+        assert seen(g(X)) == seen((X + 1) * 6)
+    assert len(calls) == 8
+
+
+def test_functions_that_are_not_traced_strictly() -> None:
+    dynamo = importlib.import_module("flambeau._dynamo")
+    lines: list[str] = []
+
+    @dynamo.nonstrict_trace
+    def logged(x: Any) -> Any:
+        lines.append(str(x.shape))
+        return x.exp() * 2
+
+    g = torch.compile(lambda x: logged(x + 1) + 1, fullgraph=True)
+    for turn in range(6):
+        assert seen(g(X + turn)) == seen((X + turn + 1).exp() * 2 + 1)
+    assert len(lines) == 2
+    with pytest.raises(AssertionError, match="nonstrict_trace expects a callable"):
+        dynamo.nonstrict_trace(3)
+    real = pytest.importorskip("torch")._dynamo
+    with pytest.raises(AssertionError, match="nonstrict_trace expects a callable"):
+        real.nonstrict_trace(3)
+    missing = [each for each in ("nonstrict_trace", "optimize_assert", "set_stance") if not hasattr(dynamo, each)]
+    assert not missing
+
+
+def test_settings_of_the_compiler_can_be_made() -> None:
+    ours, real = (importlib.import_module(f"{each}._dynamo.config") for each in ("flambeau", "torch"))
+    dynamo = importlib.import_module("flambeau._dynamo")
+    simple = {
+        name: entry.default
+        for name, entry in real._config.items()
+        if type(entry.default) in (bool, int) and name.islower() and not name.startswith("_")
+    }
+    for name, default in simple.items():
+        assert getattr(ours, name) == default, name
+        with ours.patch(**{name: "another"}):
+            assert getattr(ours, name) == "another"
+    with dynamo.patch_dynamo_config("recompile_limit", 3):
+        assert ours.recompile_limit == 3
+    assert ours.recompile_limit == 8
+
+
+@pytest.mark.parametrize("limit", [1, 3])
+def test_how_many_programs_there_may_be(limit: int) -> None:
+    g = torch.compile(lambda x, flag: x * 2 if flag == "double" else x + len(flag), recompile_limit=limit)
+    for _ in range(4):
+        for flag in ("double", "a", "aaa", "aaaaa"):
+            for _ in range(2):
+                g(X, flag)
+    explained = torch.compiler.explain(g)
+    assert len(explained.programs) == limit
+    assert f"it has {limit} programs, which is the most" in explained.reasons

@@ -13,6 +13,7 @@ from flambeau.compiler import (
     is_compiling,
     list_backends,
     reset,
+    set_stance,
     substitute_in_graph,
 )
 from flambeau.compiler._entry import compile
@@ -23,7 +24,8 @@ from .eval_frame import OptimizedModule
 __all__ = [
     "OptimizedModule", "allow_in_graph", "assume_constant_result", "disable", "disallow_in_graph", "graph_break",
     "is_compiling", "list_backends", "mark_dynamic", "mark_static", "mark_static_address", "maybe_mark_dynamic",
-    "optimize", "reset", "run", "skip_frame", "substitute_in_graph",
+    "nonstrict_trace", "optimize", "optimize_assert", "patch_dynamo_config", "reset", "run", "set_stance",
+    "skip_frame", "step_unsupported", "substitute_in_graph",
 ]  # fmt: skip
 
 __getattr__, __dir__ = (
@@ -41,16 +43,40 @@ __getattr__, __dir__ = (
 
 
 def disallow_in_graph(fn: Any) -> Any:
-    """Mark a function as one that compiled code leaves to Python."""
-    return fn
+    """Mark a function as one that compiled code leaves to Python: where it is called is a graph break."""
+    return [disable(each) for each in fn] if isinstance(fn, (list, tuple)) else disable(fn)
 
 
+@disable
 def graph_break(msg: str = "") -> None:
-    """End a compiled part here: nothing is compiled."""
+    """End a compiled part here: what comes before and behind are programs of their own."""
 
 
+@disable
 def skip_frame(msg: str = "") -> None:
-    """Leave the calling function to Python: it is."""
+    """Leave the statement that calls this to Python."""
+
+
+step_unsupported = skip_frame
+
+
+def nonstrict_trace(traceable_fn: Any) -> Any:
+    """Mark a function whose ops are compiled, and whose Python is not looked at; tensors it captures are constants."""
+    if not callable(traceable_fn):
+        raise AssertionError("nonstrict_trace expects a callable")
+    return allow_in_graph(traceable_fn)
+
+
+def optimize_assert(backend: Any = "inductor", **options: Any) -> Callable[[Any], Any]:
+    """The older form of `torch.compile(fullgraph=True)`."""
+    return optimize(backend, fullgraph=True, **options)
+
+
+def patch_dynamo_config(arg1: Any = None, arg2: Any = None, **kwargs: Any) -> Any:
+    """Settings of `torch._dynamo.config` inside a block or a decorated function."""
+    from . import config
+
+    return config.patch(arg1, arg2, **kwargs)
 
 
 maybe_mark_dynamic = mark_unbacked = mark_dynamic

@@ -301,6 +301,7 @@ class Verified(Compiled):
     _recorder = FullRecorder
     _backend = "verify"
     _guards = False
+    _is_timed = False
     verified = 0
     ops = 0
 

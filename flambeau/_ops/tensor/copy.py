@@ -79,7 +79,7 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
         strides = tuple([step * array.itemsize for step in strides_like(array, memory_format)])
         return recorded(_clone, (input, memory_format), empty_meta(array.shape, array.dtype, strides), kind.plain)
     try:
-        if not input.requires_grad and THREAD.modes.plain:
+        if (kind.is_cpu or kind.indirect) and not input.requires_grad and THREAD.modes.plain:
             array = copied(input._array, memory_format)
             if kind.indirect:
                 settle(array, kind)

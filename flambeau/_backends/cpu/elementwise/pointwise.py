@@ -110,16 +110,28 @@ class Pointwise:
             return results
         arrays = [each for each in operands if type(each) is np.ndarray]
         shape = arrays[0].shape
-        if any(each.shape != shape for each in arrays):
-            shape = joint_shape(*[each.shape for each in arrays])
-        model = next((each for each in arrays if each.shape == shape), None)
-        forms = "".join(map(_form, operands, [shape] * len(operands)))
+        for each in arrays:
+            if each.shape != shape:
+                shape = joint_shape(*[each.shape for each in arrays])
+                break
+        forms, model = "", None
+        for each in operands:
+            if type(each) is not np.ndarray:
+                forms += NUMBER
+            elif each.shape != shape:
+                forms += SINGLE if each.size == 1 else "x"
+            else:
+                forms += SINGLE if each.size == 1 else CONTIGUOUS if each.flags.c_contiguous else "x"
+                model = each if model is None else model
         flat = "x" not in forms and CONTIGUOUS in forms
-        if flat or model is None:
-            results = tuple(np.empty(shape, dtype) for dtype in self.results)
+        if flat or model is None or model.flags.c_contiguous:
+            results = tuple([np.empty(shape, dtype) for dtype in self.results])
         else:
-            results = tuple(_laid_out_like(model, dtype) for dtype in self.results)
-        self.into(results, operands, forms if flat else None)
+            results = tuple([_laid_out_like(model, dtype) for dtype in self.results])
+        if not flat and len(arrays) == len(operands) and len(shape) <= MOST_DIMENSIONS:
+            (self._strided or self.strided())(*results, *arrays)
+        else:
+            self.into(results, operands, forms if flat else None)
         return results
 
     def into(self, results: Sequence[Any], operands: Sequence[Any], forms: str | None) -> None:

@@ -123,7 +123,7 @@ class DeviceArray:
             if copy is False:
                 raise
         moved = self.copy(order)
-        return view_of(moved, np.reshape(moved.form, wanted, order=order, copy=False))
+        return view_of(moved, moved.form.reshape(wanted, order=order, copy=False))
 
     def ravel(self, order: str = "C") -> DeviceArray:
         return self.reshape(-1, order=order)

@@ -8,8 +8,9 @@ import numpy as np
 
 from ...._codegen.cuda.types import TYPES
 from ...._core.arrays.quick import name_of
+from ..elementwise.pointwise import Pointwise
 from ..runtime.driver import driver
-from .array import DeviceArray, dense_like, empty, from_host, to_host
+from .array import DeviceArray, Layout, dense_like, empty, form_of, from_host, of_form, to_host
 from .host import by_host
 from .raw_types import RAW
 from .ufuncs import cast, selection, store
@@ -75,8 +76,30 @@ def _fill(target: DeviceArray, value: Any) -> None:
     compiled.into((target,), (value,))
 
 
+_copies: dict[Layout, tuple[Any, Pointwise] | None] = {}
+"""By the layout of arrays with gaps the form of a copy row by row, and what writes it; None: `assign` does."""
+_MOST_COPIES = 4096
+
+
+def _copy_of(form: Any) -> tuple[Any, Pointwise] | None:
+    compiled = cast(form.dtype, form.dtype) if form.size and not form.flags.c_contiguous else None
+    return None if compiled is None else (form_of(form.shape, form.dtype), compiled)
+
+
 def copied(self: DeviceArray, order: str = "C") -> DeviceArray:
     """A copy in memory of its own."""
+    if order == "C":
+        try:
+            known = _copies[self.layout]
+        except KeyError:
+            if len(_copies) >= _MOST_COPIES:
+                _copies.clear()
+            known = _copies[self.layout] = _copy_of(self.form)
+        if known is not None:
+            target, compiled = known
+            moved = of_form(target)
+            compiled.into((moved,), (self,))
+            return moved
     form = self.form
     strides = None
     if order == "F" or (order == "A" and form.flags.f_contiguous):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...._core.device import contiguous_format
 from ...._core.dtype import bfloat16, float16, float32
 from ..arrays.array import DeviceArray, empty_beside, is_dense
 from ..arrays.ufuncs import cast
@@ -22,6 +23,18 @@ def copied_like(self: DeviceArray, like: DeviceArray) -> DeviceArray | None:
     made = empty_beside(like, given.dtype)
     driver().copy(made.pointer, self.pointer, given.nbytes)
     return made
+
+
+def contiguous_clone(self: DeviceArray) -> DeviceArray:
+    """A copy row by row."""
+    return self.copy("C")
+
+
+def clone(self: DeviceArray, memory_format: Any) -> DeviceArray | None:
+    """A copy row by row, where that is the memory format."""
+    if memory_format is contiguous_format or (memory_format is None and self.form.flags.c_contiguous):
+        return self.copy("C")
+    return None
 
 
 def to_copy(self: DeviceArray, dtype: Any, memory_format: Any) -> DeviceArray | None:

@@ -120,6 +120,20 @@ def batches(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
 _calls_of_batches: dict[Any, _Call | None] = {}
 
 
+def matmul(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
+    """Lowering of `matmul` for equal batches of matrices along any number of dimensions; None: others do it."""
+    first, second = left.shape, right.shape
+    dims = len(first)
+    if dims < 3 or dims != len(second) or first[:-2] != second[:-2] or first[-1] != second[-2]:
+        return None
+    if left.dtype != right.dtype or 0 in first or 0 in second:
+        return None
+    if dims == 3:
+        return batches(left, right)
+    made = batches(left.reshape(-1, *first[-2:]), right.reshape(-1, *second[-2:]))
+    return None if made is None else made.reshape(*first[:-1], second[-1])
+
+
 def _prepared_batches(first: Any, second: Any) -> _Call | None:
     """For batches of matrices that lie as the library reads them."""
     dtype = first.dtype

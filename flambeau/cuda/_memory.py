@@ -512,11 +512,11 @@ class CUDAPluggableAllocator:
 
     def take(self, nbytes: int, stream: int) -> int:
         """Memory from the library; 0: it has none."""
-        return int(self._take(nbytes, 0, stream) or 0)
+        return int(self._take(nbytes, driver().ordinal, stream) or 0)
 
     def give(self, pointer: int, nbytes: int) -> None:
         """Return it."""
-        self._give(pointer, nbytes, 0, None)
+        self._give(pointer, nbytes, driver().ordinal, None)
 
 
 def change_current_allocator(allocator: CUDAPluggableAllocator) -> None:
@@ -535,11 +535,19 @@ class MemPool:
     """A pool of memory beside the common one, for what is allocated in `use_mem_pool`."""
 
     def __init__(self, allocator: Any = None, use_on_oom: bool = False, no_split: bool = False) -> None:
-        if allocator is not None or use_on_oom or no_split:
-            raise NotImplementedError("MemPool: its own allocator, use_on_oom and no_split do not work in Flambeau yet")
+        if use_on_oom or no_split:
+            raise NotImplementedError("MemPool: use_on_oom and no_split do not work in Flambeau yet")
         self._pool = _pool()
         self._number = self._pool.new_pool()
         self._pool.hold(self._number)
+        self._allocator = allocator
+        if allocator is not None:
+            self._pool.take_segments_from(allocator, self._number)
+
+    @property
+    def allocator(self) -> Any:
+        """What the pool's segments come from; None: the device itself."""
+        return self._allocator
 
     @property
     def id(self) -> tuple[int, int]:

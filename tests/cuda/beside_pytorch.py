@@ -115,11 +115,11 @@ def differs(program: Program, answers: dict[str, Any], has_gpu: bool) -> str | N
 
 
 def chosen(patterns: list[str], simulated: bool) -> list[Program]:
-    """The programs whose names or kinds match, those that start processes last; a simulated device has none of them."""
+    """The programs whose names or kinds match, those that start processes last; a simulated device has not all."""
     return [
         each
         for each in sorted(PROGRAMS.values(), key=lambda each: each.starts_processes)
-        if not (simulated and each.starts_processes)
+        if not (simulated and each.needs_gpu)
         and (not patterns or any(fnmatch.fnmatch(word, one) for one in patterns for word in (each.name, each.kind)))
     ]
 

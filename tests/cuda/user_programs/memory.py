@@ -152,7 +152,7 @@ def loader_with_workers(torch: Any, device: str) -> Any:
     return [(x.is_pinned(), x.to(device, non_blocking=True).sum()) for (x,) in loader]
 
 
-@program("memory", cuda=True)
+@program("memory", cuda=True, gpu=True)
 def shared_with_other_libraries(torch: Any, device: str) -> Any:
     x = torch.arange(6.0, device=device).reshape(2, 3)
     again = torch.from_dlpack(x)

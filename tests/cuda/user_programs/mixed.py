@@ -87,7 +87,7 @@ def own_function_under_autocast(torch: Any, device: str) -> Any:
     return found, found.dtype, a.grad, b.grad
 
 
-@program("mixed precision", cuda=True)
+@program("mixed precision", cuda=True, gpu=True)
 def switches_of_tf32(torch: Any, device: str) -> Any:
     """How far products are from float64's, by the switch; PyTorch and Flambeau must be in the same class."""
     torch.manual_seed(0)

@@ -17,21 +17,23 @@ class Program(NamedTuple):
     asks_device: bool
     """Whether it uses `torch.cuda` itself, so that PyTorch without a GPU cannot run it."""
     starts_processes: bool
-    """Whether it starts processes that use the device, which a simulated one is not in."""
+    """Whether it starts processes that use the device."""
+    needs_gpu: bool
+    """Whether a simulated device cannot run it: it is in one process, has no TF32, and lends no memory."""
 
 
 PROGRAMS: dict[str, Program] = {}
 
 
 def program(
-    kind: str, *, accuracy: str = "", cuda: bool = False, processes: bool = False
+    kind: str, *, accuracy: str = "", cuda: bool = False, processes: bool = False, gpu: bool = False
 ) -> Callable[[Callable[[Any, str], Any]], Callable[[Any, str], Any]]:
     """Put a function into the list."""
 
     def listed(run: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
         name = run.__name__.replace("_", " ")
         assert name not in PROGRAMS, name
-        PROGRAMS[name] = Program(name, kind, run, accuracy, cuda or processes, processes)
+        PROGRAMS[name] = Program(name, kind, run, accuracy, cuda or processes, processes, gpu or processes)
         return run
 
     return listed

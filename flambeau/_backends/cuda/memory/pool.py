@@ -116,6 +116,8 @@ class Pool:
         self._marked: deque[tuple[list[Any], Block]] = deque()
         self._holders: dict[int, int] = {}
         """For each private pool how many graphs and contexts use it."""
+        self._sources: dict[int, Supplier] = {}
+        """For private pools whose segments come from elsewhere."""
         self._numbers = itertools.count(1)
         self._recording = 0
         self.statistics = Statistics()
@@ -197,11 +199,11 @@ class Pool:
     def _cut_from_new(self, shelf: Shelf, size: int, nbytes: int) -> Block:
         """A block of a new segment or, where the device has no room for one, of what is left when all is joined."""
         wanted = segment_size(size)
-        pointer = self._from_device(wanted)
+        pointer = self._from_device(wanted, shelf.pool)
         if pointer is None:
             self.statistics.retries += 1
             self.give_back()
-            pointer = self._from_device(wanted)
+            pointer = self._from_device(wanted, shelf.pool)
             if pointer is None:
                 joined = shelf.best(size)
                 if joined is not None:
@@ -214,11 +216,11 @@ class Pool:
         self.statistics.segment(wanted, shelf.small, 1)
         return shelf.cut(block, size)
 
-    def _from_device(self, wanted: int) -> int | None:
+    def _from_device(self, wanted: int, pool: int) -> int | None:
         if self.limit is not None and self.reserved() + wanted > self.limit:
             return None
         try:
-            return self._supplier.take(wanted)
+            return self._sources.get(pool, self._supplier).take(wanted)
         except Exhausted:
             return None
 
@@ -274,11 +276,14 @@ class Pool:
                         del self._segments[block.pointer]
                         shelf.reserved -= block.size
                         self.statistics.segment(block.size, shelf.small, -1)
-                        self._supplier.give(block.pointer)
+                        self._sources.get(pool, self._supplier).give(block.pointer)
 
-    def take_segments_from(self, source: Any) -> None:
-        """Let another one's `take` and `give` supply the segments."""
-        self._supplier = _Replaced(self._supplier, source)
+    def take_segments_from(self, source: Any, pool: int = COMMON) -> None:
+        """Let another one's `take` and `give` supply the segments: all of them, or those of a private pool."""
+        if pool == COMMON:
+            self._supplier = _Replaced(self._supplier, source)
+        else:
+            self._sources[pool] = _Replaced(self._supplier, source)
 
     # ----- pools of their own -----------------------------------------------------------------------------------------
 

@@ -102,7 +102,10 @@ def _body(page: Page) -> str:
     first, *methods = page.members
     anchor = html.escape(first.name)
     lines = [f'<section id="{anchor}-page">', f"<h1>{html.escape(page.title)}</h1>"]
-    lines += [f'<p><a href="{page.parent}.html">{page.parent}</a> {page.source}</p>', _description(first)]
+    lines += [
+        f'<p><a class="reference internal" href="{page.parent}.html">{page.parent}</a> {page.source}</p>',
+        _description(first),
+    ]
     if methods:
         lines += ['<section id="methods">', '<h2>Methods<a class="headerlink" href="#methods">#</a></h2>']
         lines += [*map(_description, methods), "</section>"]
@@ -115,7 +118,7 @@ def _description(member: Member) -> str:
     return (
         f'<dl class="py {member.kind}"><dt class="sig sig-object py" id="{member.name}">{word}'
         f'<span class="sig-prename descclassname">{prefix}.</span><span class="sig-name descname">{own}</span>'
-        f"{_signature(member.signature)}"
+        f"{_signature(member.signature.removesuffix(' -> None') if member.kind == 'class' else member.signature)}"
         f'<a class="headerlink" href="#{member.name}" title="Link to this definition">#</a></dt>'
         f"<dd>{_markdown(member.text)}</dd></dl>"
     )

@@ -96,7 +96,7 @@ def public_entries(module: str) -> Iterator[Entry]:
         for name in sorted(set(names), key=str.lower):
             value = getattr(home, name, None)
             value = on_a_device(value, name)
-            hidden = name in HIDDEN or f"{module}.{name}" in HELPERS
+            hidden = name.startswith("_") or name in HIDDEN or f"{module}.{name}" in HELPERS
             if callable(value) and not isinstance(value, ModuleType) and _is_shown(value) and not hidden:
                 yield Entry(f"{_full(module)}.{name}", value)
 
@@ -112,7 +112,8 @@ def on_a_device(value: Any, name: str) -> Any:
 
 def documented(value: Any) -> Any:
     """What has the docstring of a public object: of an instance that can be called, its `__call__`."""
-    is_instance = not (inspect.isclass(value) or inspect.isroutine(value) or isinstance(value, functools.partial))
+    others = (functools.partial, ModuleType)
+    is_instance = not (inspect.isclass(value) or inspect.isroutine(value) or isinstance(value, others))
     return type(value).__call__ if is_instance else value
 
 
@@ -160,7 +161,8 @@ def _module_page(module: str, entries: list[Entry]) -> str:
         if chosen:
             lines += [f"## {title}", "", "| name | what it does |", "|---|---|"]
             lines += [
-                f'| <a href="{each.page}.html">{each.name.rpartition(".")[2]}</a> | {_summary(each.value)} |'
+                f'| <a class="reference internal" href="{each.page}.html">{each.name.rpartition(".")[2]}</a> '
+                f"| {_summary(each.value)} |"
                 for each in chosen
             ]
             lines.append("")

@@ -44,7 +44,8 @@ def source_link(value: Any) -> str:
         return ""
     path, line = found
     _linked.add(path)
-    return f'· <a href="../{FOLDER}/{path.relative_to(ROOT).as_posix()}.html#line-{line}">source</a>'
+    page = f"../{FOLDER}/{path.relative_to(ROOT).as_posix()}.html#line-{line}"
+    return f'· <a class="reference internal" href="{page}">source</a>'
 
 
 def definition(value: Any) -> tuple[Path, int] | None:

@@ -158,6 +158,12 @@ SCENARIOS: dict[str, Callable[[str], Tensors]] = {
         (2, 3, 6, 8),
         (2, 3, 6, 8),
     ),
+    "rows by position": _differentiated(
+        lambda x: (
+            x[torch.tensor([2, -1, 0, 2], device=x.device)] + x[:, torch.tensor([[1], [-3]], device=x.device)].sum()
+        ),
+        (5, 3, 4),
+    ),
     "layer_norm": _differentiated(lambda x, w, b: F.layer_norm(x, (20,), w, b), (6, 5, 20), (20,), (20,)),
     "layer_norm in half precision": _differentiated(lambda x: F.layer_norm(x, (5, 20)), (6, 5, 20), **_HALF),
     "group_norm": _differentiated(lambda x, w, b: F.group_norm(x, 4, w, b), _IMAGES, *_CHANNELS),

@@ -50,6 +50,7 @@ _FUNCTIONS = {
     "to_copy": "copy.to_copy",
     "check_rows": "gather.check_rows",
     "embedding": "gather.embedding",
+    "index": "gather.index",
     "index_select": "gather.index_select",
     "gather": "gather.gather",
     "addmm": "linear.addmm",

@@ -21,8 +21,11 @@ struct alignas({size * width}) P {{ T at[{width}]; }};
 """
 
 
-def rows_source(size: int, width: int, index: str) -> str:
-    """Slices along one of three dimensions; a thread has `width` neighbours of the last one."""
+def rows_source(size: int, width: int, index: str, wraps: bool = False) -> str:
+    """Slices along one of three dimensions; a thread has `width` neighbours of the last one.
+
+    `wraps`: positions below zero count from the end.
+    """
     return f"""{_head(size, width, index)}
 struct Arguments {{
   i64 count; const T* in; const I* index; T* out; i64 length; i64 positions; i64 inner; volatile i64* fault;
@@ -32,10 +35,10 @@ KERNEL kernel(const __grid_constant__ Arguments a) {{
   if (i >= a.count) return;
   const u32 packs = (u32)(a.inner / {width});
   const i64 row = i / packs, column = i % packs * {width};
-  const i64 at = (i64)a.index[row % a.positions];
+  const i64 at = (i64)a.index[row % a.positions], place = {"at < 0 ? at + a.length : at" if wraps else "at"};
   P found = {{}};
-  if (at < 0 || at >= a.length) {_OUTSIDE}
-  else found = *(const P*)(a.in + (row / a.positions * a.length + at) * a.inner + column);
+  if (place < 0 || place >= a.length) {_OUTSIDE}
+  else found = *(const P*)(a.in + (row / a.positions * a.length + place) * a.inner + column);
   *(P*)(a.out + row * a.inner + column) = found;
 }}
 """

@@ -10,7 +10,6 @@ traced, and run as they stand.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 from ..._core.modes import THREAD
@@ -88,8 +87,7 @@ class Derivative(Op):
                 sources.append(None if not wanted or formula is None else -1 if number is None else number)
         if len(self.plans) >= _MOST_PLANS:
             self.plans.clear()
-        with suppress(TypeError):  # a saved value without a hash
-            self.plans[key] = None if fusion is None else fusion.compiled, sources
+        self.plans[key] = None if fusion is None else fusion.compiled, sources
 
     def decomposition(self, grad: Any, needed: tuple[bool, ...], *saved: Any) -> list[Any]:
         """The formulas, one after the other."""
@@ -163,7 +161,7 @@ def fused(node: OpNode, grad: Tensor, values: dict[str, Any] | None, edges: Sequ
     try:
         plan = op.plans.get(key)
     except TypeError:  # a saved value without a hash
-        plan = None
+        return None
     if plan is None:
         op.note_plan(key, grad, needed, tuple(values.values()))
         done = op(grad, needed, *values.values())

@@ -240,7 +240,7 @@ def index_operator(input: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     return _getitem(input, tuple([slice(None) if each is None else each for each in indices]))
 
 
-@primitive("IndexBackward0", self=_index_gradient)
+@primitive("IndexBackward0", fuses=False, self=_index_gradient)
 def _index(self: Array, advanced: Any, indices: Any) -> Array:
     if type(advanced) is tuple:  # see `_picked`
         first = advanced[0]

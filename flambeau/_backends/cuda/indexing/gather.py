@@ -26,8 +26,8 @@ def check_rows(indices: DeviceArray, rows: int) -> bool:
 
 
 @cache
-def _rows(size: int, width: int, index: str) -> Any:
-    return driver().compile(rows_source(size, width, index))
+def _rows(size: int, width: int, index: str, wraps: bool) -> Any:
+    return driver().compile(rows_source(size, width, index, wraps))
 
 
 @cache
@@ -39,8 +39,13 @@ def _elements(size: int, index: str, dimensions: int) -> Any:
 _FIELDS = Struct("=qQQQqqqQ").pack
 
 
-def _picked(op: str, array: DeviceArray, index: DeviceArray, shape: tuple[int, ...], dim: int) -> DeviceArray | None:
-    """The slices of `array` along `dim` at positions, with the shape of the result."""
+def _picked(
+    op: str, array: DeviceArray, index: DeviceArray, shape: tuple[int, ...], dim: int, wraps: bool = False
+) -> DeviceArray | None:
+    """The slices of `array` along `dim` at positions, with the shape of the result.
+
+    `wraps`: positions below zero count from the end.
+    """
     form = array.form
     size = form.itemsize
     if name_of(index.form.dtype) not in _INDICES or size not in _SIZES:
@@ -57,7 +62,7 @@ def _picked(op: str, array: DeviceArray, index: DeviceArray, shape: tuple[int, .
     fields = _FIELDS(
         count, array.pointer, index.pointer, made.pointer, form.shape[dim], index.form.size, inner, driver().faults(op)
     )
-    _rows(size, width, name_of(index.form.dtype))(-(-count // THREADS), THREADS, fields)
+    _rows(size, width, name_of(index.form.dtype), wraps)(-(-count // THREADS), THREADS, fields)
     return made
 
 
@@ -74,6 +79,22 @@ def index_select(self: DeviceArray, dim: int, index: DeviceArray) -> DeviceArray
     if not shape:
         return None
     return _picked("index_select", self, index, (*shape[:dim], index.form.size, *shape[dim + 1 :]), dim)
+
+
+def index(self: DeviceArray, advanced: Any, indices: Any) -> DeviceArray | None:
+    """`self[positions]` along one dimension, where both lie row by row."""
+    found, dim = None, 0
+    for number, each in enumerate(advanced):
+        if each is not None:
+            if found is not None:
+                return None
+            found, dim = each, number
+    if type(found) is not DeviceArray or not found.form.flags.c_contiguous:
+        return None
+    if not self.form.size or not self.form.flags.c_contiguous:
+        return None
+    shape = self.shape
+    return _picked("indexing", self, found, (*shape[:dim], *found.shape, *shape[dim + 1 :]), dim, True)
 
 
 def gather(self: DeviceArray, dim: int, index: DeviceArray) -> DeviceArray | None:

@@ -194,8 +194,19 @@ def _in_one_pass(node_type: type[OpNode], edges: list[str]) -> list[str]:
         f"    values = {{{values}}}",
         f"    wanted = ({''.join(f'{each}, ' for each in edges)})",
         "    done = backend.in_one_pass(self, grad, values, wanted)",
-        "    return generic(self, grads, wanted, values) if done is None else done",
+        "    if done is not None:",
+        "        return done",
+        *[f"    r{number} = {_result(number, entry)}" for number, entry in enumerate(node_type.formulas)],
+        f"    return ({''.join(f'r{number}, ' for number in range(len(edges)))})",
     ]
+
+
+def _result(number: int, entry: Any) -> str:
+    """What a formula gives, whose values are there already."""
+    if entry is None:
+        return "None"
+    arguments = ", ".join(["grad", *map(_local, entry[1])])
+    return f"formula{number}({arguments}) if e{number} is not None else None"
 
 
 def _local(name: str) -> str:

@@ -71,7 +71,7 @@ def segmented(function: str, array: Any, starts: Any, axis: int = 0) -> DeviceAr
     if array.dtype.kind == "c" and function == "add" and array.size:
         parts = dense(array).reshape(array.shape[0], -1).view(np.dtype(f"f{array.itemsize // 2}"))
         sums: Any = segmented(function, parts, starts)
-        return None if sums is None else sums.view(array.dtype).reshape(-1, *array.shape[1:])  # type: ignore[no-any-return]
+        return None if sums is None else sums.view(array.dtype).reshape(-1, *array.shape[1:])
     if name not in _TYPES or name == "bool" or not array.size or starts.form.dtype.kind not in "iu":
         return None
     source, starts = dense(array), dense(starts.astype(np.int64, copy=False))

@@ -86,6 +86,38 @@ def test_random_numbers_go_on_from_replay_to_replay() -> None:
     assert torch.equal(cuda.get_rng_state(), state)
 
 
+def test_random_numbers_behind_work_whose_memory_is_free_again() -> None:
+    """The state of the generator is put on the device before a replay begins: nothing in it may write there."""
+
+    def draws() -> tuple[Any, ...]:
+        for _ in range(3):
+            x = torch.full((4,), -7.0, device="cuda")
+            y = x * 3
+            del x, y
+        return torch.rand(8, device="cuda"), F.dropout(torch.ones(8, device="cuda"), 0.5)
+
+    cuda.manual_seed(9)
+    expected = [[each.clone() for each in draws()] for _ in range(3)]
+    graph, found = _captured(draws)
+    cuda.manual_seed(9)
+    for want in expected:
+        graph.replay()
+        assert all(torch.equal(*pair) for pair in zip(found, want, strict=True))
+
+
+def test_a_graph_draws_from_a_few_generators() -> None:
+    generators = [torch.Generator("cuda").manual_seed(each) for each in range(3)]
+    graph, found = _captured(lambda: [torch.rand(4, generator=each, device="cuda") for each in generators])
+    for each in generators:
+        each.manual_seed(7)
+    graph.replay()
+    (want,) = [torch.rand(4, generator=torch.Generator("cuda").manual_seed(7), device="cuda")]
+    assert all(torch.equal(each, want) for each in found)
+    many = [torch.Generator("cuda") for _ in range(17)]
+    with pytest.raises(RuntimeError, match="at most 16 generators"), cuda.graph(cuda.CUDAGraph()):
+        [torch.rand(4, generator=each, device="cuda") for each in many]
+
+
 def _network(kind: str) -> tuple[Any, Any, Any]:
     torch.manual_seed(0)
     layers = torch.nn

@@ -17,6 +17,8 @@ from ..arrays.array import DeviceArray, empty
 from .driver import driver
 from .synchronization import HERE
 
+_MOST_GENERATORS = 16
+
 
 class Recording:
     """What the work of one graph refers to."""
@@ -28,12 +30,18 @@ class Recording:
         """The number of the next node of autograd when it began."""
         self.kept: list[Any] = []
         """What must stay where it is as long as the work can be done again: constants of the host."""
+        self._places = empty((_MOST_GENERATORS, 2), np.dtype(np.uint64))
+        """Memory for the states of generators, taken before the recording begins. A replay puts them there before it
+        begins, and kernels in front of the first draw may write to all that was taken meanwhile."""
         self._states: dict[PhiloxGenerator, tuple[DeviceArray, int]] = {}
         """For each generator where its state is on the device, and how many words the work takes of it."""
 
     def draw(self, generator: PhiloxGenerator, words: int) -> tuple[int, int, int]:
         """Where the state of a generator is, and the seed and the offset to add to it, for a draw of so many words."""
-        state, taken = self._states.get(generator) or (empty((2,), np.dtype(np.uint64)), 0)
+        number = len(self._states)
+        if generator not in self._states and number == _MOST_GENERATORS:
+            raise RuntimeError(f"a CUDA graph draws from at most {_MOST_GENERATORS} generators")
+        state, taken = self._states.get(generator) or (self._places[number], 0)
         self._states[generator] = state, taken + (words + 3) // 4 * 4
         return state.pointer, 0, taken
 

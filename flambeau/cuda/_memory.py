@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import os
 import pickle
+import sys
 from collections import OrderedDict
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from .._backends.cuda.memory.block import USED, WAITING, PooledMemory
+from .._backends.cuda.memory.history import History, frames_of, traces_of
 from .._backends.cuda.memory.pool import Pool
 from .._backends.cuda.memory.statistics import nested
 from .._backends.cuda.memory.summary import summary
 from .._backends.cuda.runtime.driver import driver
 from .._core.device import usable_device
-from .._core.process.caller import Place, line_of, warn_user
+from .._core.process.caller import warn_user
+from ._memory_page import memory_page
 from ._ordinals import driver_of, on, on_each_device
 from ._streams import Stream
 
@@ -344,13 +349,6 @@ def reset_accumulated_host_memory_stats() -> None:
 _STATES = {USED: "active_allocated", WAITING: "active_pending_free"}
 
 
-def _frames(place: Place | None) -> list[dict[str, Any]]:
-    if place is None:
-        return []
-    file, line, _ = line_of(place)
-    return [{"filename": file, "line": line, "name": place[0].co_name}]
-
-
 def memory_snapshot(mempool_id: tuple[int, int] | None = None, include_traces: bool = True) -> list[dict[str, Any]]:
     """The segments that the pool has from the device, and the blocks that they are cut into.
 
@@ -376,7 +374,7 @@ def memory_snapshot(mempool_id: tuple[int, int] | None = None, include_traces: b
             parts.append({
                 "address": at, "size": block.size, "requested_size": block.requested if used else 0,
                 "state": _STATES.get(block.state, "inactive"),
-                "frames": _frames(block.place) if include_traces else [],
+                "frames": frames_of(block.stack) if include_traces and block.state in _STATES else [],
             })  # fmt: skip
             at += block.size
         in_use = [part for part in parts if part["state"] == "active_allocated"]
@@ -390,21 +388,71 @@ def memory_snapshot(mempool_id: tuple[int, int] | None = None, include_traces: b
     return found
 
 
-def _record_memory_history(enabled: str | bool | None = "all", *options: Any, **more: Any) -> None:
-    """Write down, or do not any more, which line of the program asks for each block: snapshots and errors show it."""
+def _record_memory_history(
+    enabled: str | bool | None = "all", context: str | None = "all", stacks: str = "all",
+    max_entries: int = sys.maxsize, device: Any = None, clear_history: bool = False, compile_context: bool = False,
+    global_record_annotations: bool = False, skip_actions: list[str] | None = None,
+) -> None:  # fmt: skip
+    """Write down, or do not any more, what the pools of memory do, with the lines of the program that asked for it.
+
+    Args:
+        enabled (str or bool, optional): `"all"` for every step, `"state"` for what is in use, None for nothing.
+        context (str, optional): None leaves the lines out.
+        stacks (str): PyTorch's choice of frames; here all are of Python.
+        max_entries (int): how many steps are kept, the last ones.
+        device: not used; all devices are recorded.
+        clear_history (bool): whether steps of before are forgotten.
+        compile_context (bool): not used.
+        global_record_annotations (bool): not used.
+        skip_actions (list[str], optional): the kinds of steps that are not kept.
+    """
+    if enabled not in (None, "state", "all", True, False):
+        raise RuntimeError(f"expected state to be 'state', 'all', or None, but got {enabled!r}")
     for each in on_each_device():
-        each.pool.notes_places = bool(enabled)
+        before = each.pool.history
+        if not enabled:
+            each.pool.history = None
+            continue
+        each.pool.history = made = History(enabled != "state", context is not None, max_entries, skip_actions or ())
+        if before is not None and not clear_history:
+            made.entries.extend(before.entries)
 
 
 def _snapshot(device: Any = None, augment_with_fx_traces: bool = False) -> dict[str, Any]:
-    """`memory_snapshot` in the form of PyTorch's viewer."""
-    return {"segments": memory_snapshot(), "device_traces": [[]], "allocator_settings": {}, "external_annotations": []}
+    """Segments, blocks and steps of all pools, in the form of PyTorch's viewer."""
+    pools = [each.pool for each in on_each_device()]
+    settings = pools[0].settings
+    return {
+        "segments": memory_snapshot(),
+        "device_traces": [traces_of(each.history) for each in pools],
+        "allocator_settings": {
+            "PYTORCH_CUDA_ALLOC_CONF": os.environ.get("PYTORCH_CUDA_ALLOC_CONF", ""),
+            "max_split_size": -1 if settings.max_split_size is None else settings.max_split_size,
+            "garbage_collection_threshold": settings.collection_threshold,
+            "expandable_segments": False,
+        },
+        "external_annotations": [],
+    }
 
 
 def _dump_snapshot(filename: str = "dump_snapshot.pickle", augment_with_fx_traces: bool = False) -> None:
-    """Write `_snapshot` to a file."""
+    """Write `_snapshot` to a file; one that ends in `.html` is a page with a timeline, which needs no viewer."""
+    found = _snapshot()
+    if str(filename).endswith(".html"):
+        Path(filename).write_text(memory_page(found), encoding="utf-8")
+        return
     with open(filename, "wb") as file:
-        pickle.dump(_snapshot(), file)
+        pickle.dump(found, file)
+
+
+def _set_allocator_settings(env: str) -> None:
+    """Take settings in the form of `PYTORCH_CUDA_ALLOC_CONF` for all devices.
+
+    Args:
+        env (str): the settings.
+    """
+    for each in on_each_device():
+        each.pool.configure(env)
 
 
 # ----- who hands memory out -----------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ __getattr__, __dir__ = where_present(
         functions="max_memory_allocated max_memory_cached max_memory_reserved memory_allocated memory_cached "
         "memory_reserved",
     )
-    .returning(lambda: None, functions="caching_allocator_enable empty_cache")
+    .returning(lambda: None, functions="_set_allocator_settings caching_allocator_enable empty_cache")
     .returning(contextlib.nullcontext, functions="caching_allocator_disabled")
     .returning(OrderedDict, functions="host_memory_stats memory_stats")
     .returning(dict, functions="host_memory_stats_as_nested_dict memory_stats_as_nested_dict")

@@ -67,7 +67,6 @@ class DeviceState(NamedTuple):
     allocated: int
     reserved: int
     limit: int | None
-    expandable: bool
 
 
 def out_of_device_memory(wanted: int, state: DeviceState, array_class: type) -> OutOfMemoryError:
@@ -84,10 +83,10 @@ def out_of_device_memory(wanted: int, state: DeviceState, array_class: type) -> 
     helps = []
     if state.limit is not None and wanted <= state.free:
         helps.append("let the process have more of the device")
-    if wanted <= idle and not state.expandable:
+    if wanted <= idle:
         helps.append(
-            "no free piece of the reserved memory is large enough: set "
-            "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation"
+            "no free piece of the reserved memory is large enough: set PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128 "
+            "to avoid fragmentation"
         )
     try:
         held, uses = _live_tensors(array_class, state.ordinal)

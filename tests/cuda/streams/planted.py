@@ -140,7 +140,7 @@ def a_source_changed_while_another_device_copies_it() -> list[Any]:
 
 def _without_device_waits() -> AbstractContextManager[Any]:
     """The backend's own waits between streams do nothing."""
-    from tests.support.simulated_runtime import Stream
+    from tests.support.out_of_order_runtime import Stream
 
     return mock.patch.object(Stream, "wait_event")
 

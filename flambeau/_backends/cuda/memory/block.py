@@ -8,6 +8,7 @@ from heapq import heappush
 from typing import Any
 
 from ...._core.process.caller import Place
+from .settings import Settings
 from .statistics import SMALL, Journal
 
 UNIT = 512
@@ -33,14 +34,14 @@ def segment_size(size: int) -> int:
 class Block:
     """A piece of a segment, with the pieces before and after it there."""
 
-    __slots__ = ("after", "before", "home", "note", "place", "pointer", "requested", "shelf", "size", "state", "users")
+    __slots__ = ("after", "before", "home", "note", "pointer", "requested", "shelf", "size", "stack", "state", "users")
 
     def __init__(self, pointer: int, size: int, shelf: Shelf) -> None:
         self.pointer = pointer
         self.size = size
         self.requested = 0
         self.shelf = shelf
-        self.note = shelf.note
+        self.note: Any = shelf.note
         self.home: Heap = []
         """Where its shelf keeps the blocks for requests like the one that it was cut for."""
         self.state = FREE
@@ -48,8 +49,8 @@ class Block:
         self.after: Block | None = None
         self.users: set[tuple[int, int]] | None = None
         """The queues beside its own that have work with it, each with its device."""
-        self.place: Place | None = None
-        """The line that asked for it, while that is written down."""
+        self.stack: tuple[Place, ...] = ()
+        """The lines that asked for it, while that is written down."""
 
 
 Heap = list[tuple[int, Block]]
@@ -84,11 +85,15 @@ class PooledMemory:
 class Shelf:
     """The free blocks of one size class, of one queue: what its work is done with can be used again by its next."""
 
-    __slots__ = ("kept", "misses", "note", "ordered", "ordinal", "pool", "reserved", "small", "stream", "waiting")
+    __slots__ = (
+        "kept", "misses", "note", "ordered", "ordinal", "pool", "reserved", "settings", "small", "stream", "waiting",
+    )  # fmt: skip
 
     def __init__(
-        self, pool: int, stream: int, small: bool, journal: Journal, waiting: list[Block], ordinal: int
-    ) -> None:
+        self, pool: int, stream: int, small: bool, journal: Journal, waiting: list[Block], ordinal: int,
+        settings: Settings,
+    ) -> None:  # fmt: skip
+        self.settings = settings
         self.ordinal = ordinal
         """The device of the pool."""
         self.pool = pool
@@ -125,13 +130,15 @@ class Shelf:
         at = bisect_left(self.ordered, (size,))
         if at == len(self.ordered):
             return None
+        if not self.small and not self.settings.fits(self.ordered[at][0], size):
+            return None
         block = self.ordered.pop(at)[2]
         return self.cut(block, size)
 
     def cut(self, block: Block, size: int) -> Block:
         """A block for use; what it does not need becomes a free one."""
         rest = block.size - size
-        if rest >= UNIT if self.small else rest > SMALL:
+        if rest >= UNIT if self.small else rest > SMALL and self.settings.may_cut(size):
             other = Block(block.pointer + size, rest, self)
             other.before, other.after = block, block.after
             if other.after is not None:
@@ -174,6 +181,10 @@ class Shelf:
 
     def _remove(self, block: Block) -> None:
         del self.ordered[bisect_left(self.ordered, (block.size, block.pointer))]
+
+    def put_back(self, block: Block) -> None:
+        """Keep a block that `whole` took out."""
+        insort(self.ordered, (block.size, block.pointer, block))
 
     def whole(self) -> list[Block]:
         """Take out the blocks that are whole segments, and nobody's."""

@@ -16,9 +16,10 @@ from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
 from typing import Any, NamedTuple, Protocol
 
-from ...._core.process.caller import calling_place
 from ...._core.process.locks import new_reentrant_lock
 from .block import KEPT, UNIT, USED, Block, Heap, PooledMemory, Shelf, neighbours, segment_size
+from .history import History
+from .settings import settings_of
 from .statistics import LONGEST, SMALL, Statistics
 
 _new = object.__new__
@@ -122,8 +123,10 @@ class Pool:
         self._recording = 0
         self.statistics = Statistics()
         self.limit: int | None = None
-        self.expandable = False
-        self.notes_places = False
+        self.settings = settings_of()
+        self._has_begun = False
+        self.history: History | None = None
+        """What is written down of every step, if anything is."""
         self.keeps = True
         """Whether freed segments stay here: see `keep`."""
         self._shared = 0
@@ -152,8 +155,8 @@ class Pool:
         block.state = USED
         block.requested = nbytes
         journal.extend((block.size, nbytes))
-        if self.notes_places:
-            block.place = calling_place()
+        if self.history is not None:
+            self.history.allocated(block)
         memory = _new(PooledMemory)
         memory.ptr = block.pointer
         memory.block = block
@@ -178,11 +181,11 @@ class Pool:
         return found
 
     def _shelf(self, pool: int, stream: int, small: bool) -> Shelf:
-        return Shelf(pool, stream, small, self.statistics.journal, self._came_back, self.ordinal)
+        return Shelf(pool, stream, small, self.statistics.journal, self._came_back, self.ordinal, self.settings)
 
     def _found(self, nbytes: int) -> Block:
         """A block where none is kept for such a request, as far as is known."""
-        size = (nbytes + UNIT - 1) & -UNIT or UNIT
+        size = self.settings.rounded(nbytes, UNIT)
         with self._lock:
             stand = self._here.stand or self.stream_changed()
             shelf = stand.large if size > SMALL else stand.small
@@ -199,6 +202,10 @@ class Pool:
     def _cut_from_new(self, shelf: Shelf, size: int, nbytes: int) -> Block:
         """A block of a new segment or, where the device has no room for one, of what is left when all is joined."""
         wanted = segment_size(size)
+        if not self._has_begun:
+            self._begin()
+        if self.settings.collection_threshold:
+            self._return_unused(wanted)
         pointer = self._from_device(wanted, shelf.pool)
         if pointer is None:
             self.statistics.retries += 1
@@ -209,12 +216,59 @@ class Pool:
                 if joined is not None:
                     return joined
                 self.statistics.failures += 1
+                if self.history is not None:
+                    self.history.failed(nbytes, shelf.stream, self.device_memory()[0])
                 raise self._exhausted(nbytes, self)
         block = Block(pointer, wanted, shelf)
         shelf.reserved += wanted
         self._segments[pointer] = block, wanted
         self.statistics.segment(wanted, shelf.small, 1)
+        if self.history is not None:
+            self.history.segment("segment_alloc", block, wanted)
         return shelf.cut(block, size)
+
+    def _begin(self) -> None:
+        """Know the device before its first segment."""
+        self._has_begun = True
+        if self.settings.fraction is not None and self.limit is None:
+            self.limit = int(self.settings.fraction * self.device_memory()[1])
+
+    def configure(self, text: str) -> None:
+        """Take settings in the form of `PYTORCH_CUDA_ALLOC_CONF`; blocks that are there stay as they are."""
+        with self._lock:
+            self.settings.read(text)
+            for stand in self._stands.values():
+                stand.homes.clear()
+            if self.settings.fraction is not None:
+                self.limit = int(self.settings.fraction * self.device_memory()[1])
+
+    def _return_unused(self, wanted: int) -> None:
+        """Return unused segments, large ones first, where the next one would exceed the threshold."""
+        allowed = self.device_memory()[1] if self.limit is None else self.limit
+        excess = self.reserved() + wanted - int(self.settings.collection_threshold * allowed)
+        if excess <= 0:
+            return
+        self._collect()
+        found = [
+            (block, stand.large)
+            for (pool, _), stand in tuple(self._stands.items())
+            if pool == COMMON
+            for block in stand.large.whole()
+        ]
+        for block, shelf in sorted(found, key=lambda each: -each[0].size):
+            if excess > 0:
+                excess -= block.size
+                self._return(block, shelf)
+            else:
+                shelf.put_back(block)
+
+    def _return(self, block: Block, shelf: Shelf) -> None:
+        del self._segments[block.pointer]
+        shelf.reserved -= block.size
+        self.statistics.segment(block.size, shelf.small, -1)
+        if self.history is not None:
+            self.history.segment("segment_free", block, block.size)
+        self._sources.get(shelf.pool, self._supplier).give(block.pointer)
 
     def _from_device(self, wanted: int, pool: int) -> int | None:
         if self.limit is not None and self.reserved() + wanted > self.limit:
@@ -247,6 +301,8 @@ class Pool:
             if all(self._supplier.reached(mark) for mark in marks):
                 block.users = None
                 self._shared -= 1
+                if self.history is not None:
+                    self.history.completed(block)
                 self.statistics.waiting(block.size, block.shelf.small, -1)
                 block.state = KEPT
                 heappush(block.home, (block.pointer, block))
@@ -273,10 +329,7 @@ class Pool:
                     continue
                 for shelf in (stand.small, stand.large):
                     for block in shelf.whole():
-                        del self._segments[block.pointer]
-                        shelf.reserved -= block.size
-                        self.statistics.segment(block.size, shelf.small, -1)
-                        self._sources.get(pool, self._supplier).give(block.pointer)
+                        self._return(block, shelf)
 
     def take_segments_from(self, source: Any, pool: int = COMMON) -> None:
         """Let another one's `take` and `give` supply the segments: all of them, or those of a private pool."""
@@ -345,7 +398,9 @@ class Pool:
         with self._lock:
             counted = self.counted()
             self._count_splits()
-            return counted.table()
+            found = counted.table()
+            found["max_split_size"] = -1 if self.settings.max_split_size is None else self.settings.max_split_size
+            return found
 
     def allocated(self) -> int:
         """The bytes of the blocks in use."""
@@ -375,7 +430,5 @@ def exhausted(nbytes: int, pool: Pool) -> Exception:
     from ...._core.text.memory_errors import DeviceState, out_of_device_memory
     from ..arrays.array import DeviceArray
 
-    state = DeviceState(
-        pool.ordinal, *pool.device_memory(), pool.allocated(), pool.reserved(), pool.limit, pool.expandable
-    )
+    state = DeviceState(pool.ordinal, *pool.device_memory(), pool.allocated(), pool.reserved(), pool.limit)
     return out_of_device_memory(nbytes, state, DeviceArray)

@@ -17,8 +17,8 @@ from flambeau._backends.cuda.runtime.compile_queue import COMPILE_QUEUE
 from flambeau._backends.cuda.runtime.driver import CupyDriver
 from flambeau._backends.cuda.runtime.synchronization import HERE
 from flambeau._core.backend import backend_of, is_installed
-from tests.support.simulated_cuda import SimulatedDriver
 from tests.support.out_of_order_runtime import CUDARuntimeError, Runtime, library
+from tests.support.simulated_cuda import SimulatedDriver
 from tests.support.stream_schedule import SCHEDULE, Access
 
 

@@ -131,11 +131,11 @@ def _outcome(entry: Entry, stand: Stand, sample: Any, gradients: bool) -> str | 
 
 def _by_pytorch_there(entry: Entry, sample: Any) -> Any:
     """What PyTorch gives on the GPU, whose libraries choose signs of eigenvectors, orders and widths of sums."""
-    pytorch.backends.cudnn.allow_tf32 = False
     there = sample.transform(lambda each: each.cuda() if isinstance(each, pytorch.Tensor) else each)
     args, kwargs = arguments(there)
     pytorch.manual_seed(SEED)
-    result = entry.info.op(*args, **kwargs)
+    with pytorch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+        result = entry.info.op(*args, **kwargs)
     return translate(tree_map(lambda each: each.cpu() if isinstance(each, pytorch.Tensor) else each, result))
 
 

@@ -227,7 +227,7 @@ class Reader:
         if isinstance(tree, ast.Constant):
             return self._constant(tree, tree.value)
         if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub) and isinstance(tree.operand, ast.Constant):
-            return self._constant(tree, -tree.operand.value)  # type: ignore[operator]
+            return self._constant(tree, ast.literal_eval(tree))
         if isinstance(tree, (ast.List, ast.Tuple)):
             parts = [self.value(each) for each in tree.elts]
             kind, inner = (

@@ -136,5 +136,5 @@ def _graph(recording: _Sized, titles: list[str], layout: Layout, returns: str, m
         reader.scope = next(scope for start, scope in reversed(recording.scopes) if start <= number)
         reader.read(ast.parse(line).body)
     reader.scope = ""
-    reader.read(ast.parse(f"def f():\n  return {returns}").body[0].body)  # type: ignore[attr-defined]
+    reader.read([ast.Return(ast.parse(returns, mode="eval").body)])
     return Graph(reader)

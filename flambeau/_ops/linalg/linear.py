@@ -170,7 +170,7 @@ def _mm_of_transposed(self: Array, mat2: Array) -> Array:
 
 @primitive("UnsafeViewBackward0", op_name="rows_of_transposed", fuses=False, self=_rows_gradient, mat2=_factor_gradient)
 def _rows_of_transposed(self: Array, mat2: Array) -> Array:
-    """The same of a contiguous tensor of rows; its node stands for those of both views too."""
+    """Rows of a contiguous tensor times a transposed matrix; one node stands for the product and both views."""
     return rows_product(self, mat2.T)
 
 

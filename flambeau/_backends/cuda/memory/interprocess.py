@@ -43,8 +43,8 @@ class _Lender:
 
     def __init__(self) -> None:
         self.lock = new_lock()
-        self.lent: dict[tuple[int, int], tuple[Any, Any]] = {}
-        """By the numbers' memory and the place in it: the numbers, and the array whose memory is lent."""
+        self.loans: dict[tuple[int, int], tuple[Any, DeviceArray]] = {}
+        """By the numbers' memory and the place in it: the numbers, and the array that others read."""
         self.numbers: UntypedStorage | None = None
         self.used = 0
 
@@ -57,9 +57,9 @@ class _Lender:
 
     def collect(self) -> None:
         """Forget the loans that came back."""
-        for key, (numbers, _) in list(self.lent.items()):
+        for key, (numbers, _) in list(self.loans.items()):
             if not numbers[key[1]]:
-                del self.lent[key]
+                del self.loans[key]
 
 
 _LENDER = _Lender()
@@ -101,7 +101,7 @@ def lend(storage: UntypedStorage) -> Loan:
         numbers, place = _LENDER.place()
         own = _numbers_in(numbers)
         own[place] = 1
-        _LENDER.lent[id(numbers), place] = own, array
+        _LENDER.loans[id(numbers), place] = own, array
         handle = bytes(library.runtime.ipcGetMemHandle(base))
         return Loan(handle, array.pointer - base, array.nbytes, ordinal, os.getpid(), numbers, place)
 
@@ -141,10 +141,10 @@ def borrow(loan: Loan) -> DeviceArray:
     """The bytes that another process lends, or those of this one that have come back to it."""
     if loan.owner == os.getpid():
         with _LENDER.lock:
-            for (_, place), (numbers, array) in list(_LENDER.lent.items()):
+            for (_, place), (numbers, array) in list(_LENDER.loans.items()):
                 if place == loan.place and np.shares_memory(numbers, _numbers_in(loan.numbers)):
                     numbers[place] = 0
-                    return array  # type: ignore[no-any-return]
+                    return array
     with on_device(loan.ordinal):
         key = loan.ordinal, loan.handle
         piece = _OPENED.get(key)

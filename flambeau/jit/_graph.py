@@ -31,7 +31,7 @@ class Value:
         return self._name
 
     def node(self) -> Node:
-        """What makes it."""
+        """The node whose result this value is."""
         return self._node
 
     def type(self) -> Type:
@@ -64,11 +64,11 @@ class Node:
         return self._kind
 
     def inputs(self) -> Iterator[Value]:
-        """What it is given."""
+        """The values that the node takes."""
         return iter(self._inputs)
 
     def outputs(self) -> Iterator[Value]:
-        """What it makes."""
+        """The values that the node makes."""
         return iter(self._outputs)
 
     def inputsSize(self) -> int:
@@ -126,7 +126,7 @@ class Graph:
         return self._reader.parameters.outputs()
 
     def outputs(self) -> Iterator[Value]:
-        """What is returned."""
+        """The values that the graph returns."""
         return self._reader.results.inputs()
 
     def param_node(self) -> Node:

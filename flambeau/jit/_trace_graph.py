@@ -31,7 +31,7 @@ class TracingState:
         self._recording.enter(self.current_scope())
 
     def pop_scope(self) -> None:
-        """Leave the innermost scope."""
+        """Leave the scope that was entered last."""
         self._scopes.pop()
         self._recording.enter(self.current_scope())
 

@@ -139,7 +139,7 @@ class _Flow:
         self.left: dict[Any, dict[Any, float]] = {"source": {}, "sink": {}}
 
     def add(self, start: Any, end: Any, capacity: float) -> None:
-        """Connect two places."""
+        """Connect two places by an edge with a capacity."""
         self.left.setdefault(start, {})[end] = self.left.get(start, {}).get(end, 0.0) + capacity
         self.left.setdefault(end, {}).setdefault(start, 0.0)
 

@@ -27,7 +27,7 @@ class HigherOrderOperator:
         self._implementations: dict[str, Callable[..., Any]] = {}
 
     def name(self) -> str:
-        """Its name."""
+        """The name of the operator in `torch.ops.higher_order`."""
         return self._name
 
     def py_impl(self, k: Any) -> Callable[[Implementation], Implementation]:

@@ -37,7 +37,7 @@ def read(paths: Sequence[Path]) -> Results:
             known, new = merged.setdefault(key, results[key]), results[key]
             if without_load(known) != without_load(new):
                 raise ValueError(f"{path}: its {key} is {new}, that of the files before it is {known}")
-        merged["load"] = max(merged.get("load", 0.0), results["machine"]["load"])
+        merged["load"] = max(merged.get("load", 0.0), results["machine"].get("load", 0.0))
         merged["quick"] = merged.get("quick", False) or results["quick"]
         merged["date"] = max(merged.get("date", ""), results["date"])
         merged.update({table: results[table] for table in TABLES if table in results})
@@ -89,12 +89,15 @@ def conditions(results: Results) -> str:
     processor = f"{machine['processor']} ({machine['architecture']}), {machine['cores']} cores"
     quick = " with `--quick`, that is, in few rounds" if results["quick"] else ""
     date = datetime.date.fromisoformat(results["date"])
+    load = ""
+    if results["load"]:
+        load = f" The load average before was {results['load']:.1f}:\n"
+        load += "other programs take cores away and make times scatter."
     return (
         f"Measured on {date.day} {date:%B %Y}: {processor}, {machine['memory_gb']} GB of memory, {machine['system']};\n"
         f"Python {machine['python']}, NumPy {machine['numpy']}, Flambeau {versions['flambeau']}, "
         f"PyTorch {versions['torch']};\n"
-        f"{results['threads']} threads for both, measured{quick}. The load average before was {results['load']:.1f}:\n"
-        "other programs take cores away and make times scatter."
+        f"{results['threads']} {'thread' if results['threads'] == 1 else 'threads'} for both, measured{quick}.{load}"
     )
 
 

@@ -19,7 +19,7 @@ Stack = tuple[Place, ...]
 
 
 class Entry(NamedTuple):
-    """One step."""
+    """A step of the allocator: memory given out, given back, or refused."""
 
     action: str
     address: int
@@ -79,7 +79,7 @@ class History:
             self._note(action, block.pointer, size, block, self._stack())
 
     def failed(self, nbytes: int, stream: int, free: int) -> None:
-        """A request failed."""
+        """Note a request for which the device had no memory."""
         if self.keeps_steps:
             self.entries.append(Entry("oom", 0, nbytes, stream, 0, self._stack(), _now(), free))
 

@@ -99,6 +99,8 @@ class Schedule:
         self.races: list[str] = []
         self._streams: dict[Key, deque[Task]] = {}
         self._tails: dict[Key, Task] = {}
+        self._numbers: Clock = {}
+        """For each stream the number of its last task."""
         self._host: Clock = {}
         self._pages: dict[int, list[tuple[int, int, bool, Task]]] = {}
         self._copies: list[_HostMemory] = []
@@ -115,9 +117,8 @@ class Schedule:
             self._straying = self.random.choice((0.0, 0.2, 0.7))
             self._weights: dict[Key, float] = {}
             self._pages.clear()
-            for known in (self._tails, self._host):  # nobody asks for the branches of graphs that have run
-                for key in [key for key in known if len(key) > 2]:
-                    del known[key]
+            for known in (self._tails, self._host):  # all is done, and nobody asks for the past; numbers go on
+                known.clear()
             self.races.clear()
             self.count = 0
 
@@ -135,7 +136,8 @@ class Schedule:
         with self.lock:
             self._look_at_watched()
             before = self._tails.get(key)
-            task = Task(key, 1 if before is None else before.number + 1, what, run)
+            number = self._numbers[key] = self._numbers.get(key, 0) + 1
+            task = Task(key, number, what, run)
             task.accesses = accesses
             clock = dict(self._host)
             for each in (*waits, before):

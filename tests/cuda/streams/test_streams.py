@@ -14,8 +14,10 @@ from tests.support.simulated_cuda import COUNT
 if "FLAMBEAU_SIMULATED_STREAMS" not in os.environ:
     pytest.skip("the devices of this process are in order", allow_module_level=True)
 
+from flambeau._backends.cuda.runtime.devices import on_device
 from tests.cuda.streams import planted, runs
 from tests.cuda.streams.programs import Program
+from tests.support.out_of_order_runtime import Runtime
 from tests.support.stream_schedule import SCHEDULE
 
 DEVICES = int(os.environ.get(COUNT, "1"))
@@ -53,6 +55,22 @@ def test_planted_races_of_the_backend_are_found(name: str) -> None:
     program, patch = planted.BACKEND[name]
     with patch():
         assert found(program)
+
+
+@pytest.mark.skipif(DEVICES < 2, reason="it needs two devices")
+def test_finalizers_in_the_middle_of_a_copy_between_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A graph of any device may be collected at any moment: the copy still waits in the right streams."""
+    copied = Runtime.memcpyPeerAsync
+
+    def copy(self: Runtime, *given: int) -> None:
+        for device in (0, 1):
+            with on_device(device):
+                pass
+        copied(self, *given)
+
+    monkeypatch.setattr(Runtime, "memcpyPeerAsync", copy)
+    for name in ("copies_between_devices", "layers_on_two_devices"):
+        assert [found for seed in range(4) if (found := runs.failure(name, seed)) is not None] == []
 
 
 @pytest.mark.skipif(DEVICES < 2, reason="some need two devices")

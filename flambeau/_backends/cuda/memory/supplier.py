@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..runtime.compile_queue import COMPILE_QUEUE
+from ..runtime.synchronization import HERE
 from .pool import Exhausted
 
 _NO_MEMORY = 2
@@ -20,14 +21,16 @@ class Mark:
     def __init__(self, runtime: Any, ordinal: int, stream: int) -> None:
         COMPILE_QUEUE.catch_up()
         self._runtime = runtime
-        before = runtime.getDevice()
-        if before != ordinal:  # an event is one of the device in use, and a default queue is that of the device in use
+        before, is_another = HERE.ordinal, HERE.ordinal != ordinal
+        if is_another:  # an event is one of the device in use, and a default queue is that of the device in use
+            HERE.ordinal = ordinal
             runtime.setDevice(ordinal)
         try:
             self.event: int = runtime.eventCreateWithFlags(_NO_TIMING)
             runtime.eventRecord(self.event, stream)
         finally:
-            if before != ordinal:
+            if is_another:
+                HERE.ordinal = before
                 runtime.setDevice(before)
 
     def __del__(self) -> None:

@@ -236,6 +236,7 @@ class CupyDriver:
         here = self._current_stream()
         event = self._library.Event(disable_timing=True)
         event.record(here)
+        HERE.ordinal = peer.ordinal  # finalizers that run meanwhile leave the device in use that they find
         peer.enter()
         try:  # in the other one's queue: what frees the source there comes after the copy
             there = self._current_stream()
@@ -244,6 +245,7 @@ class CupyDriver:
             done = self._library.Event(disable_timing=True)
             done.record(there)
         finally:
+            HERE.ordinal = self.ordinal
             self.enter()
         here.wait_event(done)
 

@@ -39,14 +39,14 @@ def test_borrowed_memory_is_the_owners_until_it_is_given_back() -> None:
     assert x.tolist() == [1, 2, 3, 4]
     numbers = interprocess._numbers_in(loan.numbers)
     assert numbers[loan.place] == 1
-    kept = len(interprocess._LENDER.lent)
+    kept = len(interprocess._LENDER.loans)
     with pytest.raises(RuntimeError, match="received from another process"):
         interprocess.lend(seen.untyped_storage())
     del array, seen
     gc.collect()
     assert numbers[loan.place] == 0
     torch.cuda.ipc_collect()
-    assert len(interprocess._LENDER.lent) < kept
+    assert len(interprocess._LENDER.loans) < kept
 
 
 @simulated

@@ -187,6 +187,10 @@ class Reader:
         for statement in statements:
             self._statement(statement)
 
+    def returns(self, tree: ast.expr) -> None:
+        """Add the value of an expression to the outputs of the graph."""
+        self.results._inputs.append(self.value(tree))
+
     def _statement(self, statement: ast.stmt) -> None:
         block = _BLOCKS.get(type(statement))
         if block is not None:
@@ -197,7 +201,7 @@ class Reader:
                     self._statement(each)
         elif isinstance(statement, ast.Return):
             if statement.value is not None:
-                self.results._inputs.append(self.value(statement.value))
+                self.returns(statement.value)
         elif isinstance(statement, ast.Assign):
             self._assign(statement.targets[0], statement.value)
         elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
@@ -226,8 +230,9 @@ class Reader:
             return self._values[text]
         if isinstance(tree, ast.Constant):
             return self._constant(tree, tree.value)
-        if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub) and isinstance(tree.operand, ast.Constant):
-            return self._constant(tree, ast.literal_eval(tree))
+        negated = tree.operand if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub) else None
+        if isinstance(negated, ast.Constant) and isinstance(negated.value, (int, float)):
+            return self._constant(tree, -negated.value)
         if isinstance(tree, (ast.List, ast.Tuple)):
             parts = [self.value(each) for each in tree.elts]
             kind, inner = (

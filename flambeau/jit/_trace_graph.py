@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
 from typing import Any
 
 from .._core.tensor import Tensor
@@ -85,13 +84,13 @@ class _Typed(Reader):
 
 
 def _get_trace_graph(
-    f: Callable[..., Any], args: Any = (), kwargs: dict[str, Any] | None = None, strict: bool = True,
+    f: Any, args: Any = (), kwargs: dict[str, Any] | None = None, strict: bool = True,
     _force_outplace: bool = False, return_inputs: bool = False, _return_inputs_states: bool = False,
 ) -> Any:  # fmt: skip
     """Run a function or module on example inputs; the graph of what ran, and the results.
 
     Args:
-        f (Callable): a function or a module; hooks of modules run.
+        f: a function or a module; hooks of modules run.
         args: a tensor, or a tuple of arguments.
         kwargs (dict, optional): keyword arguments.
         strict (bool): not used.
@@ -136,5 +135,5 @@ def _graph(recording: _Sized, titles: list[str], layout: Layout, returns: str, m
         reader.scope = next(scope for start, scope in reversed(recording.scopes) if start <= number)
         reader.read(ast.parse(line).body)
     reader.scope = ""
-    reader.read([ast.Return(ast.parse(returns, mode="eval").body)])
+    reader.returns(ast.parse(returns, mode="eval").body)
     return Graph(reader)

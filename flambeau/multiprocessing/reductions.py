@@ -15,6 +15,7 @@ from .._core.arrays.sparse import COO
 from .._core.device import CPU, LAYOUTS, META, usable_device
 from .._core.device import device as Device
 from .._core.dtype import dtype
+from .._core.names.absent import Table
 from .._core.pickling import as_window, warn_of_hooks
 from .._core.pickling import rebuild_tensor as window_on
 from .._core.shared_memory import block_under, from_descriptor, from_link
@@ -26,12 +27,23 @@ from ..nn.parameter import Parameter
 
 __all__ = [
     "ForkingPickler", "SharedCache", "StorageWeakRef", "fd_id", "init_reductions", "rebuild_cuda_storage",
-    "rebuild_cuda_tensor", "rebuild_event", "rebuild_meta_tensor",
+    "rebuild_event", "rebuild_meta_tensor",
     "rebuild_nested_tensor", "rebuild_sparse_compressed_tensor", "rebuild_sparse_coo_tensor", "rebuild_storage_empty",
     "rebuild_storage_fd", "rebuild_storage_filename", "rebuild_tensor", "rebuild_typed_storage",
     "rebuild_typed_storage_child", "reduce_event", "reduce_nested_tensor", "reduce_sparse_tensor", "reduce_storage",
     "reduce_tensor", "reduce_typed_storage", "reduce_typed_storage_child", "shared_cache", "storage_from_cache",
 ]  # fmt: skip
+
+__getattr__, __dir__ = (
+    Table(__name__)
+    .raising(
+        RuntimeError,
+        "{name}: a process that runs PyTorch has sent this tensor; Flambeau opens what Flambeau sends",
+        functions="rebuild_cuda_tensor",
+    )
+    .parts()
+)
+
 
 # ----- storages that are known already -----------------------------------------------------------------------------
 
@@ -221,15 +233,6 @@ def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
     return as_window(tensor)
 
 
-def rebuild_cuda_tensor(
-    tensor_cls: Any, tensor_size: Any, tensor_stride: Any, tensor_offset: int, storage: UntypedStorage, dtype: dtype,
-    requires_grad: bool,
-) -> Any:  # fmt: skip
-    """A tensor or parameter over a storage of a CUDA device."""
-    typed = TypedStorage(wrap_storage=storage, dtype=dtype, _internal=True)
-    return rebuild_tensor(tensor_cls, typed, (tensor_offset, tensor_size, tensor_stride, requires_grad))
-
-
 def reduce_event(event: Any) -> tuple[Any, ...]:
     """An event of a CUDA device by its handle; it must be made with `interprocess=True`."""
     return rebuild_event, (event.device, event.ipc_handle())
@@ -237,6 +240,7 @@ def reduce_event(event: Any) -> tuple[Any, ...]:
 
 def rebuild_event(device: Any, handle: bytes) -> Any:
     """The event that another process gave a handle of."""
+    usable_device("cuda")
     from ..cuda.streams import Event
 
     return Event.from_ipc_handle(device, handle)

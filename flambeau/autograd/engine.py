@@ -197,14 +197,15 @@ class _Pass:
                         continue
                     fresh = False
                 else:
-                    fresh = hooks is None and id(result) != given and isinstance(node, OpNode)
+                    unseen = isinstance(node, OpNode) and (hooks is None or not hooks.post)
+                    fresh = unseen and id(result) != given
                     if (
                         type(result) is not Tensor
                         or result._kind is not target._kind
                         or result._array.shape != target._array.shape
                     ):
                         returned, result = result, checked(result, target, number, node)
-                        fresh = fresh or (result is not returned and hooks is None and isinstance(node, OpNode))
+                        fresh = fresh or (unseen and result is not returned)
                     if expected[target] == 1:
                         self.reach_leaf(target, result, fresh)
                         continue

@@ -102,13 +102,14 @@ def _place(node: Node) -> str:
 
 
 def _nodes(outputs: Iterable[Tensor]) -> list[Node]:
-    """The nodes behind some tensors."""
+    """The nodes behind some tensors, each op as PyTorch records it."""
     found: dict[int, Node] = {}
     waiting: list[Any] = [edge[0] for edge in (output._edge() for output in outputs) if edge is not None]
     while waiting:
         target = waiting.pop()
         if isinstance(target, Node) and id(target) not in found:
             found[id(target)] = target
+            target.spell_out()
             waiting += [edge[0] for edge in target.edges if edge is not None]
     return list(found.values())
 

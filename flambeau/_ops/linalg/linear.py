@@ -227,12 +227,17 @@ _mm_of_transposed.spelled_out = _spelled_out_product
 _rows_of_transposed.spelled_out = _spelled_out_rows
 
 
+def _takes_weight_as_it_lies(kind: Any, factor: Any) -> bool:
+    """Whether a short op may read a weight in place of its transpose: nobody watches, and its rows are contiguous."""
+    return bool(TAKEN[kind] and THREAD.modes.plain and factor.flags.c_contiguous)
+
+
 def _short_product(input: Tensor, weight: Tensor) -> Tensor | None:
     """The product as one op, where nothing about it is special; None: it is."""
     kind, rows, factor = input._kind, input._array, weight._array
-    if not (weight._kind is kind and type(input) in PLAIN_TYPES and type(weight) in PLAIN_TYPES and TAKEN[kind]):
+    if not (weight._kind is kind and type(input) in PLAIN_TYPES and type(weight) in PLAIN_TYPES):
         return None
-    if not (THREAD.modes.plain and factor.ndim == 2 and factor.size and rows.size and factor.flags.c_contiguous):
+    if not (factor.ndim == 2 and factor.size and rows.size and _takes_weight_as_it_lies(kind, factor)):
         return None
     if rows.ndim < 2 or rows.shape[-1] != factor.shape[1]:
         return None
@@ -295,7 +300,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     fits = weight._kind is kind and bias._kind is kind and bias._array.shape == (outputs,)
     fits = fits and input._array.shape[-1] == array.shape[1]
     ordinary = type(input) in PLAIN_TYPES and type(weight) in PLAIN_TYPES and type(bias) in PLAIN_TYPES
-    if fits and ordinary and TAKEN[kind] and THREAD.modes.plain and array.flags.c_contiguous:
+    if fits and ordinary and _takes_weight_as_it_lies(kind, array):
         next_sequence_number()  # for the node of the transpose, should anybody ask for it
         if not is_matrix:
             next_sequence_number()  # for that of the matrix

@@ -43,7 +43,7 @@ class Training:
 
 @pytest.mark.skipif(COMPILER is None, reason="what refuses memory is written in C")
 def test_every_allocation_of_a_step_fails_in_turn() -> None:
-    program = Training()
+    program, _largest = Training(), nn.Embedding(1000, 1000)
     for _ in range(3):
         program.begin()
         expected = program.step()

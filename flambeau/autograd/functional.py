@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import flambeau
 
+from .._core.text.inherited_docs import documented_like
+
 if TYPE_CHECKING:
     from flambeau import Tensor
 
@@ -59,6 +61,7 @@ def vjp(func: Func, inputs: Any, v: Any = None, create_graph: bool = False, stri
     return _answer(outputs, single_output, create_graph), _answer(filled, single_input, create_graph)
 
 
+@documented_like(vjp)
 def jvp(func: Func, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
     """The outputs of `func`, and the product of its Jacobian with the column vector `v`.
 
@@ -69,14 +72,6 @@ def jvp(func: Func, inputs: Any, v: Any = None, create_graph: bool = False, stri
     >>> x = flambeau.tensor([1., 2.])
     >>> flambeau.autograd.functional.jvp(lambda x: x * x, x, flambeau.ones(2))
     (tensor([1., 4.]), tensor([2., 4.]))
-
-    Args:
-        func (Callable): the function to differentiate.
-        inputs: the point: a tensor, or a tuple of tensors.
-        v: the vector, of the shape of the inputs or outputs; it may be left out where that has one element.
-        create_graph (bool): whether the gradients can be differentiated again. Default: `False`.
-        strict (bool): whether an output that does not depend on an input raises an error, in place of giving zeros.
-            Default: `False`.
 
     Returns:
         the outputs, and a product for each of them.
@@ -94,20 +89,13 @@ def jvp(func: Func, inputs: Any, v: Any = None, create_graph: bool = False, stri
     return _answer(outputs, single_output, create_graph), _answer(filled, single_output, create_graph)
 
 
+@documented_like(vjp)
 def vhp(func: Func, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
     """The value of the scalar function `func`, and the product of the row vector `v` with its Hessian.
 
     >>> import flambeau
     >>> flambeau.autograd.functional.vhp(lambda x: (x ** 3).sum(), flambeau.tensor([1., 2.]), flambeau.ones(2))
     (tensor(9.), tensor([ 6., 12.]))
-
-    Args:
-        func (Callable): the function to differentiate.
-        inputs: the point: a tensor, or a tuple of tensors.
-        v: the vector, of the shape of the inputs or outputs; it may be left out where that has one element.
-        create_graph (bool): whether the gradients can be differentiated again. Default: `False`.
-        strict (bool): whether an output that does not depend on an input raises an error, in place of giving zeros.
-            Default: `False`.
 
     Returns:
         the value, and a product for each input.
@@ -120,6 +108,7 @@ def vhp(func: Func, inputs: Any, v: Any = None, create_graph: bool = False, stri
     return _answer((output,), True, create_graph), _answer(filled, single_input, create_graph)
 
 
+@documented_like(vjp)
 def hvp(func: Func, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
     """The value of the scalar function `func`, and the product of its Hessian with the column vector `v`.
 
@@ -128,14 +117,6 @@ def hvp(func: Func, inputs: Any, v: Any = None, create_graph: bool = False, stri
     >>> import flambeau
     >>> flambeau.autograd.functional.hvp(lambda x: (x ** 3).sum(), flambeau.tensor([1., 2.]), flambeau.ones(2))
     (tensor(9.), tensor([ 6., 12.]))
-
-    Args:
-        func (Callable): the function to differentiate.
-        inputs: the point: a tensor, or a tuple of tensors.
-        v: the vector, of the shape of the inputs or outputs; it may be left out where that has one element.
-        create_graph (bool): whether the gradients can be differentiated again. Default: `False`.
-        strict (bool): whether an output that does not depend on an input raises an error, in place of giving zeros.
-            Default: `False`.
 
     Returns:
         the value, and a product for each input.
@@ -211,6 +192,7 @@ def jacobian(
     return answers[0] if single_output else answers
 
 
+@documented_like(jacobian)
 def hessian(
     func: Func,
     inputs: Any,
@@ -229,13 +211,6 @@ def hessian(
             [ 0., 12.]])
 
     Args:
-        func (Callable): the function to differentiate.
-        inputs: the point: a tensor, or a tuple of tensors.
-        create_graph (bool): whether the gradients can be differentiated again. Default: `False`.
-        strict (bool): whether an output that does not depend on an input raises an error, in place of giving zeros.
-            Default: `False`.
-        vectorize (bool): whether to compute all rows at once by `vmap`, which is quicker and takes more memory.
-            Default: `False`.
         outer_jacobian_strategy (str): "reverse-mode", or "forward-mode", which needs `vectorize=True`. Default:
             `"reverse-mode"`.
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .._core.tensor import Tensor
+from .._core.text.inherited_docs import documented_like
 from ._checks import check_tensor, member
 from ._collective import run
 from ._work import Work
@@ -132,6 +133,7 @@ def send(
         work.wait()
 
 
+@documented_like(irecv)
 def recv(
     tensor: Tensor,
     src: int | None = None,
@@ -140,13 +142,6 @@ def recv(
     group_src: int | None = None,
 ) -> int:
     """Receive a tensor from a process, or from whoever sends first; the rank of the sender, -1 outside of the group.
-
-    Args:
-        tensor (Tensor): receives the message.
-        src (int, optional): the rank of the sender; None takes whoever sends first.
-        group (ProcessGroup, optional): the processes that take part; None means all.
-        tag (int): a number by which messages are told apart. Default: `0`.
-        group_src (int, optional): the rank of the sender in the group, in place of `src`.
 
     Returns:
         int: the rank of the sender.

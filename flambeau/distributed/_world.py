@@ -10,6 +10,7 @@ from typing import Any
 
 from .._core.process.caller import warn_user
 from .._core.process.locks import new_lock
+from .._core.text.inherited_docs import documented_like
 from ._engines import Engine
 from ._group_calls import GroupCalls
 from .constants import default_pg_timeout
@@ -595,6 +596,7 @@ def new_subgroups(
     return new_subgroups_by_enumeration(lists, timeout, backend, pg_options, group_desc)
 
 
+@documented_like(new_subgroups)
 def new_subgroups_by_enumeration(
     ranks_per_subgroup_list: Sequence[Sequence[int]],
     timeout: timedelta | None = None,
@@ -606,13 +608,6 @@ def new_subgroups_by_enumeration(
 
     Args:
         ranks_per_subgroup_list (Sequence[Sequence[int]]): the ranks of each group.
-        timeout (timedelta, optional): how long to wait before an error.
-        backend (str, optional): what moves the bytes: "gloo", "nccl" or "mpi".
-        pg_options: not used.
-        group_desc (str, optional): a description of the group.
-
-    Returns:
-        tuple[Any, list]: the group of this process, and all of them.
 
     Example:
         >>> own, every = dist.new_subgroups_by_enumeration([[0], [1]])

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._core.tensor import Tensor
+from .._core.text.inherited_docs import documented_like
 from .._ops.create.constants import eye
 from .._ops.create.like import zeros_like
 from ..autograd.grad_mode import enable_grad
@@ -396,6 +397,7 @@ def jacrev(
     return wrapper
 
 
+@documented_like(jacrev)
 def jacfwd(func: Func, argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error") -> Func:
     """The function that computes the Jacobian of `func` by its arguments `argnums`, column by column.
 
@@ -404,16 +406,8 @@ def jacfwd(func: Func, argnums: Argnums = 0, has_aux: bool = False, *, randomnes
             [0., 1.]])
 
     Args:
-        func (Callable): the function to differentiate.
-        argnums (int or tuple of ints): which arguments to differentiate by. Default: `0`.
-        has_aux (bool): whether `func` returns a pair, of the result and of values that are passed on as they are.
-            Default: `False`.
         randomness (str): what random functions do: "error", "same" or "different" numbers for each example. Default:
             `"error"`.
-
-    Returns:
-        a function with the arguments of `func` that returns the Jacobian, of the output's shape followed by the
-        input's.
     """
     check_randomness(randomness)
 

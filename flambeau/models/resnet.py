@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import nn
 from .._core.tensor import Tensor
+from .._core.text.inherited_docs import documented_like
 from ._weights import Weights, downloaded, state_dict_of
 
 Norm = Callable[[int], nn.Module]
@@ -255,15 +256,9 @@ def resnet34(*, weights: Weights = None, **kwargs: Any) -> ResNet:
     return _resnet("resnet34", BasicBlock, (3, 4, 6, 3), weights, kwargs)
 
 
+@documented_like(resnet34)
 def resnet50(*, weights: Weights = None, **kwargs: Any) -> ResNet:
     """Make a ResNet-50: 50 layers in blocks of three convolutions.
-
-    Args:
-        weights (Weights): a checkpoint's path or a state dict; None means new weights.
-        **kwargs: further arguments of `ResNet`.
-
-    Returns:
-        ResNet: the network, in training mode.
 
     Example:
         >>> with torch.device("meta"):
@@ -274,15 +269,9 @@ def resnet50(*, weights: Weights = None, **kwargs: Any) -> ResNet:
     return _resnet("resnet50", Bottleneck, (3, 4, 6, 3), weights, kwargs)
 
 
+@documented_like(resnet34)
 def resnet101(*, weights: Weights = None, **kwargs: Any) -> ResNet:
     """Make a ResNet-101: 101 layers in blocks of three convolutions.
-
-    Args:
-        weights (Weights): a checkpoint's path or a state dict; None means new weights.
-        **kwargs: further arguments of `ResNet`.
-
-    Returns:
-        ResNet: the network, in training mode.
 
     Example:
         >>> with torch.device("meta"):
@@ -293,15 +282,9 @@ def resnet101(*, weights: Weights = None, **kwargs: Any) -> ResNet:
     return _resnet("resnet101", Bottleneck, (3, 4, 23, 3), weights, kwargs)
 
 
+@documented_like(resnet34)
 def resnet152(*, weights: Weights = None, **kwargs: Any) -> ResNet:
     """Make a ResNet-152: 152 layers in blocks of three convolutions.
-
-    Args:
-        weights (Weights): a checkpoint's path or a state dict; None means new weights.
-        **kwargs: further arguments of `ResNet`.
-
-    Returns:
-        ResNet: the network, in training mode.
 
     Example:
         >>> with torch.device("meta"):
@@ -312,15 +295,9 @@ def resnet152(*, weights: Weights = None, **kwargs: Any) -> ResNet:
     return _resnet("resnet152", Bottleneck, (3, 8, 36, 3), weights, kwargs)
 
 
+@documented_like(resnet34)
 def resnext50_32x4d(*, weights: Weights = None, **kwargs: Any) -> ResNet:
     """Make a ResNeXt-50 whose middle convolutions have 32 groups of 4 channels.
-
-    Args:
-        weights (Weights): a checkpoint's path or a state dict; None means new weights.
-        **kwargs: further arguments of `ResNet`.
-
-    Returns:
-        ResNet: the network, in training mode.
 
     Example:
         >>> with torch.device("meta"):
@@ -331,15 +308,9 @@ def resnext50_32x4d(*, weights: Weights = None, **kwargs: Any) -> ResNet:
     return _resnet("resnext50_32x4d", Bottleneck, (3, 4, 6, 3), weights, {"groups": 32, "width_per_group": 4} | kwargs)
 
 
+@documented_like(resnet34)
 def resnext101_32x8d(*, weights: Weights = None, **kwargs: Any) -> ResNet:
     """Make a ResNeXt-101 whose middle convolutions have 32 groups of 8 channels.
-
-    Args:
-        weights (Weights): a checkpoint's path or a state dict; None means new weights.
-        **kwargs: further arguments of `ResNet`.
-
-    Returns:
-        ResNet: the network, in training mode.
 
     Example:
         >>> with torch.device("meta"):
@@ -352,15 +323,9 @@ def resnext101_32x8d(*, weights: Weights = None, **kwargs: Any) -> ResNet:
     )
 
 
+@documented_like(resnet34)
 def resnext101_64x4d(*, weights: Weights = None, **kwargs: Any) -> ResNet:
     """Make a ResNeXt-101 whose middle convolutions have 64 groups of 4 channels.
-
-    Args:
-        weights (Weights): a checkpoint's path or a state dict; None means new weights.
-        **kwargs: further arguments of `ResNet`.
-
-    Returns:
-        ResNet: the network, in training mode.
 
     Example:
         >>> with torch.device("meta"):
@@ -373,15 +338,9 @@ def resnext101_64x4d(*, weights: Weights = None, **kwargs: Any) -> ResNet:
     )
 
 
+@documented_like(resnet34)
 def wide_resnet50_2(*, weights: Weights = None, **kwargs: Any) -> ResNet:
     """Make a ResNet-50 with twice as many channels inside the blocks.
-
-    Args:
-        weights (Weights): a checkpoint's path or a state dict; None means new weights.
-        **kwargs: further arguments of `ResNet`.
-
-    Returns:
-        ResNet: the network, in training mode.
 
     Example:
         >>> with torch.device("meta"):
@@ -392,15 +351,9 @@ def wide_resnet50_2(*, weights: Weights = None, **kwargs: Any) -> ResNet:
     return _resnet("wide_resnet50_2", Bottleneck, (3, 4, 6, 3), weights, {"width_per_group": 128} | kwargs)
 
 
+@documented_like(resnet34)
 def wide_resnet101_2(*, weights: Weights = None, **kwargs: Any) -> ResNet:
     """Make a ResNet-101 with twice as many channels inside the blocks.
-
-    Args:
-        weights (Weights): a checkpoint's path or a state dict; None means new weights.
-        **kwargs: further arguments of `ResNet`.
-
-    Returns:
-        ResNet: the network, in training mode.
 
     Example:
         >>> with torch.device("meta"):

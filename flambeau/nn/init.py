@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .._core.tensor import Tensor
+from .._core.text.inherited_docs import documented_like
 from .._ops.create.like import empty_like
 from ..autograd.grad_mode import no_grad
 
@@ -332,16 +333,9 @@ def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Any = None) -> An
     return uniform_(tensor, -bound, bound, generator)
 
 
+@documented_like(xavier_uniform_)
 def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any:
     """Fill a weight with normal numbers of standard deviation `gain * sqrt(2 / (fan_in + fan_out))`, by Glorot.
-
-    Args:
-        tensor: the tensor to fill, in place.
-        gain (float): a factor of the standard deviation; see `calculate_gain`. Default: `1.0`.
-        generator (Generator, optional): the source of random numbers; None means the default one.
-
-    Returns:
-        Tensor: `tensor` itself.
 
     Example:
         >>> weight = torch.nn.init.xavier_normal_(torch.empty(128, 128))
@@ -382,21 +376,11 @@ def kaiming_uniform_(
     return tensor if std is None else uniform_(tensor, -bound, bound, generator)
 
 
+@documented_like(kaiming_uniform_)
 def kaiming_normal_(
     tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
 ) -> Any:
     """Fill a weight with normal numbers of standard deviation `gain / sqrt(fan)`, by He and others.
-
-    Args:
-        tensor: the tensor to fill, in place.
-        a (float): the slope below zero of the "leaky_relu" that follows. Default: `0`.
-        mode (str): "fan_in" keeps the size of activations in the forward pass, "fan_out" that of gradients in the
-            backward pass. Default: `"fan_in"`.
-        nonlinearity (str): the function that follows the layer, as in `calculate_gain`. Default: `"leaky_relu"`.
-        generator (Generator, optional): the source of random numbers; None means the default one.
-
-    Returns:
-        Tensor: `tensor` itself.
 
     Example:
         >>> weight = torch.nn.init.kaiming_normal_(torch.empty(256, 128), nonlinearity="relu")

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from .._core.dtype import finfo
 from .._core.tensor import Tensor
+from .._core.text.inherited_docs import documented_like
 from ._options import chosen, kept, run_on
 from ._update import advance, as_scalar, number, update_alike
 from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, scalar
@@ -13,14 +14,13 @@ from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, scalar
 __all__ = ["Adafactor", "adafactor"]
 
 
+@documented_like(GroupOptimizer)
 class Adafactor(GroupOptimizer):
     """Divides gradients by the root of an average of their squares, of which it keeps row and column means only.
 
     See "Adafactor: Adaptive Learning Rates with Sublinear Memory Cost", https://arxiv.org/abs/1804.04235.
 
     Args:
-        params (iterable of Tensors or dicts): the parameters to optimise, or dicts of parameter groups with options of
-            their own.
         lr (float or Tensor): the learning rate: the factor of every update. Default: `0.01`.
         beta2_decay (float): the power of the step's number by which the average of squares forgets less and less.
             Default: `-0.8`.
@@ -29,9 +29,6 @@ class Adafactor(GroupOptimizer):
         d (float): the largest root mean square of an update; larger ones are scaled down. Default: `1.0`.
         weight_decay (float): the factor of the L2 penalty: `weight_decay * parameter` is added to the gradient.
             Default: `0.0`.
-        foreach (bool, optional): whether to update all parameters of a group together; both give the same numbers, and
-            None chooses.
-        maximize (bool): whether to climb: the gradient's sign is turned. Default: `False`.
 
     Example:
         >>> weight = torch.ones(2, 2, requires_grad=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from .._core.tensor import Tensor
+from .._core.text.inherited_docs import documented_like
 from ._options import chosen, kept, run_on
 from ._update import add_scaled, advance, as_scalar, check_capturable, check_foreach, update_all, with_decay
 from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, check_not_negative, scalar, zeros_of
@@ -12,25 +13,16 @@ from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, check_not_negat
 __all__ = ["Adadelta", "adadelta"]
 
 
+@documented_like(GroupOptimizer)
 class Adadelta(GroupOptimizer):
     """Scales gradients by the ratio of the recent size of the updates to that of the gradients.
 
     See "ADADELTA: An Adaptive Learning Rate Method", https://arxiv.org/abs/1212.5701.
 
     Args:
-        params (iterable of Tensors or dicts): the parameters to optimise, or dicts of parameter groups with options of
-            their own.
         lr (float or Tensor): the learning rate: the factor of every update. Default: `1.0`.
         rho (float): how much of the running averages of squares is kept at each step. Default: `0.9`.
         eps (float): a small number that is added to the denominator, so that it is never zero. Default: `1e-06`.
-        weight_decay (float): the factor of the L2 penalty: `weight_decay * parameter` is added to the gradient.
-            Default: `0`.
-        foreach (bool, optional): whether to update all parameters of a group together; both give the same numbers, and
-            None chooses.
-        capturable (bool): whether the step may be recorded in a CUDA graph; its counter then lies on the device.
-            Default: `False`.
-        maximize (bool): whether to climb: the gradient's sign is turned. Default: `False`.
-        differentiable (bool): whether autograd records the step itself, for learning to optimise. Default: `False`.
 
     Example:
         >>> weight = torch.tensor([4.0], requires_grad=True)

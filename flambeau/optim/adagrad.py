@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from .._core.tensor import Tensor
+from .._core.text.inherited_docs import documented_like
 from ._options import chosen, kept, run_on
 from ._scaling import skipped, update_with_steps_unless
 from ._update import add_quotient, as_scalar, check_foreach, number, with_decay
@@ -13,26 +14,18 @@ from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, check_not_negat
 __all__ = ["Adagrad", "adagrad"]
 
 
+@documented_like(GroupOptimizer)
 class Adagrad(GroupOptimizer):
     """Divides gradients by the root of the sum of all their squares so far.
 
     See "Adaptive Subgradient Methods", https://jmlr.org/papers/v12/duchi11a.html.
 
     Args:
-        params (iterable of Tensors or dicts): the parameters to optimise, or dicts of parameter groups with options of
-            their own.
         lr (float or Tensor): the learning rate: the factor of every update. Default: `0.01`.
         lr_decay (float): how much the learning rate shrinks with each step: `lr / (1 + step * lr_decay)`. Default:
             `0`.
-        weight_decay (float): the factor of the L2 penalty: `weight_decay * parameter` is added to the gradient.
-            Default: `0`.
         initial_accumulator_value (float): where the sum of squares begins. Default: `0`.
         eps (float): a small number that is added to the denominator, so that it is never zero. Default: `1e-10`.
-        foreach (bool, optional): whether to update all parameters of a group together; both give the same numbers, and
-            None chooses.
-        maximize (bool): whether to climb: the gradient's sign is turned. Default: `False`.
-        differentiable (bool): whether autograd records the step itself, for learning to optimise. Default: `False`.
-        fused (bool, optional): whether one kernel does the whole update; both give the same numbers, and None chooses.
 
     Example:
         >>> weight = torch.tensor([4.0], requires_grad=True)

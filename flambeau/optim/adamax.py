@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from .._core.tensor import Tensor
+from .._core.text.inherited_docs import documented_like
 from ._options import chosen, kept, run_on
 from ._update import add_quotient, advance, as_scalar, check_capturable, check_foreach, update_all, with_decay
 from .optimizer import Group, GroupOptimizer, ParamsT, check_betas, check_lr, check_not_negative, scalar, zeros_of
@@ -12,26 +13,14 @@ from .optimizer import Group, GroupOptimizer, ParamsT, check_betas, check_lr, ch
 __all__ = ["Adamax", "adamax"]
 
 
+@documented_like(GroupOptimizer)
 class Adamax(GroupOptimizer):
     """`Adam` that divides by a decaying maximum of the gradients' sizes in place of an average.
 
     See "Adam: A Method for Stochastic Optimization", https://arxiv.org/abs/1412.6980.
 
     Args:
-        params (iterable of Tensors or dicts): the parameters to optimise, or dicts of parameter groups with options of
-            their own.
         lr (float or Tensor): the learning rate: the factor of every update. Default: `0.002`.
-        betas (tuple[float, float]): how much of the running averages of the gradient and of its square is kept at each
-            step. Default: `(0.9, 0.999)`.
-        eps (float): a small number that is added to the denominator, so that it is never zero. Default: `1e-08`.
-        weight_decay (float): the factor of the L2 penalty: `weight_decay * parameter` is added to the gradient.
-            Default: `0`.
-        foreach (bool, optional): whether to update all parameters of a group together; both give the same numbers, and
-            None chooses.
-        maximize (bool): whether to climb: the gradient's sign is turned. Default: `False`.
-        differentiable (bool): whether autograd records the step itself, for learning to optimise. Default: `False`.
-        capturable (bool): whether the step may be recorded in a CUDA graph; its counter then lies on the device.
-            Default: `False`.
 
     Example:
         >>> weight = torch.tensor([4.0], requires_grad=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from .._core.tensor import Tensor
+from .._core.text.inherited_docs import documented_like
 from .._dispatch.changes.history import end_change
 from .._dispatch.changes.storing import store_number
 from ._options import chosen, kept, run_on
@@ -14,26 +15,17 @@ from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, check_not_negat
 __all__ = ["ASGD", "asgd"]
 
 
+@documented_like(GroupOptimizer)
 class ASGD(GroupOptimizer):
     """Gradient descent that keeps, as state "ax", the average of the parameters since step `t0`.
 
     See Polyak and Juditsky, "Acceleration of Stochastic Approximation by Averaging", 1992.
 
     Args:
-        params (iterable of Tensors or dicts): the parameters to optimise, or dicts of parameter groups with options of
-            their own.
         lr (float or Tensor): the learning rate: the factor of every update. Default: `0.01`.
         lambd (float): how fast the learning rate decays. Default: `0.0001`.
         alpha (float): the power of the decay. Default: `0.75`.
         t0 (float): the step from which on the parameters are averaged. Default: `1000000.0`.
-        weight_decay (float): the factor of the L2 penalty: `weight_decay * parameter` is added to the gradient.
-            Default: `0`.
-        foreach (bool, optional): whether to update all parameters of a group together; both give the same numbers, and
-            None chooses.
-        maximize (bool): whether to climb: the gradient's sign is turned. Default: `False`.
-        differentiable (bool): whether autograd records the step itself, for learning to optimise. Default: `False`.
-        capturable (bool): whether the step may be recorded in a CUDA graph; its counter then lies on the device.
-            Default: `False`.
 
     Example:
         >>> weight = torch.tensor([4.0], requires_grad=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from .._core.tensor import Tensor
+from .._core.text.inherited_docs import documented_like
 from .._dispatch.changes.history import end_change
 from ._options import chosen, kept, run_on
 from ._update import add_quotient, advance, as_scalar, check_capturable, check_foreach, update_all, with_decay
@@ -13,29 +14,17 @@ from .optimizer import Group, GroupOptimizer, ParamsT, check_betas, check_lr, ch
 __all__ = ["NAdam", "nadam"]
 
 
+@documented_like(GroupOptimizer)
 class NAdam(GroupOptimizer):
     """`Adam` with Nesterov's momentum, whose weight grows with the steps.
 
     See "Incorporating Nesterov Momentum into Adam", https://openreview.net/forum?id=OM0jvwB8jIp57ZJjtNEZ.
 
     Args:
-        params (iterable of Tensors or dicts): the parameters to optimise, or dicts of parameter groups with options of
-            their own.
         lr (float or Tensor): the learning rate: the factor of every update. Default: `0.002`.
-        betas (tuple[float, float]): how much of the running averages of the gradient and of its square is kept at each
-            step. Default: `(0.9, 0.999)`.
-        eps (float): a small number that is added to the denominator, so that it is never zero. Default: `1e-08`.
-        weight_decay (float): the factor of the L2 penalty: `weight_decay * parameter` is added to the gradient.
-            Default: `0`.
         momentum_decay (float): how fast the momentum's weight grows with the steps. Default: `0.004`.
         decoupled_weight_decay (bool): whether weight decay shrinks the parameters directly, as in `AdamW`. Default:
             `False`.
-        foreach (bool, optional): whether to update all parameters of a group together; both give the same numbers, and
-            None chooses.
-        maximize (bool): whether to climb: the gradient's sign is turned. Default: `False`.
-        capturable (bool): whether the step may be recorded in a CUDA graph; its counter then lies on the device.
-            Default: `False`.
-        differentiable (bool): whether autograd records the step itself, for learning to optimise. Default: `False`.
 
     Example:
         >>> weight = torch.tensor([4.0], requires_grad=True)

@@ -383,7 +383,25 @@ def _fitted(value: Any, param: Tensor, step_follows: bool, key: Any = None) -> A
 
 
 class GroupOptimizer(Optimizer):
-    """An optimizer that updates one parameter group after the other; a subclass says how, in `_update`."""
+    """An optimizer that updates one parameter group after the other; a subclass says how, in `_update`.
+
+    Args:
+        params (iterable of Tensors or dicts): the parameters to optimise, or dicts of parameter groups with options of
+            their own.
+        lr (float or Tensor): the learning rate: the factor of every update. Default: `0.001`.
+        betas (tuple[float, float]): how much of the running averages of the gradient and of its square is kept at each
+            step. Default: `(0.9, 0.999)`.
+        eps (float): a small number that is added to the denominator, so that it is never zero. Default: `1e-08`.
+        weight_decay (float): the factor of the L2 penalty: `weight_decay * parameter` is added to the gradient.
+            Default: `0`.
+        foreach (bool, optional): whether to update all parameters of a group together; both give the same numbers, and
+            None chooses.
+        maximize (bool): whether to climb: the gradient's sign is turned. Default: `False`.
+        capturable (bool): whether the step may be recorded in a CUDA graph; its counter then lies on the device.
+            Default: `False`.
+        differentiable (bool): whether autograd records the step itself, for learning to optimise. Default: `False`.
+        fused (bool, optional): whether one kernel does the whole update; both give the same numbers, and None chooses.
+    """
 
     _ADDED_OPTIONS: ClassVar[dict[str, Any]] = {"foreach": None, "maximize": False, "differentiable": False}
     """Options that old checkpoints may lack."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from .._core.tensor import Tensor
+from .._core.text.inherited_docs import documented_like
 from ._options import chosen, kept, run_on
 from ._update import add_scaled, advance, as_scalar, check_capturable, check_foreach, update_all, with_decay
 from .optimizer import Group, GroupOptimizer, ParamsT, check_betas, check_lr, check_not_negative, scalar, zeros_of
@@ -12,28 +13,15 @@ from .optimizer import Group, GroupOptimizer, ParamsT, check_betas, check_lr, ch
 __all__ = ["RAdam", "radam"]
 
 
+@documented_like(GroupOptimizer)
 class RAdam(GroupOptimizer):
     """`Adam` that corrects for the variance of its first steps, and begins with plain momentum until it can.
 
     See "On the Variance of the Adaptive Learning Rate and Beyond", https://arxiv.org/abs/1908.03265.
 
     Args:
-        params (iterable of Tensors or dicts): the parameters to optimise, or dicts of parameter groups with options of
-            their own.
-        lr (float or Tensor): the learning rate: the factor of every update. Default: `0.001`.
-        betas (tuple[float, float]): how much of the running averages of the gradient and of its square is kept at each
-            step. Default: `(0.9, 0.999)`.
-        eps (float): a small number that is added to the denominator, so that it is never zero. Default: `1e-08`.
-        weight_decay (float): the factor of the L2 penalty: `weight_decay * parameter` is added to the gradient.
-            Default: `0`.
         decoupled_weight_decay (bool): whether weight decay shrinks the parameters directly, as in `AdamW`. Default:
             `False`.
-        foreach (bool, optional): whether to update all parameters of a group together; both give the same numbers, and
-            None chooses.
-        maximize (bool): whether to climb: the gradient's sign is turned. Default: `False`.
-        capturable (bool): whether the step may be recorded in a CUDA graph; its counter then lies on the device.
-            Default: `False`.
-        differentiable (bool): whether autograd records the step itself, for learning to optimise. Default: `False`.
 
     Example:
         >>> weight = torch.tensor([4.0], requires_grad=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from .._core.tensor import Tensor
+from .._core.text.inherited_docs import documented_like
 from ._options import chosen, kept, run_on
 from ._update import advance, as_scalar, check_capturable, check_foreach, update_all
 from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, scalar, zeros_of
@@ -12,6 +13,7 @@ from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, scalar, zeros_o
 __all__ = ["Rprop", "rprop"]
 
 
+@documented_like(GroupOptimizer)
 class Rprop(GroupOptimizer):
     """Resilient propagation: looks at the signs of gradients only.
 
@@ -19,18 +21,10 @@ class Rprop(GroupOptimizer):
     out.
 
     Args:
-        params (iterable of Tensors or dicts): the parameters to optimise, or dicts of parameter groups with options of
-            their own.
         lr (float or Tensor): the learning rate: the factor of every update. Default: `0.01`.
         etas (tuple[float, float]): the factors of a parameter's step: the first where the gradient's sign has changed,
             the second where it has not. Default: `(0.5, 1.2)`.
         step_sizes (tuple[float, float]): the smallest and the largest step. Default: `(1e-06, 50)`.
-        capturable (bool): whether the step may be recorded in a CUDA graph; its counter then lies on the device.
-            Default: `False`.
-        foreach (bool, optional): whether to update all parameters of a group together; both give the same numbers, and
-            None chooses.
-        maximize (bool): whether to climb: the gradient's sign is turned. Default: `False`.
-        differentiable (bool): whether autograd records the step itself, for learning to optimise. Default: `False`.
 
     Example:
         >>> weight = torch.tensor([4.0], requires_grad=True)

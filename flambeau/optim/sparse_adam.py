@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from .._core.tensor import Tensor
+from .._core.text.inherited_docs import documented_like
 from . import _functional
 from ._update import as_scalar, number
 from .optimizer import Group, GroupOptimizer, ParamsT, check_betas, zeros_of
@@ -12,17 +13,9 @@ from .optimizer import Group, GroupOptimizer, ParamsT, check_betas, zeros_of
 __all__ = ["SparseAdam"]
 
 
+@documented_like(GroupOptimizer)
 class SparseAdam(GroupOptimizer):
     """`Adam` that leaves alone, averages included, what a sparse gradient does not name; dense ones are refused.
-
-    Args:
-        params (iterable of Tensors or dicts): the parameters to optimise, or dicts of parameter groups with options of
-            their own.
-        lr (float or Tensor): the learning rate: the factor of every update. Default: `0.001`.
-        betas (tuple[float, float]): how much of the running averages of the gradient and of its square is kept at each
-            step. Default: `(0.9, 0.999)`.
-        eps (float): a small number that is added to the denominator, so that it is never zero. Default: `1e-08`.
-        maximize (bool): whether to climb: the gradient's sign is turned. Default: `False`.
 
     Example:
         >>> table = torch.nn.Embedding(4, 2, sparse=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..._core.names.absent import Table
 from ..._core.tensor import Tensor
+from ..._core.text.inherited_docs import documented_like
 from ...autograd.grad_mode import no_grad
 from .microbatch import merge_chunks, split_args_kwargs_into_chunks
 from .stage import PipelineStage
@@ -166,19 +167,10 @@ class ScheduleGPipe(PipelineScheduleSingle):
         return [*(("F", index, number) for number in numbers), *(("B", index, number) for number in numbers)]
 
 
+@documented_like(ScheduleGPipe)
 class Schedule1F1B(PipelineScheduleSingle):
     """After a few forward passes, forward and backward passes in turns: fewer small batches wait for their backward
     pass at a time.
-
-    Args:
-        stage (PipelineStage): the stage of this process.
-        n_microbatches (int): into how many parts each batch is cut.
-        loss_fn (Callable, optional): the loss of outputs and targets, on the last stage.
-        args_chunk_spec (tuple of Anys, optional): how positional arguments are cut; None cuts along the first
-            dimension.
-        kwargs_chunk_spec (dict, optional): how keyword arguments are cut; None cuts along the first dimension.
-        output_merge_spec: how outputs are joined; None joins along the first dimension.
-        scale_grads (bool): whether gradients are divided by the number of parts. Default: `True`.
 
     Example:
         >>> layer = torch.nn.Linear(2, 2)
@@ -249,15 +241,12 @@ class PipelineScheduleMulti(_Schedule):
             stage.meet(self._stages)
 
 
+@documented_like(ScheduleGPipe)
 class ScheduleLoopedBFS(PipelineScheduleMulti):
     """All small batches through one stage of this process before the next one begins; backward likewise.
 
     Args:
         stages (list of PipelineStages): the stages of this process.
-        n_microbatches (int): into how many parts each batch is cut.
-        loss_fn (Callable, optional): the loss of outputs and targets, on the last stage.
-        output_merge_spec: how outputs are joined; None joins along the first dimension.
-        scale_grads (bool): whether gradients are divided by the number of parts. Default: `True`.
         backward_requires_autograd (bool): must be True. Default: `True`.
         defer_pp_recv (bool): not used. Default: `False`.
 
@@ -303,21 +292,15 @@ class ScheduleLoopedBFS(PipelineScheduleMulti):
         return forward + [("B", index, number) for index in reversed(self._stages) for number in reversed(numbers)]
 
 
+@documented_like(ScheduleLoopedBFS)
 class ScheduleInterleaved1F1B(PipelineScheduleMulti):
     """Forward and backward passes in turns, on several stages of a process: a few small batches through the first one,
     then the same through the next one (Narayanan and others, 2021).
 
     Args:
-        stages (list of PipelineStages): the stages of this process.
-        n_microbatches (int): into how many parts each batch is cut.
-        loss_fn (Callable, optional): the loss of outputs and targets, on the last stage.
         args_chunk_spec (tuple of Anys, optional): how positional arguments are cut; None cuts along the first
             dimension.
         kwargs_chunk_spec (dict, optional): how keyword arguments are cut; None cuts along the first dimension.
-        output_merge_spec: how outputs are joined; None joins along the first dimension.
-        scale_grads (bool): whether gradients are divided by the number of parts. Default: `True`.
-        backward_requires_autograd (bool): must be True. Default: `True`.
-        defer_pp_recv (bool): not used. Default: `False`.
 
     Example:
         >>> layers = [torch.nn.Linear(2, 2) for _ in range(2)]

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..._core.device import strided
 from ..._core.tensor import Tensor
+from ..._core.text.inherited_docs import documented_like
 from ..._ops.create import constants
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
@@ -186,23 +187,12 @@ def zeros(
     return _made_by(constants.zeros, size, options, device_mesh, placements)
 
 
+@documented_like(zeros)
 def ones(
     *size: Any, dtype: Any = None, layout: Any = strided, requires_grad: bool = False,
     device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None,
 ) -> DTensor:  # fmt: skip
     """A spread tensor of ones.
-
-    Args:
-        *size: the shape, as separate integers or as one tuple.
-        dtype: the dtype; None means the default dtype.
-        layout: the layout; only `torch.strided`. Default: `torch.strided`.
-        requires_grad (bool): whether autograd records operations on it. Default: `False`.
-        device_mesh (DeviceMesh, optional): the processes; None means all.
-        placements (sequence of Placements, optional): what the processes have along each dimension of the mesh; None
-            means everything.
-
-    Returns:
-        DTensor: the distributed tensor.
 
     Example:
         >>> mesh = dist.init_device_mesh("cpu", (2,))
@@ -213,23 +203,12 @@ def ones(
     return _made_by(constants.ones, size, options, device_mesh, placements)
 
 
+@documented_like(zeros)
 def empty(
     *size: Any, dtype: Any = None, layout: Any = strided, requires_grad: bool = False,
     device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None,
 ) -> DTensor:  # fmt: skip
     """A spread tensor whose elements are not set.
-
-    Args:
-        *size: the shape, as separate integers or as one tuple.
-        dtype: the dtype; None means the default dtype.
-        layout: the layout; only `torch.strided`. Default: `torch.strided`.
-        requires_grad (bool): whether autograd records operations on it. Default: `False`.
-        device_mesh (DeviceMesh, optional): the processes; None means all.
-        placements (sequence of Placements, optional): what the processes have along each dimension of the mesh; None
-            means everything.
-
-    Returns:
-        DTensor: the distributed tensor.
 
     Example:
         >>> mesh = dist.init_device_mesh("cpu", (2,))
@@ -240,6 +219,7 @@ def empty(
     return _made_by(constants.empty, size, options, device_mesh, placements)
 
 
+@documented_like(zeros)
 def full(
     size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = strided, requires_grad: bool = False,
     device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None,
@@ -249,15 +229,6 @@ def full(
     Args:
         size: the shape, as separate integers or as one tuple.
         fill_value: the value.
-        dtype: the dtype; None means the default dtype.
-        layout: the layout; only `torch.strided`. Default: `torch.strided`.
-        requires_grad (bool): whether autograd records operations on it. Default: `False`.
-        device_mesh (DeviceMesh, optional): the processes; None means all.
-        placements (sequence of Placements, optional): what the processes have along each dimension of the mesh; None
-            means everything.
-
-    Returns:
-        DTensor: the distributed tensor.
 
     Example:
         >>> mesh = dist.init_device_mesh("cpu", (2,))
@@ -270,23 +241,12 @@ def full(
     )
 
 
+@documented_like(zeros)
 def rand(
     *size: Any, requires_grad: bool = False, dtype: Any = None, layout: Any = strided,
     device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None,
 ) -> DTensor:  # fmt: skip
     """A spread tensor of the uniform numbers that one process would draw, if all have the same seed.
-
-    Args:
-        *size: the shape, as separate integers or as one tuple.
-        requires_grad (bool): whether autograd records operations on it. Default: `False`.
-        dtype: the dtype; None means the default dtype.
-        layout: the layout; only `torch.strided`. Default: `torch.strided`.
-        device_mesh (DeviceMesh, optional): the processes; None means all.
-        placements (sequence of Placements, optional): what the processes have along each dimension of the mesh; None
-            means everything.
-
-    Returns:
-        DTensor: the distributed tensor.
 
     Example:
         >>> mesh = dist.init_device_mesh("cpu", (2,))
@@ -299,23 +259,12 @@ def rand(
     return _made_by(make, size, options, device_mesh, placements, True)
 
 
+@documented_like(zeros)
 def randn(
     *size: Any, requires_grad: bool = False, dtype: Any = None, layout: Any = strided,
     device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None,
 ) -> DTensor:  # fmt: skip
     """A spread tensor of the normal numbers that one process would draw, if all have the same seed.
-
-    Args:
-        *size: the shape, as separate integers or as one tuple.
-        requires_grad (bool): whether autograd records operations on it. Default: `False`.
-        dtype: the dtype; None means the default dtype.
-        layout: the layout; only `torch.strided`. Default: `torch.strided`.
-        device_mesh (DeviceMesh, optional): the processes; None means all.
-        placements (sequence of Placements, optional): what the processes have along each dimension of the mesh; None
-            means everything.
-
-    Returns:
-        DTensor: the distributed tensor.
 
     Example:
         >>> mesh = dist.init_device_mesh("cpu", (2,))

@@ -9,6 +9,7 @@ import warnings
 from typing import Any, ClassVar
 
 from ..._core.tensor import Tensor
+from ..._core.text.inherited_docs import documented_like
 from ..._ops.create.constants import empty
 from ..._ops.pointwise.unary import sigmoid, tanh
 from .. import functional as F
@@ -374,18 +375,11 @@ class ELU(_Activation):
         return F.elu(input, self.alpha, self.inplace)
 
 
+@documented_like(ELU)
 class CELU(_Activation):
     """An exponential linear unit whose derivative has no jump, whatever `alpha` is.
 
     `output = max(0, input) + min(0, alpha * (exp(input / alpha) - 1))`
-
-    Args:
-        alpha (float): how far below zero the limit is. Default: `1.0`.
-        inplace (bool): whether the module overwrites its input instead of making a new tensor. Default: `False`.
-
-    Shape:
-        input: any shape
-        output: the shape of the input
 
     Example:
         >>> flambeau.nn.CELU(2.0)(flambeau.tensor([-2.0, 0.0, 2.0]))
@@ -788,17 +782,11 @@ class LogSoftmax(_AlongDim):
         return F.log_softmax(input, self.dim, _stacklevel=5)
 
 
+@documented_like(Softmax)
 class Softmin(_AlongDim):
     """The softmax of the negated input: the smallest element gets the largest share.
 
     `output = exp(-input) / sum(exp(-input), dim)`
-
-    Args:
-        dim (int, optional): the dimension along which results sum to 1; None guesses it, with a warning.
-
-    Shape:
-        input: any shape
-        output: the shape of the input
 
     Example:
         >>> flambeau.nn.Softmin(dim=0)(flambeau.tensor([1.0, 1.0]))

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, cast
 from ..._core.dtype import int64
 from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.tensor import Tensor
+from ..._core.text.inherited_docs import documented_like
 from ..._ops.create.constants import ones, tensor, zeros
 from .. import functional as F
 from ..parameter import UninitializedBuffer, UninitializedParameter
@@ -190,39 +191,13 @@ class BatchNorm1d(_InputOf1d, _BatchNorm):
     """
 
 
+@documented_like(BatchNorm1d)
 class BatchNorm2d(_InputOf2d, _BatchNorm):
     """Normalises each channel of (N, C, H, W) over the batch and all positions.
-
-    `output = (input - mean) / sqrt(var + eps) * weight + bias`
-
-    In training, mean and biased variance are the batch's, and running statistics follow them:
-    `running = (1 - momentum) * running + momentum * batch`, with the unbiased variance. In evaluation the running
-    statistics are used.
-
-    Args:
-        num_features (int): how many channels C the input has.
-        eps (float): a number added to the variance before its root is taken, so that no denominator is zero. Default:
-            `1e-05`.
-        momentum (float, optional): the weight of the new batch in the running statistics; None averages over all
-            batches alike. Default: `0.1`.
-        affine (bool): whether the module learns a factor and a bias for each channel. Default: `True`.
-        track_running_stats (bool): whether the module keeps running statistics, which it uses in evaluation; otherwise
-            it always uses those of its input. Default: `True`.
-        device (device, optional): where the parameters and buffers lie; None means the default device.
-        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
-        bias (bool): whether there is a bias, if `affine`. Default: `True`.
 
     Shape:
         input: (N, C, H, W)
         output: the shape of the input
-
-    Raises:
-        ValueError: the input has another number of dimensions; raised by the call.
-
-    Attributes:
-        weight, bias (Parameter or None): (C,), the learned factor and bias
-        running_mean, running_var (Tensor or None): (C,), buffers
-        num_batches_tracked (Tensor or None): how many batches the running statistics have seen
 
     Example:
         >>> layer = flambeau.nn.BatchNorm2d(1)
@@ -233,39 +208,13 @@ class BatchNorm2d(_InputOf2d, _BatchNorm):
     """
 
 
+@documented_like(BatchNorm1d)
 class BatchNorm3d(_InputOf3d, _BatchNorm):
     """Normalises each channel of (N, C, D, H, W) over the batch and all positions.
-
-    `output = (input - mean) / sqrt(var + eps) * weight + bias`
-
-    In training, mean and biased variance are the batch's, and running statistics follow them:
-    `running = (1 - momentum) * running + momentum * batch`, with the unbiased variance. In evaluation the running
-    statistics are used.
-
-    Args:
-        num_features (int): how many channels C the input has.
-        eps (float): a number added to the variance before its root is taken, so that no denominator is zero. Default:
-            `1e-05`.
-        momentum (float, optional): the weight of the new batch in the running statistics; None averages over all
-            batches alike. Default: `0.1`.
-        affine (bool): whether the module learns a factor and a bias for each channel. Default: `True`.
-        track_running_stats (bool): whether the module keeps running statistics, which it uses in evaluation; otherwise
-            it always uses those of its input. Default: `True`.
-        device (device, optional): where the parameters and buffers lie; None means the default device.
-        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
-        bias (bool): whether there is a bias, if `affine`. Default: `True`.
 
     Shape:
         input: (N, C, D, H, W)
         output: the shape of the input
-
-    Raises:
-        ValueError: the input has another number of dimensions; raised by the call.
-
-    Attributes:
-        weight, bias (Parameter or None): (C,), the learned factor and bias
-        running_mean, running_var (Tensor or None): (C,), buffers
-        num_batches_tracked (Tensor or None): how many batches the running statistics have seen
 
     Example:
         >>> layer = flambeau.nn.BatchNorm3d(1)
@@ -321,26 +270,11 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
         self.reset_parameters()
 
 
+@documented_like(BatchNorm1d)
 class LazyBatchNorm1d(_InputOf1d, _LazyNormBase, _BatchNorm):
     """A `BatchNorm1d` that takes `num_features` from its first input.
 
     Until then its parameters have no shape; after the first call the module is a `BatchNorm1d`.
-
-    Args:
-        eps (float): a number added to the variance before its root is taken, so that no denominator is zero. Default:
-            `1e-05`.
-        momentum (float, optional): the weight of the new batch in the running statistics; None averages over all
-            batches alike. Default: `0.1`.
-        affine (bool): whether the module learns a factor and a bias for each channel. Default: `True`.
-        track_running_stats (bool): whether the module keeps running statistics, which it uses in evaluation; otherwise
-            it always uses those of its input. Default: `True`.
-        device (device, optional): where the parameters and buffers lie; None means the default device.
-        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
-        bias (bool): whether there is a bias, if `affine`. Default: `True`.
-
-    Shape:
-        input: (N, C) or (N, C, L)
-        output: the shape of the input
 
     Example:
         >>> layer = flambeau.nn.LazyBatchNorm1d()
@@ -353,22 +287,11 @@ class LazyBatchNorm1d(_InputOf1d, _LazyNormBase, _BatchNorm):
     cls_to_become = BatchNorm1d
 
 
+@documented_like(LazyBatchNorm1d)
 class LazyBatchNorm2d(_InputOf2d, _LazyNormBase, _BatchNorm):
     """A `BatchNorm2d` that takes `num_features` from its first input.
 
     Until then its parameters have no shape; after the first call the module is a `BatchNorm2d`.
-
-    Args:
-        eps (float): a number added to the variance before its root is taken, so that no denominator is zero. Default:
-            `1e-05`.
-        momentum (float, optional): the weight of the new batch in the running statistics; None averages over all
-            batches alike. Default: `0.1`.
-        affine (bool): whether the module learns a factor and a bias for each channel. Default: `True`.
-        track_running_stats (bool): whether the module keeps running statistics, which it uses in evaluation; otherwise
-            it always uses those of its input. Default: `True`.
-        device (device, optional): where the parameters and buffers lie; None means the default device.
-        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
-        bias (bool): whether there is a bias, if `affine`. Default: `True`.
 
     Shape:
         input: (N, C, H, W)
@@ -385,22 +308,11 @@ class LazyBatchNorm2d(_InputOf2d, _LazyNormBase, _BatchNorm):
     cls_to_become = BatchNorm2d
 
 
+@documented_like(LazyBatchNorm1d)
 class LazyBatchNorm3d(_InputOf3d, _LazyNormBase, _BatchNorm):
     """A `BatchNorm3d` that takes `num_features` from its first input.
 
     Until then its parameters have no shape; after the first call the module is a `BatchNorm3d`.
-
-    Args:
-        eps (float): a number added to the variance before its root is taken, so that no denominator is zero. Default:
-            `1e-05`.
-        momentum (float, optional): the weight of the new batch in the running statistics; None averages over all
-            batches alike. Default: `0.1`.
-        affine (bool): whether the module learns a factor and a bias for each channel. Default: `True`.
-        track_running_stats (bool): whether the module keeps running statistics, which it uses in evaluation; otherwise
-            it always uses those of its input. Default: `True`.
-        device (device, optional): where the parameters and buffers lie; None means the default device.
-        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
-        bias (bool): whether there is a bias, if `affine`. Default: `True`.
 
     Shape:
         input: (N, C, D, H, W)
@@ -417,6 +329,7 @@ class LazyBatchNorm3d(_InputOf3d, _LazyNormBase, _BatchNorm):
     cls_to_become = BatchNorm3d
 
 
+@documented_like(BatchNorm1d)
 class SyncBatchNorm(_BatchNorm):
     """Batch normalisation over the batches of all processes of a group; `BatchNorm` where there is one process.
 
@@ -425,18 +338,7 @@ class SyncBatchNorm(_BatchNorm):
     model.
 
     Args:
-        num_features (int): how many channels C the input has.
-        eps (float): a number added to the variance before its root is taken, so that no denominator is zero. Default:
-            `1e-05`.
-        momentum (float, optional): the weight of the new batch in the running statistics; None averages over all
-            batches alike. Default: `0.1`.
-        affine (bool): whether the module learns a factor and a bias for each channel. Default: `True`.
-        track_running_stats (bool): whether the module keeps running statistics, which it uses in evaluation; otherwise
-            it always uses those of its input. Default: `True`.
         process_group (ProcessGroup, optional): the processes whose batches count together; None means all.
-        device (device, optional): where the parameters and buffers lie; None means the default device.
-        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
-        bias (bool): whether there is a bias, if `affine`. Default: `True`.
 
     Shape:
         input: (N, C, *)

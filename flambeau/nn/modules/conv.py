@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, cast
 
 from ..._core.tensor import Tensor
+from ..._core.text.inherited_docs import documented_like
 from ..._ops.create.constants import empty
 from .. import functional as F
 from .. import init
@@ -260,37 +261,13 @@ class Conv1d(_Convolution):
     _function = "conv1d"
 
 
+@documented_like(Conv1d)
 class Conv2d(_Convolution):
     """Slides learned filters over images: a convolution, or rather a cross-correlation.
-
-    Each output channel is the sum over the input channels of its group of their cross-correlation with a filter, plus a
-    bias. Along a dimension of size L the output has
-    `(L + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1` elements.
-
-    Args:
-        in_channels (int): how many channels the input has.
-        out_channels (int): how many channels the output has, one for each filter.
-        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
-        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
-        padding (int, tuple of ints or str): how many elements are added on both sides; "same" keeps the size, "valid"
-            adds none. Default: `0`.
-        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
-        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
-        bias (bool): whether the module learns a bias that it adds to the result. Default: `True`.
-        padding_mode (str): what the padding holds: "zeros", "reflect", "replicate" or "circular". Default: `"zeros"`.
-        device (device, optional): where the parameters and buffers lie; None means the default device.
-        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
 
     Shape:
         input: (N, in_channels, H, W) or (in_channels, H, W)
         output: (N, out_channels, H', W'), without N if the input has none
-
-    Raises:
-        ValueError: `groups` does not divide both channel counts, or `padding` or `padding_mode` is an unknown word.
-
-    Attributes:
-        weight (Parameter): (out_channels, in_channels / groups, *kernel_size)
-        bias (Parameter or None): (out_channels,)
 
     Example:
         >>> layer = flambeau.nn.Conv2d(4, 8, kernel_size=3, padding=1)
@@ -304,37 +281,13 @@ class Conv2d(_Convolution):
     _function = "conv2d"
 
 
+@documented_like(Conv1d)
 class Conv3d(_Convolution):
     """Slides learned filters over volumes: a convolution, or rather a cross-correlation.
-
-    Each output channel is the sum over the input channels of its group of their cross-correlation with a filter, plus a
-    bias. Along a dimension of size L the output has
-    `(L + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1` elements.
-
-    Args:
-        in_channels (int): how many channels the input has.
-        out_channels (int): how many channels the output has, one for each filter.
-        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
-        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
-        padding (int, tuple of ints or str): how many elements are added on both sides; "same" keeps the size, "valid"
-            adds none. Default: `0`.
-        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
-        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
-        bias (bool): whether the module learns a bias that it adds to the result. Default: `True`.
-        padding_mode (str): what the padding holds: "zeros", "reflect", "replicate" or "circular". Default: `"zeros"`.
-        device (device, optional): where the parameters and buffers lie; None means the default device.
-        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
 
     Shape:
         input: (N, in_channels, D, H, W) or (in_channels, D, H, W)
         output: (N, out_channels, D', H', W'), without N if the input has none
-
-    Raises:
-        ValueError: `groups` does not divide both channel counts, or `padding` or `padding_mode` is an unknown word.
-
-    Attributes:
-        weight (Parameter): (out_channels, in_channels / groups, *kernel_size)
-        bias (Parameter or None): (out_channels,)
 
     Example:
         >>> layer = flambeau.nn.Conv3d(4, 8, kernel_size=3, padding=1)
@@ -441,6 +394,7 @@ class _ConvTransposeNd(_ConvNd):
         return result
 
 
+@documented_like(Conv1d)
 class ConvTranspose1d(_ConvTransposeNd):
     """Spreads each element of signals over a window of the output: the transpose of `Conv1d`.
 
@@ -449,24 +403,12 @@ class ConvTranspose1d(_ConvTransposeNd):
     elements.
 
     Args:
-        in_channels (int): how many channels the input has.
         out_channels (int): how many channels the output has.
-        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
-        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
         padding (int or tuple of ints): how many elements are cut off on both sides of each dimension of the output.
             Default: `0`.
         output_padding (int or tuple of ints): how many elements are added at the end of each dimension of the output,
             to choose among the sizes that `stride` leaves open. Default: `0`.
-        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
-        bias (bool): whether the module learns a bias that it adds to the result. Default: `True`.
-        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
         padding_mode (str): only "zeros". Default: `"zeros"`.
-        device (device, optional): where the parameters and buffers lie; None means the default device.
-        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
-
-    Shape:
-        input: (N, in_channels, L) or (in_channels, L)
-        output: (N, out_channels, L'), without N if the input has none
 
     Raises:
         ValueError: `padding_mode` is not "zeros", or `groups` does not divide both channel counts.
@@ -485,6 +427,7 @@ class ConvTranspose1d(_ConvTransposeNd):
     _function = "conv_transpose1d"
 
 
+@documented_like(ConvTranspose1d)
 class ConvTranspose2d(_ConvTransposeNd):
     """Spreads each element of images over a window of the output: the transpose of `Conv2d`.
 
@@ -492,32 +435,9 @@ class ConvTranspose2d(_ConvTransposeNd):
     of size L the output has `(L - 1) * stride - 2 * padding + dilation * (kernel_size - 1) + output_padding + 1`
     elements.
 
-    Args:
-        in_channels (int): how many channels the input has.
-        out_channels (int): how many channels the output has.
-        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
-        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
-        padding (int or tuple of ints): how many elements are cut off on both sides of each dimension of the output.
-            Default: `0`.
-        output_padding (int or tuple of ints): how many elements are added at the end of each dimension of the output,
-            to choose among the sizes that `stride` leaves open. Default: `0`.
-        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
-        bias (bool): whether the module learns a bias that it adds to the result. Default: `True`.
-        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
-        padding_mode (str): only "zeros". Default: `"zeros"`.
-        device (device, optional): where the parameters and buffers lie; None means the default device.
-        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
-
     Shape:
         input: (N, in_channels, H, W) or (in_channels, H, W)
         output: (N, out_channels, H', W'), without N if the input has none
-
-    Raises:
-        ValueError: `padding_mode` is not "zeros", or `groups` does not divide both channel counts.
-
-    Attributes:
-        weight (Parameter): (in_channels, out_channels / groups, *kernel_size)
-        bias (Parameter or None): (out_channels,)
 
     Example:
         >>> layer = flambeau.nn.ConvTranspose2d(4, 8, kernel_size=2, stride=2)
@@ -529,6 +449,7 @@ class ConvTranspose2d(_ConvTransposeNd):
     _function = "conv_transpose2d"
 
 
+@documented_like(ConvTranspose1d)
 class ConvTranspose3d(_ConvTransposeNd):
     """Spreads each element of volumes over a window of the output: the transpose of `Conv3d`.
 
@@ -536,32 +457,9 @@ class ConvTranspose3d(_ConvTransposeNd):
     of size L the output has `(L - 1) * stride - 2 * padding + dilation * (kernel_size - 1) + output_padding + 1`
     elements.
 
-    Args:
-        in_channels (int): how many channels the input has.
-        out_channels (int): how many channels the output has.
-        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
-        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
-        padding (int or tuple of ints): how many elements are cut off on both sides of each dimension of the output.
-            Default: `0`.
-        output_padding (int or tuple of ints): how many elements are added at the end of each dimension of the output,
-            to choose among the sizes that `stride` leaves open. Default: `0`.
-        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
-        bias (bool): whether the module learns a bias that it adds to the result. Default: `True`.
-        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
-        padding_mode (str): only "zeros". Default: `"zeros"`.
-        device (device, optional): where the parameters and buffers lie; None means the default device.
-        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
-
     Shape:
         input: (N, in_channels, D, H, W) or (in_channels, D, H, W)
         output: (N, out_channels, D', H', W'), without N if the input has none
-
-    Raises:
-        ValueError: `padding_mode` is not "zeros", or `groups` does not divide both channel counts.
-
-    Attributes:
-        weight (Parameter): (in_channels, out_channels / groups, *kernel_size)
-        bias (Parameter or None): (out_channels,)
 
     Example:
         >>> layer = flambeau.nn.ConvTranspose3d(4, 8, kernel_size=2, stride=2)
@@ -653,23 +551,11 @@ class _LazyConvTranspose(_LazyConvXdMixin, _ConvTransposeNd):
         self._await_channels(out_channels, bias, device, dtype)
 
 
+@documented_like(Conv1d)
 class LazyConv1d(_LazyConvolution, Conv1d):
     """A `Conv1d` that takes `in_channels` from its first input.
 
     Until then its parameters have no shape; after the first call the module is a `Conv1d`.
-
-    Args:
-        out_channels (int): how many channels the output has, one for each filter.
-        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
-        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
-        padding (int, tuple of ints or str): how many elements are added on both sides; "same" keeps the size, "valid"
-            adds none. Default: `0`.
-        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
-        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
-        bias (bool): whether the module learns a bias that it adds to the result. Default: `True`.
-        padding_mode (str): what the padding holds: "zeros", "reflect", "replicate" or "circular". Default: `"zeros"`.
-        device (device, optional): where the parameters and buffers lie; None means the default device.
-        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
 
     Shape:
         input: (N, C, L) or (C, L)
@@ -686,23 +572,11 @@ class LazyConv1d(_LazyConvolution, Conv1d):
     cls_to_become = Conv1d
 
 
+@documented_like(LazyConv1d)
 class LazyConv2d(_LazyConvolution, Conv2d):
     """A `Conv2d` that takes `in_channels` from its first input.
 
     Until then its parameters have no shape; after the first call the module is a `Conv2d`.
-
-    Args:
-        out_channels (int): how many channels the output has, one for each filter.
-        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
-        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
-        padding (int, tuple of ints or str): how many elements are added on both sides; "same" keeps the size, "valid"
-            adds none. Default: `0`.
-        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
-        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
-        bias (bool): whether the module learns a bias that it adds to the result. Default: `True`.
-        padding_mode (str): what the padding holds: "zeros", "reflect", "replicate" or "circular". Default: `"zeros"`.
-        device (device, optional): where the parameters and buffers lie; None means the default device.
-        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
 
     Shape:
         input: (N, C, H, W) or (C, H, W)
@@ -719,23 +593,11 @@ class LazyConv2d(_LazyConvolution, Conv2d):
     cls_to_become = Conv2d
 
 
+@documented_like(LazyConv1d)
 class LazyConv3d(_LazyConvolution, Conv3d):
     """A `Conv3d` that takes `in_channels` from its first input.
 
     Until then its parameters have no shape; after the first call the module is a `Conv3d`.
-
-    Args:
-        out_channels (int): how many channels the output has, one for each filter.
-        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
-        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
-        padding (int, tuple of ints or str): how many elements are added on both sides; "same" keeps the size, "valid"
-            adds none. Default: `0`.
-        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
-        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
-        bias (bool): whether the module learns a bias that it adds to the result. Default: `True`.
-        padding_mode (str): what the padding holds: "zeros", "reflect", "replicate" or "circular". Default: `"zeros"`.
-        device (device, optional): where the parameters and buffers lie; None means the default device.
-        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
 
     Shape:
         input: (N, C, D, H, W) or (C, D, H, W)
@@ -752,6 +614,7 @@ class LazyConv3d(_LazyConvolution, Conv3d):
     cls_to_become = Conv3d
 
 
+@documented_like(LazyConv1d)
 class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
     """A `ConvTranspose1d` that takes `in_channels` from its first input.
 
@@ -759,18 +622,11 @@ class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
 
     Args:
         out_channels (int): how many channels the output has.
-        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
-        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
         padding (int or tuple of ints): how many elements are cut off on both sides of each dimension of the output.
             Default: `0`.
         output_padding (int or tuple of ints): how many elements are added at the end of each dimension of the output,
             to choose among the sizes that `stride` leaves open. Default: `0`.
-        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
-        bias (bool): whether the module learns a bias that it adds to the result. Default: `True`.
-        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
         padding_mode (str): only "zeros". Default: `"zeros"`.
-        device (device, optional): where the parameters and buffers lie; None means the default device.
-        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
 
     Shape:
         input: (N, C, L) or (C, L)
@@ -787,25 +643,11 @@ class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
     cls_to_become = ConvTranspose1d
 
 
+@documented_like(LazyConvTranspose1d)
 class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
     """A `ConvTranspose2d` that takes `in_channels` from its first input.
 
     Until then its parameters have no shape; after the first call the module is a `ConvTranspose2d`.
-
-    Args:
-        out_channels (int): how many channels the output has.
-        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
-        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
-        padding (int or tuple of ints): how many elements are cut off on both sides of each dimension of the output.
-            Default: `0`.
-        output_padding (int or tuple of ints): how many elements are added at the end of each dimension of the output,
-            to choose among the sizes that `stride` leaves open. Default: `0`.
-        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
-        bias (bool): whether the module learns a bias that it adds to the result. Default: `True`.
-        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
-        padding_mode (str): only "zeros". Default: `"zeros"`.
-        device (device, optional): where the parameters and buffers lie; None means the default device.
-        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
 
     Shape:
         input: (N, C, H, W) or (C, H, W)
@@ -822,25 +664,11 @@ class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
     cls_to_become = ConvTranspose2d
 
 
+@documented_like(LazyConvTranspose1d)
 class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
     """A `ConvTranspose3d` that takes `in_channels` from its first input.
 
     Until then its parameters have no shape; after the first call the module is a `ConvTranspose3d`.
-
-    Args:
-        out_channels (int): how many channels the output has.
-        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
-        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
-        padding (int or tuple of ints): how many elements are cut off on both sides of each dimension of the output.
-            Default: `0`.
-        output_padding (int or tuple of ints): how many elements are added at the end of each dimension of the output,
-            to choose among the sizes that `stride` leaves open. Default: `0`.
-        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
-        bias (bool): whether the module learns a bias that it adds to the result. Default: `True`.
-        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
-        padding_mode (str): only "zeros". Default: `"zeros"`.
-        device (device, optional): where the parameters and buffers lie; None means the default device.
-        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
 
     Shape:
         input: (N, C, D, H, W) or (C, D, H, W)

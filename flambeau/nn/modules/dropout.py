@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from ..._core.tensor import Tensor
+from ..._core.text.inherited_docs import documented_like
 from .. import functional as F
 from .module import Module
 
@@ -88,22 +89,13 @@ class Dropout1d(_DropoutNd):
     _function = "dropout1d"
 
 
+@documented_like(Dropout1d)
 class Dropout2d(_DropoutNd):
     """Sets whole channels of images to zero at random in training, and scales the others so that the mean stays.
-
-    Each channel of each sample is zeroed with probability `p` and otherwise multiplied by `1 / (1 - p)`. In evaluation
-    the input is returned.
-
-    Args:
-        p (float): the probability with which a channel becomes zero. Default: `0.5`.
-        inplace (bool): whether the module overwrites its input instead of making a new tensor. Default: `False`.
 
     Shape:
         input: (N, C, H, W)
         output: the shape of the input
-
-    Raises:
-        ValueError: `p` is not from 0 to 1.
 
     Example:
         >>> layer = flambeau.nn.Dropout2d(0.5)
@@ -115,22 +107,13 @@ class Dropout2d(_DropoutNd):
     _function = "dropout2d"
 
 
+@documented_like(Dropout1d)
 class Dropout3d(_DropoutNd):
     """Sets whole channels of volumes to zero at random in training, and scales the others so that the mean stays.
-
-    Each channel of each sample is zeroed with probability `p` and otherwise multiplied by `1 / (1 - p)`. In evaluation
-    the input is returned.
-
-    Args:
-        p (float): the probability with which a channel becomes zero. Default: `0.5`.
-        inplace (bool): whether the module overwrites its input instead of making a new tensor. Default: `False`.
 
     Shape:
         input: (N, C, D, H, W) or (C, D, H, W)
         output: the shape of the input
-
-    Raises:
-        ValueError: `p` is not from 0 to 1.
 
     Example:
         >>> layer = flambeau.nn.Dropout3d(0.5)
@@ -150,6 +133,7 @@ class _AlphaDropout(_DropoutNd):
         return result
 
 
+@documented_like(Dropout)
 class AlphaDropout(_AlphaDropout):
     """Sets elements to the lower limit of SELU at random in training, so that mean and variance stay.
 
@@ -157,14 +141,6 @@ class AlphaDropout(_AlphaDropout):
 
     Args:
         p (float): the probability with which an element is dropped. Default: `0.5`.
-        inplace (bool): whether the module overwrites its input instead of making a new tensor. Default: `False`.
-
-    Shape:
-        input: any shape
-        output: the shape of the input
-
-    Raises:
-        ValueError: `p` is not from 0 to 1.
 
     Example:
         >>> layer = flambeau.nn.AlphaDropout(0.5)

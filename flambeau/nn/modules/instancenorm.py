@@ -6,8 +6,9 @@ import warnings
 from typing import Any, ClassVar
 
 from ..._core.tensor import Tensor
+from ..._core.text.inherited_docs import documented_like
 from .. import functional as F
-from .batchnorm import _LazyNormBase, _NormBase
+from .batchnorm import BatchNorm1d, _LazyNormBase, _NormBase
 
 __all__ = [
     "InstanceNorm1d",
@@ -101,6 +102,7 @@ class _InstanceNorm(_NormBase):
         return self._normalized(input)
 
 
+@documented_like(BatchNorm1d)
 class InstanceNorm1d(_InstanceNorm):
     """Normalises each channel of each sample of (N, C, L) over its positions.
 
@@ -108,17 +110,9 @@ class InstanceNorm1d(_InstanceNorm):
     only.
 
     Args:
-        num_features (int): how many channels C the input has.
-        eps (float): a number added to the variance before its root is taken, so that no denominator is zero. Default:
-            `1e-05`.
-        momentum (float, optional): the weight of the new batch in the running statistics; None averages over all
-            batches alike. Default: `0.1`.
         affine (bool): whether the module learns a factor and a bias for each channel. Default: `False`.
         track_running_stats (bool): whether the module keeps running statistics, which it uses in evaluation; otherwise
             it always uses those of its input. Default: `False`.
-        device (device, optional): where the parameters and buffers lie; None means the default device.
-        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
-        bias (bool): whether there is a bias, if `affine`. Default: `True`.
 
     Shape:
         input: (N, C, L) or (C, L)
@@ -136,31 +130,13 @@ class InstanceNorm1d(_InstanceNorm):
     _unbatched = 2
 
 
+@documented_like(InstanceNorm1d)
 class InstanceNorm2d(_InstanceNorm):
     """Normalises each channel of each sample of (N, C, H, W) over its positions.
-
-    `output = (input - mean) / sqrt(var + eps) * weight + bias`, with the biased variance; factor and bias with `affine`
-    only.
-
-    Args:
-        num_features (int): how many channels C the input has.
-        eps (float): a number added to the variance before its root is taken, so that no denominator is zero. Default:
-            `1e-05`.
-        momentum (float, optional): the weight of the new batch in the running statistics; None averages over all
-            batches alike. Default: `0.1`.
-        affine (bool): whether the module learns a factor and a bias for each channel. Default: `False`.
-        track_running_stats (bool): whether the module keeps running statistics, which it uses in evaluation; otherwise
-            it always uses those of its input. Default: `False`.
-        device (device, optional): where the parameters and buffers lie; None means the default device.
-        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
-        bias (bool): whether there is a bias, if `affine`. Default: `True`.
 
     Shape:
         input: (N, C, H, W) or (C, H, W)
         output: the shape of the input
-
-    Raises:
-        ValueError: the input has another number of dimensions, or in training a single position; raised by the call.
 
     Example:
         >>> layer = flambeau.nn.InstanceNorm2d(1)
@@ -171,31 +147,13 @@ class InstanceNorm2d(_InstanceNorm):
     _unbatched = 3
 
 
+@documented_like(InstanceNorm1d)
 class InstanceNorm3d(_InstanceNorm):
     """Normalises each channel of each sample of (N, C, D, H, W) over its positions.
-
-    `output = (input - mean) / sqrt(var + eps) * weight + bias`, with the biased variance; factor and bias with `affine`
-    only.
-
-    Args:
-        num_features (int): how many channels C the input has.
-        eps (float): a number added to the variance before its root is taken, so that no denominator is zero. Default:
-            `1e-05`.
-        momentum (float, optional): the weight of the new batch in the running statistics; None averages over all
-            batches alike. Default: `0.1`.
-        affine (bool): whether the module learns a factor and a bias for each channel. Default: `False`.
-        track_running_stats (bool): whether the module keeps running statistics, which it uses in evaluation; otherwise
-            it always uses those of its input. Default: `False`.
-        device (device, optional): where the parameters and buffers lie; None means the default device.
-        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
-        bias (bool): whether there is a bias, if `affine`. Default: `True`.
 
     Shape:
         input: (N, C, D, H, W) or (C, D, H, W)
         output: the shape of the input
-
-    Raises:
-        ValueError: the input has another number of dimensions, or in training a single position; raised by the call.
 
     Example:
         >>> layer = flambeau.nn.InstanceNorm3d(1)
@@ -206,22 +164,11 @@ class InstanceNorm3d(_InstanceNorm):
     _unbatched = 4
 
 
+@documented_like(BatchNorm1d)
 class LazyInstanceNorm1d(_LazyNormBase, _InstanceNorm):
     """An `InstanceNorm1d` that takes `num_features` from its first input.
 
     After the first call the module is an `InstanceNorm1d`.
-
-    Args:
-        eps (float): a number added to the variance before its root is taken, so that no denominator is zero. Default:
-            `1e-05`.
-        momentum (float, optional): the weight of the new batch in the running statistics; None averages over all
-            batches alike. Default: `0.1`.
-        affine (bool): whether the module learns a factor and a bias for each channel. Default: `True`.
-        track_running_stats (bool): whether the module keeps running statistics, which it uses in evaluation; otherwise
-            it always uses those of its input. Default: `True`.
-        device (device, optional): where the parameters and buffers lie; None means the default device.
-        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
-        bias (bool): whether there is a bias, if `affine`. Default: `True`.
 
     Shape:
         input: (N, C, L) or (C, L)
@@ -239,22 +186,11 @@ class LazyInstanceNorm1d(_LazyNormBase, _InstanceNorm):
     _unbatched = 2
 
 
+@documented_like(LazyInstanceNorm1d)
 class LazyInstanceNorm2d(_LazyNormBase, _InstanceNorm):
     """An `InstanceNorm2d` that takes `num_features` from its first input.
 
     After the first call the module is an `InstanceNorm2d`.
-
-    Args:
-        eps (float): a number added to the variance before its root is taken, so that no denominator is zero. Default:
-            `1e-05`.
-        momentum (float, optional): the weight of the new batch in the running statistics; None averages over all
-            batches alike. Default: `0.1`.
-        affine (bool): whether the module learns a factor and a bias for each channel. Default: `True`.
-        track_running_stats (bool): whether the module keeps running statistics, which it uses in evaluation; otherwise
-            it always uses those of its input. Default: `True`.
-        device (device, optional): where the parameters and buffers lie; None means the default device.
-        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
-        bias (bool): whether there is a bias, if `affine`. Default: `True`.
 
     Shape:
         input: (N, C, H, W) or (C, H, W)
@@ -272,22 +208,11 @@ class LazyInstanceNorm2d(_LazyNormBase, _InstanceNorm):
     _unbatched = 3
 
 
+@documented_like(LazyInstanceNorm1d)
 class LazyInstanceNorm3d(_LazyNormBase, _InstanceNorm):
     """An `InstanceNorm3d` that takes `num_features` from its first input.
 
     After the first call the module is an `InstanceNorm3d`.
-
-    Args:
-        eps (float): a number added to the variance before its root is taken, so that no denominator is zero. Default:
-            `1e-05`.
-        momentum (float, optional): the weight of the new batch in the running statistics; None averages over all
-            batches alike. Default: `0.1`.
-        affine (bool): whether the module learns a factor and a bias for each channel. Default: `True`.
-        track_running_stats (bool): whether the module keeps running statistics, which it uses in evaluation; otherwise
-            it always uses those of its input. Default: `True`.
-        device (device, optional): where the parameters and buffers lie; None means the default device.
-        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
-        bias (bool): whether there is a bias, if `affine`. Default: `True`.
 
     Shape:
         input: (N, C, D, H, W) or (C, D, H, W)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from ..._core.reduction import REDUCTIONS
 from ..._core.tensor import Tensor
+from ..._core.text.inherited_docs import documented_like
 from ..._ops.nn.loss.common import reduction_number
 from .. import functional as F
 from .distance import PairwiseDistance
@@ -100,19 +101,11 @@ class L1Loss(_PlainLoss):
     _function = "l1_loss"
 
 
+@documented_like(L1Loss)
 class MSELoss(_PlainLoss):
     """The squared difference between input and target.
 
     `loss = (input - target) ** 2`
-
-    Args:
-        size_average (bool, optional): deprecated; use `reduction`.
-        reduce (bool, optional): deprecated; use `reduction`.
-        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
-
-    Shape:
-        input, target: any shape, the same for both
-        output: a scalar, or with `reduction="none"` the shape of the input
 
     Example:
         >>> flambeau.nn.MSELoss()(flambeau.tensor([1.0, 5.0]), flambeau.tensor([0.0, 2.0]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from ..._core.tensor import Tensor
+from ..._core.text.inherited_docs import documented_like
 from .. import functional as F
 from .module import Module
 from .utils import _ntuple
@@ -282,15 +283,9 @@ class _ReplicationPadNd(_Pad):
     _mode = "replicate"
 
 
+@documented_like(CircularPad1d)
 class ReplicationPad1d(_ReplicationPadNd):
     """Repeats the outermost elements of a signal.
-
-    Args:
-        padding (int or tuple of ints): how many elements to add at each side: one number for all, or (left, right).
-
-    Shape:
-        input: (N, C, L) or (C, L)
-        output: the input's shape with the padding added to the last dimension
 
     Example:
         >>> x = flambeau.arange(4.0).view(1, 4)
@@ -301,16 +296,9 @@ class ReplicationPad1d(_ReplicationPadNd):
     _dims = 1
 
 
+@documented_like(CircularPad2d)
 class ReplicationPad2d(_ReplicationPadNd):
     """Repeats the outermost elements of an image.
-
-    Args:
-        padding (int or tuple of ints): how many elements to add at each side: one number for all, or (left, right, top,
-            bottom).
-
-    Shape:
-        input: (N, C, H, W) or (C, H, W)
-        output: the input's shape with the padding added to the last two dimensions
 
     Example:
         >>> x = flambeau.arange(4.0).view(1, 2, 2)
@@ -323,16 +311,9 @@ class ReplicationPad2d(_ReplicationPadNd):
     _dims = 2
 
 
+@documented_like(CircularPad3d)
 class ReplicationPad3d(_ReplicationPadNd):
     """Repeats the outermost elements of a volume.
-
-    Args:
-        padding (int or tuple of ints): how many elements to add at each side: one number for all, or (left, right, top,
-            bottom, front, back).
-
-    Shape:
-        input: (N, C, D, H, W) or (C, D, H, W)
-        output: the input's shape with the padding added to the last three dimensions
 
     Example:
         >>> x = flambeau.arange(8.0).view(1, 2, 2, 2)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from ..._core.tensor import Tensor
+from ..._core.text.inherited_docs import documented_like
 from .. import functional as F
 from .module import Module
 from .utils import _ntuple, _single
@@ -102,22 +103,9 @@ class MaxPool1d(_MaxPoolNd):
     _function = "max_pool1d"
 
 
+@documented_like(MaxPool1d)
 class MaxPool2d(_MaxPoolNd):
     """The largest element of each window of an image.
-
-    Along a dimension of size L the output has `(L + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1`
-    elements.
-
-    Args:
-        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
-        stride (int or tuple of ints, optional): the step of the window; None means `kernel_size`.
-        padding (int or tuple of ints): how many elements of minus infinity are added on both sides; at most half of
-            `kernel_size`. Default: `0`.
-        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
-        return_indices (bool): whether to return the positions of the maxima too, as `MaxUnpool` needs them. Default:
-            `False`.
-        ceil_mode (bool): whether windows that reach beyond the end count, so that output sizes are rounded up. Default:
-            `False`.
 
     Shape:
         input: (N, C, H, W) or (C, H, W)
@@ -134,22 +122,9 @@ class MaxPool2d(_MaxPoolNd):
     _function = "max_pool2d"
 
 
+@documented_like(MaxPool1d)
 class MaxPool3d(_MaxPoolNd):
     """The largest element of each window of a volume.
-
-    Along a dimension of size L the output has `(L + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1`
-    elements.
-
-    Args:
-        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
-        stride (int or tuple of ints, optional): the step of the window; None means `kernel_size`.
-        padding (int or tuple of ints): how many elements of minus infinity are added on both sides; at most half of
-            `kernel_size`. Default: `0`.
-        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
-        return_indices (bool): whether to return the positions of the maxima too, as `MaxUnpool` needs them. Default:
-            `False`.
-        ceil_mode (bool): whether windows that reach beyond the end count, so that output sizes are rounded up. Default:
-            `False`.
 
     Shape:
         input: (N, C, D, H, W) or (C, D, H, W)
@@ -364,19 +339,11 @@ class _AvgPoolWithDivisor(_AvgPoolNd):
         return result
 
 
+@documented_like(AvgPool1d)
 class AvgPool2d(_AvgPoolWithDivisor):
     """The mean of each window of an image.
 
-    Along a dimension of size L the output has `(L + 2 * padding - kernel_size) // stride + 1` elements.
-
     Args:
-        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
-        stride (int or tuple of ints, optional): the step of the window; None means `kernel_size`.
-        padding (int or tuple of ints): how many zeros are added on both sides; at most half of `kernel_size`. Default:
-            `0`.
-        ceil_mode (bool): whether windows that reach beyond the end count, so that output sizes are rounded up. Default:
-            `False`.
-        count_include_pad (bool): whether the zeros of the padding count in the mean. Default: `True`.
         divisor_override (int, optional): what sums are divided by; None means the number of elements.
 
     Shape:
@@ -393,19 +360,11 @@ class AvgPool2d(_AvgPoolWithDivisor):
     _function = "avg_pool2d"
 
 
+@documented_like(AvgPool1d)
 class AvgPool3d(_AvgPoolWithDivisor):
     """The mean of each window of a volume.
 
-    Along a dimension of size L the output has `(L + 2 * padding - kernel_size) // stride + 1` elements.
-
     Args:
-        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
-        stride (int or tuple of ints, optional): the step of the window; None means `kernel_size`.
-        padding (int or tuple of ints): how many zeros are added on both sides; at most half of `kernel_size`. Default:
-            `0`.
-        ceil_mode (bool): whether windows that reach beyond the end count, so that output sizes are rounded up. Default:
-            `False`.
-        count_include_pad (bool): whether the zeros of the padding count in the mean. Default: `True`.
         divisor_override (int, optional): what sums are divided by; None means the number of elements.
 
     Shape:
@@ -502,27 +461,14 @@ class FractionalMaxPool2d(_FractionalMaxPoolNd):
     _function = "fractional_max_pool2d"
 
 
+@documented_like(FractionalMaxPool2d)
 class FractionalMaxPool3d(_FractionalMaxPoolNd):
     """The largest elements of windows at random places of a volume, as many as are asked for.
-
-    The places are drawn anew at each call, so that sizes can shrink by factors that are no whole numbers. Either
-    `output_size` or `output_ratio` is given.
-
-    Args:
-        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
-        output_size (int or tuple of ints, optional): the size of the output.
-        output_ratio (float or tuple of floats, optional): the size of the output as a share of the input's, between 0
-            and 1.
-        return_indices (bool): whether to return the positions of the maxima too, as `MaxUnpool` needs them. Default:
-            `False`.
 
     Shape:
         input: (N, C, D, H, W) or (C, D, H, W)
         output: (N, C, D', H', W'), without N if the input has none; with `return_indices` a pair of the maxima and
             their positions
-
-    Raises:
-        ValueError: neither or both of `output_size` and `output_ratio` are given, or a ratio is not between 0 and 1.
 
     Example:
         >>> layer = flambeau.nn.FractionalMaxPool3d(2, output_ratio=0.7)
@@ -591,17 +537,9 @@ class LPPool1d(_LPPoolNd):
     _function = "lp_pool1d"
 
 
+@documented_like(LPPool1d)
 class LPPool2d(_LPPoolNd):
     """The p-norm of each window of an image.
-
-    `output = sum(x ** norm_type for x in window) ** (1 / norm_type)`; 1 gives the sum, infinity the maximum.
-
-    Args:
-        norm_type (float): the order of the norm, not zero.
-        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
-        stride (int or tuple of ints, optional): the step of the window; None means `kernel_size`.
-        ceil_mode (bool): whether windows that reach beyond the end count, so that output sizes are rounded up. Default:
-            `False`.
 
     Shape:
         input: (N, C, H, W) or (C, H, W)
@@ -616,17 +554,9 @@ class LPPool2d(_LPPoolNd):
     _function = "lp_pool2d"
 
 
+@documented_like(LPPool1d)
 class LPPool3d(_LPPoolNd):
     """The p-norm of each window of a volume.
-
-    `output = sum(x ** norm_type for x in window) ** (1 / norm_type)`; 1 gives the sum, infinity the maximum.
-
-    Args:
-        norm_type (float): the order of the norm, not zero.
-        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
-        stride (int or tuple of ints, optional): the step of the window; None means `kernel_size`.
-        ceil_mode (bool): whether windows that reach beyond the end count, so that output sizes are rounded up. Default:
-            `False`.
 
     Shape:
         input: (N, C, D, H, W) or (C, D, H, W)

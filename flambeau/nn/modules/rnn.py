@@ -8,6 +8,7 @@ import warnings
 from typing import Any, ClassVar, overload
 
 from ..._core.tensor import Tensor
+from ..._core.text.inherited_docs import documented_like
 from ..._dispatch.arguments.autocast import is_any_autocast_enabled
 from ..._dispatch.public.registry import function_named
 from ..._ops.create.constants import empty, zeros
@@ -698,17 +699,11 @@ class RNNCell(RNNCellBase):
         return state
 
 
+@documented_like(RNNCell)
 class LSTMCell(RNNCellBase):
     """One step of `LSTM`.
 
     Calls take `(input, (h, c))`; without the pair both are zero.
-
-    Args:
-        input_size (int): how many features each step of the input has.
-        hidden_size (int): how many features the state has.
-        bias (bool): whether there are the biases `bias_ih` and `bias_hh`. Default: `True`.
-        device (device, optional): where the parameters and buffers lie; None means the default device.
-        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
 
     Shape:
         input: (N, input_size) or (input_size,)
@@ -736,21 +731,11 @@ class LSTMCell(RNNCellBase):
         return state
 
 
+@documented_like(RNNCell)
 class GRUCell(RNNCellBase):
     """One step of `GRU`.
 
     Calls take `(input, h)`; without `h` the state is zero.
-
-    Args:
-        input_size (int): how many features each step of the input has.
-        hidden_size (int): how many features the state has.
-        bias (bool): whether there are the biases `bias_ih` and `bias_hh`. Default: `True`.
-        device (device, optional): where the parameters and buffers lie; None means the default device.
-        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
-
-    Shape:
-        input: (N, input_size) or (input_size,)
-        output: the next state, (N, hidden_size) or (hidden_size,)
 
     Example:
         >>> cell = flambeau.nn.GRUCell(10, 20)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from ..._core.modes import THREAD
 from ..._core.tensor import Tensor
+from ..._core.text.inherited_docs import documented_like
 from ..._ops.create.constants import full
 from ..._ops.nn.multi_head_attention import as_numbers
 from .. import functional as F
@@ -297,6 +298,7 @@ class TransformerEncoder(Module):
         return output
 
 
+@documented_like(Transformer)
 class TransformerEncoderLayer(Module):
     """Self-attention and a network of two linear layers, each with dropout, a residual connection and a norm.
 
@@ -308,16 +310,6 @@ class TransformerEncoderLayer(Module):
         d_model (int): how many features each position has.
         nhead (int): how many heads the attention has; it divides `d_model`.
         dim_feedforward (int): the width between the two linear layers. Default: `2048`.
-        dropout (float): the probability with which an element becomes zero in training. Default: `0.1`.
-        activation (str or callable): the nonlinearity between the linear layers: "relu", "gelu" or a function. Default:
-            `relu`.
-        layer_norm_eps (float): a number added to the variances in the norms. Default: `1e-05`.
-        batch_first (bool): whether the batch is the first dimension of sequences; otherwise it is the second. Default:
-            `False`.
-        norm_first (bool): whether norms come before attention and linear layers, not after. Default: `False`.
-        bias (bool): whether linear layers and norms have biases. Default: `True`.
-        device (device, optional): where the parameters and buffers lie; None means the default device.
-        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
 
     Shape:
         src: (S, N, d_model), or (N, S, d_model) with `batch_first`, or (S, d_model)
@@ -468,27 +460,13 @@ class TransformerDecoder(Module):
         return output
 
 
+@documented_like(TransformerEncoderLayer)
 class TransformerDecoderLayer(Module):
     """Self-attention, attention to the encoder's output, and a network of two linear layers.
 
     Each part has dropout, a residual connection and a norm. Calls take `(tgt, memory)`, where `memory` is the encoder's
     output, and, by name, `tgt_mask`, `memory_mask`, `tgt_key_padding_mask`, `memory_key_padding_mask`, `tgt_is_causal`
     and `memory_is_causal`.
-
-    Args:
-        d_model (int): how many features each position has.
-        nhead (int): how many heads the attention has; it divides `d_model`.
-        dim_feedforward (int): the width between the two linear layers. Default: `2048`.
-        dropout (float): the probability with which an element becomes zero in training. Default: `0.1`.
-        activation (str or callable): the nonlinearity between the linear layers: "relu", "gelu" or a function. Default:
-            `relu`.
-        layer_norm_eps (float): a number added to the variances in the norms. Default: `1e-05`.
-        batch_first (bool): whether the batch is the first dimension of sequences; otherwise it is the second. Default:
-            `False`.
-        norm_first (bool): whether norms come before attention and linear layers, not after. Default: `False`.
-        bias (bool): whether linear layers and norms have biases. Default: `True`.
-        device (device, optional): where the parameters and buffers lie; None means the default device.
-        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
 
     Shape:
         tgt: (T, N, d_model), or (N, T, d_model) with `batch_first`, or (T, d_model)

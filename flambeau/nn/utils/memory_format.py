@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+from ..._core.text.inherited_docs import documented_like
 from ..modules.conv import Conv2d, Conv3d, ConvTranspose2d, ConvTranspose3d
 from ..modules.module import Module
 
@@ -30,15 +31,9 @@ def convert_conv2d_weight_memory_format(module: M, memory_format: Any) -> M:
     return _convert(module, memory_format, (Conv2d, ConvTranspose2d))
 
 
+@documented_like(convert_conv2d_weight_memory_format)
 def convert_conv3d_weight_memory_format(module: M, memory_format: Any) -> M:
     """Put the weights of all 3-d convolutions in `module` into a memory format, such as `channels_last_3d`.
-
-    Args:
-        module (M): the module.
-        memory_format: the order of the elements in memory, such as `torch.channels_last`.
-
-    Returns:
-        Module: `module` itself.
 
     Example:
         >>> layer = torch.nn.utils.convert_conv3d_weight_memory_format(torch.nn.Conv3d(3, 8, 3), torch.channels_last_3d)

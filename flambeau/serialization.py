@@ -20,6 +20,7 @@ from typing import Any
 from ._core.device import LAYOUTS, layout
 from ._core.names.absent import Table
 from ._core.process.caller import warn_user
+from ._core.process.tracebacks import leave_out_library
 from ._serialization import globals as known_globals
 from ._serialization import reading, scanning, writing
 from ._serialization.atomic import replacing
@@ -214,8 +215,12 @@ def load(
     if mmap and not isinstance(f, (str, os.PathLike)):
         raise ValueError("f must be a file path in order to use the mmap argument")
     options = reading.Options(map_location, weights_only, pickle_module, pickle_load_args)
-    with reading.opened(f) as file:
-        return reading.load_file(file, options, mmap=bool(mmap), path=f)
+    try:
+        with reading.opened(f) as file:
+            return reading.load_file(file, options, mmap=bool(mmap), path=f)
+    except Exception as error:
+        leave_out_library(error)
+        raise
 
 
 def _safe_by_default(pickle_module: Any) -> bool:

@@ -21,6 +21,7 @@ from .kind import Kind, kind_of_array
 from .methods import TensorMethods
 from .modes import THREAD, beside_the_ops
 from .node import AccumulateGrad, Edge, Node
+from .process.tracebacks import leave_out_library
 from .size import SIZES, Size, contiguous_strides
 from .slots import SLOTS
 from .storage import UntypedStorage, address_of, offset_of, storage_of
@@ -654,10 +655,14 @@ class Tensor(TensorMethods):
             >>> x.grad
             tensor([2., 4.])
         """
-        if gradient is None and inputs is None and create_graph is False:
-            SLOTS.backward_from(self, retain_graph)
-        else:
-            SLOTS.backward((self,), gradient, retain_graph, create_graph, inputs=inputs)
+        try:
+            if gradient is None and inputs is None and create_graph is False:
+                SLOTS.backward_from(self, retain_graph)
+            else:
+                SLOTS.backward((self,), gradient, retain_graph, create_graph, inputs=inputs)
+        except Exception as error:
+            leave_out_library(error)
+            raise
 
     # ----- Python's own protocols -------------------------------------------------------------------------------
 

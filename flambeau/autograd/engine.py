@@ -21,6 +21,7 @@ from .._core.modes import THREAD
 from .._core.node import Node, OpNode
 from .._core.process.another_stack import on_another_stack
 from .._core.process.locks import new_reentrant_lock
+from .._core.process.tracebacks import leave_out_library
 from .._core.slots import SLOTS
 from .._core.tensor import Tensor, View
 from .._core.text.memory_errors import out_of_memory
@@ -76,6 +77,9 @@ def run_backward(
         return results
     except MemoryError as error:
         raise out_of_memory(error) from None
+    except Exception as error:
+        leave_out_library(error)
+        raise
     finally:
         modes.grad, modes.backward_pass, modes.functions = outer
         if modes.functions:

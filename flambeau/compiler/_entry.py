@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, overload
 
+from .._core.process.tracebacks import leave_out_library
 from .._core.slots import SLOTS
 from ._marks import COMPILED, Model
 from ._registry import resolved
@@ -117,7 +118,11 @@ def compile(
 
     @functools.wraps(model)
     def compiled(*args: Any, **kwargs: Any) -> Any:
-        return run(*args, **kwargs)
+        try:
+            return run(*args, **kwargs)
+        except Exception as error:
+            leave_out_library(error)
+            raise
 
     vars(compiled).update(
         _torchdynamo_orig_callable=model, _run=run, aot_compile=functools.partial(_compiled_ahead, model)

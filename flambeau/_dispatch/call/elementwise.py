@@ -18,6 +18,7 @@ from ..._core.arrays.quick import joint_shape
 from ..._core.backend import LARGE
 from ..._core.dtype import INTEGER
 from ..._core.geometry.layout import arranged
+from ..._core.process.tracebacks import leave_out_library
 from ..._core.storage import are_apart
 from ..._core.tensor import Tensor
 from ..._core.version import note_change
@@ -112,7 +113,11 @@ def made(op, name, slow, table, ruled):
                 if {recorded} and kind.differentiable:
                     op.record_plainly((input, other), output)
                 return output
-        return slow(input, other, out)
+        try:
+            return slow(input, other, out)
+        except Exception as error:
+            leave_out_library(error)
+            raise
     return function
 """
 
@@ -222,8 +227,8 @@ def _maker(count: int, casts: bool, leading: bool) -> Callable[..., Any]:
     title = f"{'public ' * leading}call of an elementwise op of {'one tensor' if count == 1 else 'two operands'}"
     title += ", cast" * casts
     scope = {
-        "arranged": arranged, "asarray": np.asarray, "explain": explain, "grows": grows, "ndarray": np.ndarray,
-        "shape_error": shape_error,
+        "arranged": arranged, "asarray": np.asarray, "explain": explain, "grows": grows,
+        "leave_out_library": leave_out_library, "ndarray": np.ndarray, "shape_error": shape_error,
     }  # fmt: skip
     return _made(text, title, scope)
 

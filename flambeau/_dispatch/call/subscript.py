@@ -12,14 +12,13 @@ from .text import NAMES, needs_gradient, new_view
 
 def short_getitem(
     basic_index: Callable[[Any, int], Any],
-    plan_index: Callable[..., Any],
     pick: Callable[[Tensor, Any], Tensor | None],
     slow: Callable[[Tensor, Any], Tensor],
 ) -> Callable[[Tensor, Any], Tensor]:
     """`__getitem__`: windows that nothing records are made at once, and `slow` does the rest.
 
-    `basic_index` gives NumPy's index for a window, `plan_index` raises what is wrong with one that NumPy refuses.
-    `pick` gathers what tensors of positions, or a mask, stand for; it returns None for other indices.
+    `basic_index` gives NumPy's index for a window. `pick` gathers what tensors of positions, or a mask, stand for; it
+    returns None for other indices. `slow` also says what is wrong with an index that NumPy refuses.
     """
     lines = [
         "modes = THREAD.modes",
@@ -35,7 +34,7 @@ def short_getitem(
         "        try:",
         "            output = pick(self, index)",
         "        except Exception:",
-        "            return slow(self, index)",  # which says what is wrong
+        "            output = None",  # the slow way says what is wrong, with no error before its own
         "        if output is not None:",
         "            return output",
         "    elif type(key) is not tuple or None not in key:",
@@ -43,16 +42,15 @@ def short_getitem(
         "        try:",
         "            array = array[key]",
         "        except IndexError:",
-        "            plan_index(index, array.shape)",
-        "            raise",
-        *[f"        {line}" for line in new_view("array", "self")],
-        "        return output",
+        "            pass",
+        "        else:",
+        *[f"            {line}" for line in new_view("array", "self")],
+        "            return output",
         "return slow(self, index)",
     ]
     names = {
         "DIRECT_TYPES": DIRECT_TYPES,
         "basic_index": basic_index,
-        "plan_index": plan_index,
         "pick": pick,
         "slow": slow,
     }

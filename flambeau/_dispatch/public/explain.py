@@ -24,6 +24,7 @@ from ..._core.device import device, layout, memory_format
 from ..._core.dtype import LEGACY_NAMES, dtype, is_packed
 from ..._core.names.error_classes import OutOfMemoryError
 from ..._core.process.caller import GENERATED, PACKAGE
+from ..._core.process.tracebacks import leave_out_library
 from ..._core.size import fits_int64
 from ..._core.tensor import Tensor
 from ..._core.text.memory_errors import out_of_memory
@@ -434,7 +435,15 @@ def unknown_keyword(function: Callable[..., Any], keyword: str) -> TypeError:
 
 
 def explain(error: Exception, name: str, values: Mapping[str, Any], function: Callable[..., Any] | None = None) -> None:
-    """Raise a better error in place of `error`, which leaves the public function `name`; return if there is none."""
+    """Raise a better error in place of `error`, which leaves the public function `name`.
+
+    If there is none, return: the traceback of `error` then shows the user's lines and the one that raised.
+    """
+    _raise_better(error, name, values, function)
+    leave_out_library(error)
+
+
+def _raise_better(error: Exception, name: str, values: Mapping[str, Any], function: Callable[..., Any] | None) -> None:
     if isinstance(error, (OutOfMemoryError, Warning)):
         return
     if isinstance(error, MemoryError):

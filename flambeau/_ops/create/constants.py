@@ -24,6 +24,7 @@ from ..._core.modes import THREAD
 from ..._core.process.caller import warn_of_complex_half, warn_user_once
 from ..._core.process.defaults import default_device, device_for
 from ..._core.process.determinism import DETERMINISM, fill_unwritten
+from ..._core.process.tracebacks import leave_out_library
 from ..._core.size import contiguous_strides, fits_int64
 from ..._core.slots import SLOTS
 from ..._core.storage import adopt_array
@@ -489,7 +490,11 @@ def tensor(
             device = data._kind.device
         data = to_host(content(data))
     array_type = None if dtype is None else as_dtype(dtype, "tensor").numpy
-    array = array_from_data(data, array_type, DEFAULTS.float.numpy)
+    try:
+        array = array_from_data(data, array_type, DEFAULTS.float.numpy)
+    except Exception as error:
+        leave_out_library(error)
+        raise
     kind = kind_of_array(array.dtype, device_for(device))
     if kind.dtype is complex32:
         warn_of_complex_half()

@@ -114,7 +114,7 @@ def _is_dense(array: Any) -> bool:
     return type(array) is np.ndarray and array.size > 0 and array.flags.c_contiguous
 
 
-_getitem = short_getitem(basic_index, plan_index, _picked, _general_getitem)
+_getitem = short_getitem(basic_index, _picked, _general_getitem)
 
 
 def _recorded_getitem(tensor: Tensor, index: Any) -> Tensor:

@@ -462,13 +462,14 @@ def _folded(left: Tensor, right: Tensor) -> Tensor:
 def _matmul_operator(self: Any, other: Any, *, out: Any = None) -> Any:
     if type(self) in DIRECT_TYPES and type(other) in DIRECT_TYPES and out is None:
         left, right = self._array, other._array
-        if left.ndim == 2 and right.ndim == 2 and self._kind is other._kind and left.shape[1] == right.shape[0]:
-            try:
+        is_mm = left.ndim == 2 and right.ndim == 2 and self._kind is other._kind and left.shape[1] == right.shape[0]
+        try:
+            if is_mm:
                 return (THREAD.modes.autocast[_RULED_MM] if CASTING else _mm)(self, other)
-            except MemoryError as error:
-                explain(error, "matmul", {})
-                raise
-        return (THREAD.modes.autocast[_RULED_MATMUL] if CASTING else matmul)(self, other)
+            return (THREAD.modes.autocast[_RULED_MATMUL] if CASTING else matmul)(self, other)
+        except Exception as error:
+            explain(error, "matmul", {})
+            raise
     if out is not None:
         return NotImplemented  # operators have no `out=`
     if has_override((self, other)):

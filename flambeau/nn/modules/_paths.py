@@ -3,16 +3,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Any
 
-from ..._core.process.caller import GENERATED, PACKAGE
+from ..._core.process.tracebacks import leave_out_library
 from ..._core.tensor import Tensor
 
 _TRAIL = "_module_trail"
-_WHOLE = os.environ.get("FLAMBEAU_FULL_TRACEBACK", "0") == "1"
 _CONVERSIONS = {"float16": "half", "bfloat16": "bfloat16", "float32": "float", "float64": "double"}
 
 
@@ -42,8 +39,7 @@ def note_path(error: Exception, module: Any, args: Sequence[Any] = ()) -> None:
     Each module around the first one lengthens the path: the note that stays is the one of the whole model. `args` are
     what the module was called with.
     """
-    if not _WHOLE:
-        error.__traceback__ = _without_library(error.__traceback__)
+    leave_out_library(error)
     state: dict[str, Any] = error.__dict__
     notes = state.setdefault("__notes__", [])
     trail = state.get(_TRAIL)
@@ -72,16 +68,3 @@ def _dtype_advice(error: Exception, module: Any, args: Sequence[Any]) -> list[st
             f"model.{to_given}()"
         )
     ]
-
-
-def _without_library(trace: TracebackType | None) -> TracebackType | None:
-    """A traceback without the library's own frames between the user's lines and the one that raised."""
-    kept: list[TracebackType] = []
-    while trace is not None:
-        if trace.tb_next is None or not trace.tb_frame.f_code.co_filename.startswith((PACKAGE, GENERATED)):
-            kept.append(trace)
-        trace = trace.tb_next
-    result: TracebackType | None = None
-    for each in reversed(kept):
-        result = TracebackType(result, each.tb_frame, each.tb_lasti, each.tb_lineno)
-    return result

@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from ..._core.generator import Generator
 from ..._core.process.platform import refuse_in_browser
+from ..._core.process.tracebacks import leave_out_library
 from ._utils import collate as _collate
 from ._utils import pipes
 from ._utils.fetch import _BaseDatasetFetcher, _IterableDatasetFetcher, _MapDatasetFetcher
@@ -407,6 +408,9 @@ class _BaseDataLoaderIter:
             data = self._next_data()
         except StopIteration:
             self._progress.running = False
+            raise
+        except Exception as error:
+            leave_out_library(error)
             raise
         self._num_yielded += 1
         reported = self._IterableDataset_len_called

@@ -43,7 +43,7 @@ from .emit.outline import places_in
 from .emit.resume import is_of_generated_code, stopped_at
 from .emit.sizes import AllButSizes, Family
 from .emit.source import Source
-from .emit.write import Recording, built_for_sizes, outlined, places_of
+from .emit.write import Recording, built_for_sizes, outlined, places_of, still_holds
 from .program.items import Call, Read
 
 _MOST_ATTEMPTS = 4
@@ -435,10 +435,11 @@ class Compiled:
             with now.looking_away():
                 changes = contents.changes()
                 state.keep_apart([each.container for each in changes])
-                left = [result, *[each.after for each in changes]]
-                recorder.returns(result, left)
-                recorder.set_gradients()
-                again = not changes or (self._replays and self._comes_again(state, changes, *call))
+                again = not changes or (self._replays and _comes_again(state, changes, *call))
+                if again:
+                    left = [result, *[each.after for each in changes]]
+                    recorder.returns(result, left)
+                    recorder.set_gradients()
             joint = None if now.reason or not again else _joint(state, recorder, left, now)
         reason, breaks = (now.reason, now.breaks) if now.reason else (recorder.reason, recorder.breaks)
         if not again:
@@ -447,13 +448,10 @@ class Compiled:
             reason = OTHER_CODE
         if reason is None and not all(map(state.has_seen, now.variables)):
             reason = "it uses a context variable that comes from somewhere unknown"
-        try:
+        if reason is None:
             with collector_paused(), undone(changes):
-                after = None if reason else State(watched, False).of_call(self.function, *call)
-            if after is not None and after.fingerprint() != state.fingerprint():
-                reason = CHANGES
-        except Uncompilable as refused:
-            reason = str(refused)
+                if state.has_changed_tensors() or not still_holds(state, *call):
+                    reason = CHANGES
         if reason is None and settings() != known:
             reason = "it changes settings"
         if reason is not None:
@@ -470,14 +468,6 @@ class Compiled:
         if place is not None and not self._programs and not self.fullgraph:
             self._watch, self._suspect = None, (refused, place)
         return refused
-
-    @staticmethod
-    def _comes_again(state: State, changes: Sequence[Change], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        """Whether a call like the one that made such changes finds what that one found: it may be the next one."""
-        source = Source(state.constants)
-        source.lines, source.checks = [*state.lines, "return None"], len(state.lines)
-        with undone([each for each in changes if each.is_given]):
-            return source.function("checks", "args, kwargs")(args, kwargs) is None
 
     def _program(self, recording: Recording) -> Callable[..., Any] | None:
         """The program of a recorded call; None: one that is there has it now."""
@@ -534,6 +524,12 @@ class Refused(Exception):
         self.reason, self.breaks = reason, breaks or {}
         self.is_known = is_known
         """Whether other calls have shown it, too."""
+
+
+def _comes_again(state: State, changes: Sequence[Change], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether a call like the one that made such changes finds what that one found: it may be the next one."""
+    with undone([each for each in changes if each.is_given]):
+        return still_holds(state, args, kwargs)
 
 
 def _joint(state: State, recorder: Recorder, left: Any, watch: Watch) -> Joint | None:

@@ -11,7 +11,7 @@ import pytest
 import flambeau as torch
 from flambeau._backends.tiers import FAMILIES, generated, library
 from flambeau.compiler._compiled import Compiled
-from flambeau.compiler.emit import write as _write
+from flambeau.compiler.emit import outline as _outline
 from flambeau.compiler.program.items import Call
 
 Function = Callable[..., Any]
@@ -26,14 +26,14 @@ def bits(tree: Any) -> Any:
 def ops_of(function: Function, monkeypatch: pytest.MonkeyPatch, *args: Any) -> list[str]:
     """The ops of the program of a function, which gives what the function gives, call after call."""
     found: list[list[str]] = []
-    improved = _write.improved
+    improved = _outline.improved
 
     def seen(*items: Any) -> Any:
         kept = improved(*items)
         found.append([each.op.name for each in kept if isinstance(each, Call)])
         return kept
 
-    monkeypatch.setattr(_write, "improved", seen)
+    monkeypatch.setattr(_outline, "improved", seen)
     made = Compiled(function)
     for _ in range(5):
         assert bits(made(*args)) == bits(function(*args))

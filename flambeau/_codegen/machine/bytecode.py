@@ -13,8 +13,8 @@ from types import CodeType
 
 from . import cache
 
-_LEAST = 300
-"""Characters. Shorter text is compiled in no time."""
+_LEAST = 1200
+"""Characters. Shorter text is compiled as soon as it is read."""
 
 
 def compiled_sources(sources: Sequence[tuple[str, str]]) -> Sequence[CodeType]:

@@ -47,12 +47,12 @@ from ..program.items import is_usable
 from .containers import Containers
 from .gradients import Gradients
 from .identity_guards import Facts
-from .layout import Layout, has_hooks
+from .layout import Layout, has_hooks, mark
 from .mutations import Contents
 from .names_read import Path, global_reads
 from .new_objects import attributes_of, base_of, is_remade, items_of, slots_of
 from .order import arguments_first
-from .value_kinds import CONTAINERS, SINGLETONS, VALUES, is_named_tuple, mark
+from .value_kinds import CONTAINERS, SINGLETONS, VALUES, is_named_tuple
 from .watch import Uncompilable, Watch, is_harmless, reads_all_modules
 
 
@@ -105,7 +105,8 @@ class State:
         self._watch = watch
         self._names = watch.names() | frozenset(_MODULE_STATE)
         self._with_gradients = with_gradients
-        self._trail: list[Any] = []
+        self._marks: list[tuple[Tensor, Any]] = []
+        """The tensors that were found, and what tells whether somebody has given one other elements or a history."""
         self._seen: dict[int, str] = {}
         self._classes: set[int] = set()
         self._accounted: set[CodeType] = set()
@@ -160,9 +161,9 @@ class State:
         """What the containers and the attributes of objects hold now."""
         return self._containers.contents()
 
-    def fingerprint(self) -> list[Any]:
-        """Equal before and after a call that changed nothing but the elements of tensors."""
-        return self._trail
+    def has_changed_tensors(self) -> bool:
+        """Whether a call has changed more of a tensor that was there before than its elements and its gradient."""
+        return any(mark(tensor) != before for tensor, before in self._marks)
 
     # ----- writing ----------------------------------------------------------------------------------------------
 
@@ -198,7 +199,6 @@ class State:
     def _visit(self, value: Any, expression: str, fixed: bool) -> None:
         """Check that `expression` is still `value`; `fixed`: it is found from an object known by its identity."""
         kind = type(value)
-        self._trail.append(mark(value))
         if kind in SINGLETONS:
             self._check(f"{expression} is not {value!r}", self.facts.is_object(expression, value))
         elif kind in VALUES:
@@ -290,6 +290,8 @@ class State:
             raise Uncompilable("it uses a view that has a history")
         if has_hooks(value):
             raise Uncompilable("a tensor that it uses has hooks or tangents")
+        if not self._at_gradients:  # a call may change these
+            self._marks.append((value, mark(value)))
         array = value._array
         if id(array) in self.tensors:
             raise Uncompilable("two tensors that it uses are one array")
@@ -317,13 +319,12 @@ class State:
             self._attributes(value, place)
         if value._requires_grad and value._grad_fn is None and self._with_gradients:
             lines, self.lines = self.lines, []
-            trail, self._trail = self._trail, []  # a call may change gradients
             facts, self.facts = self.facts, Facts()  # theirs are no facts for long
             self._at_gradients = True
             self._visit(value._grad, f"{place}._grad", False)
             self._at_gradients = False
             self.of_gradients[id(value)], self.lines = self.lines, lines
-            self._trail, self.facts = trail, facts
+            self.facts = facts
             if value._grad is not None:
                 self.gradients.add(value, value._grad)
 
@@ -490,7 +491,6 @@ class State:
         """What a module has under a name."""
         if value is sys:  # it leads to all modules that there are: who looks into it is found out later
             self._names_of_sys.add(name)
-            self._trail.append(id(value))
             self._check(f"{expression} is not {self._constant(value)}", self.facts.is_object(expression, value))
         else:
             self._visit(value, expression, True)
@@ -529,7 +529,6 @@ class State:
         if not isinstance(value, ModuleType) or value is sys or () in paths:
             self._global(value, name, expression)
             return
-        self._trail.append(id(value))
         if id(value) not in self._modules:
             self._modules[id(value)] = self._constant(value)
         self._check(f"{expression} is not {self._modules[id(value)]}", self.facts.is_object(expression, value))

@@ -6,11 +6,14 @@ not hold, the checks themselves are made.
 
 from __future__ import annotations
 
+import functools
 import gc
 from collections import OrderedDict
 from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Any
+
+from ..._backends.tiers import generated
 
 
 class Item(str):
@@ -37,6 +40,17 @@ class Facts:
         self.lines: set[int] = set()
         """The positions of lines that need not run where all facts hold."""
         self._contents: dict[int, tuple[Any, dict[str, Any] | None]] = {}
+
+    @functools.cached_property
+    def table(self) -> Any:
+        """All of them as a table, made when they are complete; None: there is none."""
+        family = generated("identities") if self.found else None
+        return None if family is None else family.table_of(self.found)
+
+    def all_hold(self) -> bool:
+        """Whether all of them hold now, as far as a table tells."""
+        table = self.table
+        return table is not None and table.run(table.rows, True, False, len(table.rows))
 
     def item(self, expression: str, dictionary: Any, key: Any) -> str:
         """An expression for what a dictionary has under a key; facts can be taken from it if that is possible."""

@@ -54,3 +54,10 @@ def has_hooks(tensor: Tensor) -> bool:
     """Whether something beside ops happens with the gradient of a tensor, or it has tangents."""
     extra = tensor._extra
     return extra is not None and bool(extra.hooks or extra.post_accumulate or extra.retains_grad or extra.tangents)
+
+
+def mark(tensor: Tensor) -> tuple[Any, ...]:
+    """What stays the same in a tensor unless somebody gives it another array, another layout or a history."""
+    array = tensor._array
+    history = id(tensor._grad_fn) if tensor._view is None else None  # a view's is made anew when it is asked for
+    return id(array), tensor.requires_grad, history, array.shape, array.strides

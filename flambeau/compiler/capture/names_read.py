@@ -95,7 +95,7 @@ def _runs_in(code: CodeType, lines: Lines) -> Callable[[dis.Instruction], bool]:
     return lambda instruction: instruction.offset in places
 
 
-@functools.lru_cache(maxsize=128)
+@functools.lru_cache(maxsize=1024)
 def _instructions(code: CodeType) -> list[dis.Instruction]:
     """The instructions of code: to take it apart takes longer than the call that runs it."""
     return [each for each in dis.get_instructions(code) if each.opname not in _SILENT]

@@ -39,7 +39,9 @@ class Made:
         # Held: nothing new may get the address of what was there. Tensors are known by their values, and not held: a
         # call that forgets gradients before it computes new ones must not have both in memory. Their types are asked:
         # `isinstance` asks a proxy for its owner's class, which may be gone.
-        self._before = [each for each in gc.get_objects(generation=0) if not issubclass(type(each), Tensor)]
+        found = gc.get_objects(generation=0)
+        tensors = {kind for kind in set(map(type, found)) if issubclass(kind, Tensor)}
+        self._before = [each for each in found if type(each) not in tensors] if tensors else found
         self._new: set[int] = set()
         self.parts: set[int] = set()
         """The identities of the objects and containers of the result that the call has made."""
@@ -48,7 +50,7 @@ class Made:
         """Find what the call has made, which returns `result`."""
         before = set(map(id, self._before))
         self._before.clear()
-        self._new = {key for key in map(id, gc.get_objects(generation=0)) if key not in before}
+        self._new = {*map(id, gc.get_objects(generation=0))} - before
         waiting = [result]
         while waiting:
             value = waiting.pop()

@@ -27,7 +27,7 @@ from ..program.items import Call, Item, Value, uses, values_in
 from .absent import PartialBackward
 from .resume import stopped_at
 from .source import Source
-from .stages import stages_of
+from .stages import Stage, stages_of
 
 _MOST_USES, _MOST_BYTES_OF_USES = 4, 1 << 26
 """Gradients of so many uses of a tensor, or of so many bytes, are handed on one by one."""
@@ -240,19 +240,27 @@ class FreedBackward(Node):
 class Region:
     """What the nodes of one program share."""
 
+    stages: Sequence[Stage] = ()
+    """What the backward part consists of."""
+    device_segments: Sequence[Any] = ()
+
     def __init__(self, joint: Joint, backward: Sequence[Item], saved: Sequence[Value]) -> None:
         self.outputs = tuple([(each._array.shape, each._kind) for each in joint.outputs])
         self.kinds = [each._kind for each in joint.inputs]
         self.behind = joint.behind
         """The positions of the outputs that each input's gradient depends on: without these it has none."""
-        source = Source()
-        source.items(backward, [each for each in joint.results if each is not None])
-        self.stages = stages_of(source.parts, backward=True)
-        source.lines.append(
-            f"return [{', '.join(['None' if each is None else f'v{each.number}' for each in joint.results])}]"
-        )
         self.note_parameters(joint, saved)
+        self._items, self._results = list(backward), list(joint.results)
+
+    def plan(self) -> None:
+        """Plan the backward part, and write it: a program that is never run a second time needs none."""
+        source = Source()
+        source.items(self._items, [each for each in self._results if each is not None])
+        self.stages, self.device_segments = stages_of(source.parts, backward=True), source.device_segments
+        results = ["None" if each is None else f"v{each.number}" for each in self._results]
+        source.lines.append(f"return [{', '.join(results)}]")
         self.backward: Callable[..., Any] = source.function("backward", ", ".join(self.parameters))
+        self._items.clear()
 
     def note_parameters(self, joint: Joint, saved: Sequence[Value]) -> None:
         """Take note of what the backward part is a function of."""

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from ..._core.tensor import Tensor
+from ..passes import improved
+from ..passes.casts import casts_in, kept_cast
 from ..program.items import Item, Read, Value
+from ..program.reads import first, generators_before, go_back, states_of
+from .backward import Region
 from .source import Source
 from .stages import stages_of
 
@@ -21,11 +26,35 @@ class Outline:
     """What is to be there after the items."""
     behind: list[str]
     """Lines that come after them."""
+    regions: list[Region] = field(default_factory=list)
+    """The backward part, if there is one."""
+    weights: dict[int, Tensor] = field(default_factory=dict)
+    """The parameters whose casts may be kept from call to call, by the numbers of their values."""
 
     def fill(self) -> None:
-        """Plan the items, and write them."""
-        self.source.items(self.items, self.wanted)
-        self.source.lines += self.behind
+        """Improve the items, plan them, and write them."""
+        source = self.source
+        for region in self.regions:
+            region.plan()
+            source.device_segments += region.device_segments
+            source.behind += region.stages
+        self.items = self._without_kept_casts(improved(first(self.items), self.wanted))
+        if drawn_from := generators_before(self.items):
+            source.constants.update(states_of=states_of, go_back=go_back)
+            source.lines.append(f"drawn = states_of({', '.join(map(source.constant, drawn_from))})")
+            source.leave = f"go_back(drawn); {source.leave}"
+        source.items(self.items, self.wanted)
+        source.lines += self.behind
+
+    def _without_kept_casts(self, items: list[Item]) -> list[Item]:
+        """Write the casts of weights that are kept from call to call; the other items."""
+        casts = casts_in(items, self.wanted, self.weights)
+        for position, tensor in casts.items():
+            call: Any = items[position]
+            kept = self.source.constant(kept_cast(call, tensor))
+            place = self.source.tensors[id(tensor)]
+            self.source.lines.append(f"v{call.results.number} = {kept}({place})  # {call.name}, kept")
+        return [each for position, each in enumerate(items) if position not in casts]
 
     def function(self) -> Callable[..., Any]:
         """The function that checks a call and runs the recorded program."""

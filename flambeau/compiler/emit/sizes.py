@@ -168,6 +168,9 @@ class SizedRegion(Region):
         self.note_parameters(joint, saved)
         self.text = "\n".join([*self.parameters, *source.lines])
 
+    def plan(self) -> None:
+        """Plan nothing: sizes are not known."""
+
     def finish(self, like: SizedRegion | None) -> None:
         """Make the function, or take that of another one."""
         made = self.source.function("backward", f"row, {', '.join(self.parameters)}") if like is None else like.function

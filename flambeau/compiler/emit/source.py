@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..._backends.tiers import generated
 from ..._core.tensor import Tensor, View
 from .._marks import run_inside
+from ..capture.identity_guards import Facts
 from ..plan.device.segments import device_segments
 from ..plan.first_run import FirstRun
 from ..plan.segment import Output, Segment, segments
@@ -35,7 +35,7 @@ class Source:
         """The stages of the backward part."""
         self.checks = 0
         """So many lines say whether a call is the recorded one."""
-        self.facts: Sequence[tuple[Any, ...]] = ()
+        self.facts: Facts | None = None
         """What is enough for some of them."""
         self.known: frozenset[int] = frozenset()
         """The positions of these."""
@@ -117,8 +117,7 @@ class Source:
 
     def _all_hold(self) -> str | None:
         """An expression that tells whether the facts hold that stand for some checks; None: there are no such ones."""
-        family = generated("identities") if self.facts else None
-        table = None if family is None else family.table_of(self.facts)
+        table = None if self.facts is None else self.facts.table
         if table is None:
             return None
         self.constants["facts"] = table

@@ -79,7 +79,7 @@ def in_pieces(
         if wanted:
             calls.append(f"{wanted}= found")
     if holds is not None:
-        left = _left(lines[:checks], variables, known, named[-1])
+        left = checks_left(lines[:checks], known, named[-1])
         calls = [
             f"if {holds}:",
             *[f"    {line}" for line in left or ["pass"]],
@@ -89,7 +89,7 @@ def in_pieces(
     return made, [*calls, *lines[checks:]]
 
 
-def _left(checks: Sequence[str], variables: set[str], known: Container[int], wanted: set[str]) -> list[str]:
+def checks_left(checks: Sequence[str], known: Container[int], wanted: Collection[str] = ()) -> list[str]:
     """The checks that are not known, and what assigns the variables that they or the rest, which has `wanted`, name."""
     needed = set(wanted)
     left: list[str] = []
@@ -100,7 +100,7 @@ def _left(checks: Sequence[str], variables: set[str], known: Container[int], wan
             if found is None or needed.isdisjoint(found[1].split(", ")):
                 continue
         left.append(line)
-        needed |= _names([line], variables)
+        needed.update(_NAMED.findall(line))
     return left[::-1]
 
 

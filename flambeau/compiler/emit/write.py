@@ -7,21 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..._core.node import save
-from ..capture.guards import State
+from ..capture.guards import MISS, State
 from ..capture.mutations import Change
 from ..capture.recorder import Recorder
 from ..capture.settings import settings
 from ..capture.watch import Watch
-from ..passes import improved
-from ..passes.casts import casts_in, kept_cast
+from ..passes.casts import weights_in
 from ..program.items import Item, Outside, Value
-from ..program.reads import first, generators_before, go_back, states_of
 from .backward import FreedBackward, Joint, Region
 from .outline import Outline, describe
 from .results import Answer
 from .sizes import Family, SizedRegion, SizedSource, family_of, sized_checks
 from .source import Source
-from .text import letting_go
+from .text import checks_left, letting_go
 
 
 @dataclass
@@ -63,13 +61,22 @@ def places_of(state: State) -> dict[int, str]:
     return {id(tensor): held.removesuffix("._array") for tensor, held in state.tensors.values()}
 
 
+def still_holds(state: State, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether all checks of a call hold now."""
+    source, lines = Source(state.constants), state.lines
+    if state.facts.all_hold():
+        lines = checks_left(lines, state.facts.lines)
+    source.lines, source.checks = [*lines, "return None"], len(lines)
+    return source.function("checks", "args, kwargs")(args, kwargs) is not MISS
+
+
 def write_checks(source: Source, checks: Sequence[str], recording: Recording) -> None:
     """Write what has to hold for a call to be the recorded one."""
     state = recording.state
     source.constants.update(settings=settings, kept=state.kept)
     source.lines.append(f"if settings() != {source.constant(recording.known)}: return MISS")
     if len(checks) >= len(state.lines):  # with lines for sizes in the place of others, and behind them
-        source.facts = state.facts.found
+        source.facts = state.facts
         source.known = frozenset([len(source.lines) + each for each in state.facts.lines])
     source.lines += checks
     forgotten = _forgotten(recording.recorder.program.items)
@@ -95,38 +102,22 @@ def outlined(source: Source, checks: Sequence[str], recording: Recording) -> Out
     answer = Answer(source, recording, tensors, wanted)
     text = answer.expression(result) if recorder.read is None else answer.reading(recorder.read, result)
     answer.change(recording.changes)
-    items = program.items
+    items, regions = program.items, []
     if joint is not None and not joint.freed:
-        items = _with_node(source, recorder, joint, answer, wanted, tensors)
+        items, region = _with_node(source, recorder, joint, answer, wanted, tensors)
+        regions.append(region)
     elif joint is not None:
         outputs = source.number(tuple([(each._array.shape, each._kind) for each in joint.outputs]))
         source.constants["FreedBackward"] = FreedBackward
         source.lines.append(f"node = FreedBackward({outputs})")
         answer.attach(joint.outputs)
-    items = improved(first(items), wanted)
-    if joint is None:
-        items = _with_kept_casts(source, items, wanted, recorder)
     arriving = set() if joint is None else {each.number for each in joint.arriving}
     for number, tensor in program.inputs.items():
         if number not in arriving:
             source.lines.append(f"v{number} = {state.tensors[id(tensor._array)][1]}")
-    if drawn_from := generators_before(items):
-        source.constants.update(states_of=states_of, go_back=go_back)
-        source.lines.append(f"drawn = states_of({', '.join(map(source.constant, drawn_from))})")
-        source.leave = f"go_back(drawn); {source.leave}"
     behind = [*counted_versions(state, recorder.changes()), *answer.lines, *answer.changes, f"return {text}"]
     source.resumable.begins = len(answer.changes) + 1 if answer.changes else 0
-    return Outline(source, items, wanted, behind)
-
-
-def _with_kept_casts(source: Source, items: list[Item], wanted: Sequence[Value], recorder: Recorder) -> list[Item]:
-    """Write the casts of weights that are kept from call to call; the other items."""
-    casts = casts_in(items, wanted, recorder.program)
-    for position, tensor in casts.items():
-        call: Any = items[position]
-        kept = source.constant(kept_cast(call, tensor))
-        source.lines.append(f"v{call.results.number} = {kept}({source.tensors[id(tensor)]})  # {call.name}, kept")
-    return [each for position, each in enumerate(items) if position not in casts]
+    return Outline(source, items, wanted, behind, regions, weights_in(program) if joint is None else {})
 
 
 def _forgotten(items: Sequence[Item]) -> set[int]:
@@ -150,8 +141,8 @@ def _with_node(
     answer: Answer,
     wanted: list[Value],
     tensors: dict[int, str],
-) -> list[Item]:
-    """Write the node that joins the results to the inputs; the items of the forward part."""
+) -> tuple[list[Item], Region]:
+    """Write the node that joins the results to the inputs; the items of the forward part, and the backward part."""
     program = recorder.program
     forward, backward, saved = joint.parts(program)
     outputs = {recorder.value_of(each): each for each in joint.outputs}
@@ -164,9 +155,7 @@ def _with_node(
         region = source.number(made)
     else:
         made = Region(joint, backward, behind)
-        source.device_segments += vars(made.backward)["device_segments"]
         region = source.constant(made.node)
-    source.behind += made.stages
     wanted += arrays
     inputs = "".join([f"{tensors[id(each)]}, " for each in joint.inputs])
     places = [
@@ -180,7 +169,7 @@ def _with_node(
         f"node._arrays = [{', '.join([f'v{each.number}' for each in arrays])}]",
     ]
     answer.attach(joint.outputs)
-    return forward
+    return forward, made
 
 
 def counted_versions(state: State, changes: dict[int, int]) -> list[str]:

@@ -7,7 +7,7 @@ they take memory as long as a program uses them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -54,21 +54,23 @@ def kept_cast(call: Call, tensor: Tensor) -> KeptCast:
     return found
 
 
-def casts_in(items: Sequence[Item], wanted: Sequence[Value], program: Program) -> dict[int, Tensor]:
+def weights_in(program: Program) -> dict[int, Tensor]:
+    """The weights that a program is given whose casts are worth keeping, by the numbers of their values."""
+    return {
+        number: tensor
+        for number, tensor in program.inputs.items()
+        if type(tensor) is not Tensor and tensor._kind.is_cpu and tensor._array.size >= LARGE
+    }
+
+
+def casts_in(items: Sequence[Item], wanted: Sequence[Value], weights: Mapping[int, Tensor]) -> dict[int, Tensor]:
     """The items that cast weights which nothing in the program changes, by position; and the weights."""
-    positions = [at for at, each in enumerate(items) if type(each) is Call and each.op is _to_copy]
-    found = {at: tensor for at in positions if (tensor := _weight(items[at], program)) is not None}
+    casts = [(at, each) for at, each in enumerate(items) if type(each) is Call and each.op is _to_copy]
+    found = {at: weights[number] for at, each in casts if (number := each.args[0].number) in weights}
     if not found or any(isinstance(each, Outside) for each in items):
         return {}
     memory = Memory(items, wanted)
     return {at: tensor for at, tensor in found.items() if _stays(items[at], at, memory)}
-
-
-def _weight(call: Any, program: Program) -> Tensor | None:
-    tensor = program.inputs.get(call.args[0].number)
-    if tensor is None or type(tensor) is Tensor or not tensor._kind.is_cpu or tensor._array.size < LARGE:
-        return None
-    return tensor
 
 
 def _stays(call: Any, at: int, memory: Memory) -> bool:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from ... import linalg
+from ..._core.text.inherited_docs import documented_like
 from ...autograd.grad_mode import no_grad
 from .. import functional as F
 from ..modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ..modules.module import Module
 from ..parameter import Parameter, UninitializedParameter
+from . import parametrizations
 
 __all__ = [
     "SpectralNorm",
@@ -167,23 +169,13 @@ class SpectralNormStateDictHook:
         versions[key] = self.fn._version
 
 
+@documented_like(parametrizations.spectral_norm)
 def spectral_norm(
     module: M, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
 ) -> M:
     """Divide a weight by its largest singular value before each forward; `parametrizations.spectral_norm` is newer.
 
     The singular value is that of the matrix whose rows are the slices along `dim`: 0, or 1 for transposed convolutions.
-
-    Args:
-        module (M): the module.
-        name (str): the name of the parameter. Default: `"weight"`.
-        n_power_iterations (int): how many steps of the power iteration each forward pass does. Default: `1`.
-        eps (float): a small number that is added to norms, so that they are never zero. Default: `1e-12`.
-        dim (int, optional): the dimension of the outputs; None means 1 for transposed convolutions and 0 for all
-            others.
-
-    Returns:
-        Module: `module` itself.
 
     Example:
         >>> layer = torch.nn.utils.spectral_norm(torch.nn.Linear(4, 4), n_power_iterations=20)

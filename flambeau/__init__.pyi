@@ -2051,6 +2051,9 @@ def add(input: _Operand, other: _Operand, *, alpha: Any = 1, out: Any = None) ->
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([1.0, 2.0])
         >>> torch.add(x, 10)
@@ -2071,6 +2074,9 @@ def add_(input: Tensor, other: _Operand, *further: Any, alpha: Any = 1) -> Tenso
     Returns:
         Tensor: `input` itself, changed.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([1.0, 2.0])
         >>> x.add_(torch.tensor([3.0, 4.0]), alpha=2)
@@ -2089,6 +2095,9 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alph
 
     Returns:
         Tensor: (n, p), the sum over the batch.
+
+    Raises:
+        RuntimeError: the inner sizes of the matrices differ, or `input` cannot be broadcast to the result.
 
     Example:
         >>> x = torch.zeros(2, 2)
@@ -2109,6 +2118,9 @@ def addbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alp
     Returns:
         Tensor: `input` itself, changed.
 
+    Raises:
+        RuntimeError: the inner sizes of the matrices differ, or `input` cannot be broadcast to the result.
+
     Example:
         >>> x = torch.zeros(2, 2)
         >>> x.addbmm_(torch.ones(5, 2, 3), torch.ones(5, 3, 2))  # 5 products, each of 3 terms
@@ -2128,6 +2140,9 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, 
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([1.0, 1.0])
         >>> torch.addcdiv(x, torch.tensor([6.0, 8.0]), torch.tensor([2.0, 4.0]), value=10)
@@ -2144,6 +2159,9 @@ def addcdiv_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1)
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([1.0, 1.0])
@@ -2163,6 +2181,9 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, 
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([1.0, 1.0])
         >>> torch.addcmul(x, torch.tensor([2.0, 3.0]), torch.tensor([4.0, 5.0]), value=10)
@@ -2179,6 +2200,9 @@ def addcmul_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1)
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([1.0, 1.0])
@@ -2198,6 +2222,9 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
 
     Returns:
         Tensor: (n, p), for matrices (n, m) and (m, p).
+
+    Raises:
+        RuntimeError: `mat1` has not as many columns as `mat2` has rows, or `input` cannot be broadcast to the product.
 
     Note:
         Differs from PyTorch: `out_dtype`, which PyTorch takes on CUDA alone, is refused.
@@ -2219,6 +2246,9 @@ def addmm_(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: A
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: `mat1` has not as many columns as `mat2` has rows, or `input` cannot be broadcast to the product.
 
     Note:
         Differs from PyTorch: `out_dtype`, which PyTorch takes on CUDA alone, is refused.
@@ -2242,6 +2272,9 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any 
     Returns:
         Tensor: (n), for a matrix (n, m).
 
+    Raises:
+        RuntimeError: the vector has not as many elements as the matrix has columns.
+
     Example:
         >>> x = torch.tensor([100.0, 200.0])
         >>> torch.addmv(x, torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1.0, 1.0]))
@@ -2259,6 +2292,9 @@ def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the vector has not as many elements as the matrix has columns.
 
     Example:
         >>> x = torch.tensor([100.0, 200.0])
@@ -2363,6 +2399,9 @@ def all(input: Tensor, dim: Any = None, keepdim: _bool = False, *, out: Any = No
     Returns:
         Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+
     Example:
         >>> x = torch.tensor([[True, False], [True, True]])
         >>> torch.all(x)
@@ -2382,6 +2421,9 @@ def allclose(input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 
 
     Returns:
         bool: the answer.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> torch.allclose(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.000001]))
@@ -2435,6 +2477,9 @@ def amax(input: Tensor, dim: Any = ..., keepdim: _bool = False, *, out: Any = No
     Returns:
         Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+
     Example:
         >>> x = torch.tensor([[1, 7, 3], [9, 5, 6]])
         >>> torch.amax(x, dim=1)
@@ -2452,6 +2497,9 @@ def amin(input: Tensor, dim: Any = ..., keepdim: _bool = False, *, out: Any = No
     Returns:
         Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+
     Example:
         >>> x = torch.tensor([[1, 7, 3], [9, 5, 6]])
         >>> torch.amin(x, dim=1)
@@ -2468,6 +2516,9 @@ def aminmax(input: Tensor, *, dim: _int | None = None, keepdim: _bool = False, o
 
     Returns:
         (min, max): both in the reduced shape.
+
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
 
     Example:
         >>> torch.aminmax(torch.tensor([3, 1, 2]))
@@ -2506,6 +2557,9 @@ def any(input: Tensor, dim: Any = None, keepdim: _bool = False, *, out: Any = No
     Returns:
         Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+
     Example:
         >>> x = torch.tensor([[True, False], [False, False]])
         >>> torch.any(x)
@@ -2530,6 +2584,9 @@ def arange(*bounds: Any, start: Any = None, end: Any = None, step: Any = None, o
 
     Returns:
         Tensor: one dimension, with as many elements as there are steps from start to end.
+
+    Raises:
+        RuntimeError: the step is zero, or leads away from the end.
 
     Example:
         >>> torch.arange(5)
@@ -2685,6 +2742,9 @@ def arctan2(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([1.0, -1.0])
         >>> torch.arctan2(x, torch.tensor([1.0, -1.0]))
@@ -2699,6 +2759,9 @@ def arctan2_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([1.0, -1.0])
@@ -2766,6 +2829,9 @@ def argmax(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, ou
     Returns:
         Tensor: of `input`'s shape without `dim`; a position in the flat tensor if that is None.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+
     Example:
         >>> x = torch.tensor([[1, 7, 3], [9, 5, 6]])
         >>> torch.argmax(x)  # its place in the flat tensor
@@ -2785,6 +2851,9 @@ def argmin(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, ou
     Returns:
         Tensor: of `input`'s shape without `dim`; a position in the flat tensor if that is None.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+
     Example:
         >>> x = torch.tensor([[1, 7, 3], [9, 5, 6]])
         >>> torch.argmin(x, dim=1)
@@ -2802,6 +2871,9 @@ def argsort(input: Tensor, dim: _int = -1, descending: _bool = False, *, stable:
 
     Returns:
         Tensor: int64, of the shape of `input`.
+
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
 
     Note:
         Differs from PyTorch: equal elements always keep their order, which PyTorch promises with `stable=True` alone.
@@ -3030,6 +3102,9 @@ def atan2(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([1.0, -1.0])
         >>> torch.atan2(x, torch.tensor([1.0, -1.0]))
@@ -3044,6 +3119,9 @@ def atan2_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([1.0, -1.0])
@@ -3152,6 +3230,9 @@ def avg_pool1d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any 
     Returns:
         Tensor: (N, C, ...), where out = (in + 2 * padding - kernel) // stride + 1.
 
+    Raises:
+        RuntimeError: the window is larger than the padded input, or the padding than half of the window.
+
     Example:
         >>> torch.avg_pool1d(torch.tensor([[1.0, 3.0, 5.0, 7.0]]), kernel_size=2)
         tensor([[2., 6.]])
@@ -3169,6 +3250,9 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alp
 
     Returns:
         Tensor: (b, n, p), for batches (b, n, m) and (b, m, p).
+
+    Raises:
+        RuntimeError: the inner sizes of the matrices differ, or `input` cannot be broadcast to the result.
 
     Note:
         Differs from PyTorch: `out_dtype`, which PyTorch takes on CUDA alone, is refused.
@@ -3191,6 +3275,9 @@ def baddbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, al
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the inner sizes of the matrices differ, or `input` cannot be broadcast to the result.
 
     Note:
         Differs from PyTorch: `out_dtype`, which PyTorch takes on CUDA alone, is refused.
@@ -3273,6 +3360,9 @@ def bernoulli(input: Tensor, p: _float | None = None, *, generator: Generator | 
     Returns:
         Tensor: of the shape of `input`.
 
+    Raises:
+        RuntimeError: a probability is not between 0 and 1.
+
     Example:
         >>> _ = torch.manual_seed(0)
         >>> torch.bernoulli(torch.tensor([0.0, 0.5, 0.5, 1.0]))
@@ -3289,6 +3379,9 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 
     Returns:
         Tensor: (..., out_features).
+
+    Raises:
+        RuntimeError: `input` and `weight` have other numbers of features.
 
     Example:
         >>> weight = torch.tensor([[[1.0, 2.0], [3.0, 4.0]]])  # one output of two times two features
@@ -3356,6 +3449,9 @@ def bitwise_and(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([6, 5])
         >>> torch.bitwise_and(x, 3)
@@ -3370,6 +3466,9 @@ def bitwise_and_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([6, 5])
@@ -3387,6 +3486,9 @@ def bitwise_left_shift(input: Any, other: Any, *, out: Tensor | None = None) -> 
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([1, 3])
         >>> torch.bitwise_left_shift(x, 2)
@@ -3401,6 +3503,9 @@ def bitwise_left_shift_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([1, 3])
@@ -3449,6 +3554,9 @@ def bitwise_or(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([6, 5])
         >>> torch.bitwise_or(x, 3)
@@ -3463,6 +3571,9 @@ def bitwise_or_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([6, 5])
@@ -3480,6 +3591,9 @@ def bitwise_right_shift(input: Any, other: Any, *, out: Tensor | None = None) ->
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([8, 12])
         >>> torch.bitwise_right_shift(x, 2)
@@ -3494,6 +3608,9 @@ def bitwise_right_shift_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([8, 12])
@@ -3511,6 +3628,9 @@ def bitwise_xor(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([6, 5])
         >>> torch.bitwise_xor(x, 3)
@@ -3525,6 +3645,9 @@ def bitwise_xor_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([6, 5])
@@ -3578,6 +3701,9 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
     Returns:
         Tensor: (b, n, p), for batches (b, n, m) and (b, m, p).
 
+    Raises:
+        RuntimeError: the inner sizes of the matrices differ.
+
     Note:
         Differs from PyTorch: `out_dtype`, which PyTorch takes on CUDA alone, is refused.
 
@@ -3608,6 +3734,9 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     Returns:
         tuple of Tensors: views of the common shape.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> a, b = torch.broadcast_tensors(torch.tensor([[1], [2]]), torch.tensor([5, 6, 7]))
         >>> a
@@ -3626,6 +3755,9 @@ def broadcast_to(input: Tensor, size: Any) -> Tensor:
 
     Returns:
         Tensor: a view of the given shape.
+
+    Raises:
+        RuntimeError: a size that is not 1 would change.
 
     Example:
         >>> torch.broadcast_to(torch.tensor([1, 2, 3]), (2, 3))
@@ -3691,6 +3823,9 @@ def cat(tensors: list[Tensor], dim: _int = 0, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor: of the tensors' shape, with the sum of their sizes along the joined dimension.
+
+    Raises:
+        RuntimeError: the shapes differ in another dimension than the joined one.
 
     Example:
         >>> torch.cat([torch.tensor([1, 2]), torch.tensor([3])])
@@ -3782,8 +3917,8 @@ def celu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
     Args:
         input (Tensor): the input tensor.
-        *args: further positional arguments.
-        **kwargs: further keyword arguments.
+        *args: the arguments of the form that is not in place.
+        **kwargs: those that are given by name.
 
     Returns:
         Tensor: `input` itself, changed.
@@ -3832,6 +3967,10 @@ def cholesky(input: Tensor, upper: _bool = False, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor: of the shape of the matrix.
+
+    Raises:
+        torch.linalg.LinAlgError: a matrix is not positive-definite.
+        RuntimeError: the matrices are not square.
 
     Example:
         >>> torch.cholesky(torch.tensor([[4.0, 2.0], [2.0, 3.0]]))
@@ -3904,6 +4043,9 @@ def chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
     Returns:
         tuple of Tensors: views, which share memory with the input.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+
     Example:
         >>> torch.chunk(torch.arange(5), 2)
         (tensor([0, 1, 2]), tensor([3, 4]))
@@ -3919,6 +4061,9 @@ def clamp(input: Tensor, min: _Operand | None = None, max: _Operand | None = Non
 
     Returns:
         Tensor: of the shape of `input`.
+
+    Raises:
+        RuntimeError: both bounds are absent.
 
     Example:
         >>> x = torch.tensor([-2, 0, 5])
@@ -3937,6 +4082,9 @@ def clamp_(input: Tensor, min: _Operand | None = None, max: _Operand | None = No
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: both bounds are absent.
 
     Example:
         >>> x = torch.tensor([-2, 0, 5])
@@ -4017,6 +4165,9 @@ def clip(input: Tensor, min: _Operand | None = None, max: _Operand | None = None
     Returns:
         Tensor: of the shape of `input`.
 
+    Raises:
+        RuntimeError: both bounds are absent.
+
     Example:
         >>> x = torch.tensor([-2, 0, 5])
         >>> torch.clip(x, min=-1, max=3)
@@ -4034,6 +4185,9 @@ def clip_(input: Tensor, min: _Operand | None = None, max: _Operand | None = Non
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: both bounds are absent.
 
     Example:
         >>> x = torch.tensor([-2, 0, 5])
@@ -4080,6 +4234,9 @@ def column_stack(tensors: list[Tensor], *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor: of the tensors' shape, with the sum of their sizes along the joined dimension.
+
+    Raises:
+        RuntimeError: the shapes differ in another dimension than the joined one.
 
     Example:
         >>> torch.column_stack([torch.tensor([1, 2]), torch.tensor([5, 6])])
@@ -4129,6 +4286,9 @@ def concat(tensors: list[Tensor], dim: _int = 0, *, out: Any = None) -> Tensor:
     Returns:
         Tensor: of the tensors' shape, with the sum of their sizes along the joined dimension.
 
+    Raises:
+        RuntimeError: the shapes differ in another dimension than the joined one.
+
     Example:
         >>> torch.concat([torch.tensor([1, 2]), torch.tensor([3])])
         tensor([1, 2, 3])
@@ -4146,6 +4306,9 @@ def concatenate(tensors: list[Tensor], dim: _int = 0, *, out: Any = None) -> Ten
 
     Returns:
         Tensor: of the tensors' shape, with the sum of their sizes along the joined dimension.
+
+    Raises:
+        RuntimeError: the shapes differ in another dimension than the joined one.
 
     Example:
         >>> torch.concatenate([torch.tensor([1, 2]), torch.tensor([3])])
@@ -4231,6 +4394,9 @@ def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: An
     Returns:
         Tensor: (N, out_channels, out_length), where out = (in + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1.
 
+    Raises:
+        RuntimeError: `input` has another number of channels than `weight` takes, or the window is larger than it.
+
     Example:
         >>> signal = torch.tensor([[[1.0, 2.0, 4.0, 7.0]]])
         >>> torch.conv1d(signal, torch.tensor([[[-1.0, 1.0]]]))  # differences of neighbours
@@ -4252,6 +4418,9 @@ def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: An
 
     Returns:
         Tensor: (N, out_channels, out_height, out_width), where out = (in + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1.
+
+    Raises:
+        RuntimeError: `input` has another number of channels than `weight` takes, or the window is larger than it.
 
     Example:
         >>> image = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]]).view(1, 1, 3, 3)
@@ -4275,6 +4444,9 @@ def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: An
 
     Returns:
         Tensor: (N, out_channels, out_depth, out_height, out_width), where out = (in + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1.
+
+    Raises:
+        RuntimeError: `input` has another number of channels than `weight` takes, or the window is larger than it.
 
     Example:
         >>> torch.conv3d(torch.ones(1, 1, 3, 3, 3), torch.ones(1, 1, 2, 2, 2)).shape
@@ -4314,6 +4486,9 @@ def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
     Returns:
         Tensor: (N, out_channels, ...), where out = (in - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1.
 
+    Raises:
+        RuntimeError: `input` has another number of channels than `weight` takes.
+
     Example:
         >>> torch.conv_transpose1d(torch.tensor([[[1.0, 2.0]]]), torch.tensor([[[1.0, 10.0]]]), stride=2)
         tensor([[[ 1., 10.,  2., 20.]]])
@@ -4333,6 +4508,9 @@ def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
 
     Returns:
         Tensor: (N, out_channels, ...), where out = (in - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1.
+
+    Raises:
+        RuntimeError: `input` has another number of channels than `weight` takes.
 
     Example:
         >>> torch.conv_transpose2d(torch.tensor([[[[1.0, 2.0]]]]), torch.ones(1, 1, 2, 2), stride=2)[0, 0]
@@ -4354,6 +4532,9 @@ def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
 
     Returns:
         Tensor: (N, out_channels, ...), where out = (in - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1.
+
+    Raises:
+        RuntimeError: `input` has another number of channels than `weight` takes.
 
     Example:
         >>> torch.conv_transpose3d(torch.ones(1, 4, 2, 2, 2), torch.ones(4, 3, 2, 2, 2), stride=2).shape
@@ -4392,6 +4573,9 @@ def copysign(input: Tensor, other: _Operand, *, out: Any = None) -> Tensor:
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([1.0, -2.0])
         >>> torch.copysign(x, torch.tensor([-1.0, 1.0]))
@@ -4406,6 +4590,9 @@ def copysign_(input: Tensor, other: _Operand) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([1.0, -2.0])
@@ -4514,6 +4701,9 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08
     Returns:
         Tensor: of the broadcast shape without the dimension of the vectors.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+
     Example:
         >>> a, b = torch.tensor([[1.0, 0.0], [1.0, 1.0]]), torch.tensor([[0.0, 2.0], [3.0, 0.0]])
         >>> torch.cosine_similarity(a, b, dim=1)
@@ -4528,6 +4718,9 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
 
     Returns:
         Tensor: int64, of the reduced shape.
+
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
 
     Example:
         >>> x = torch.tensor([[0, 5, 7], [0, 0, 1]])
@@ -4564,6 +4757,9 @@ def cross(input: Tensor, other: Tensor, dim: _int | None = None, *, out: Any = N
 
     Returns:
         Tensor: of the broadcast shape of both.
+
+    Raises:
+        RuntimeError: the vectors along `dim` do not have three elements.
 
     Example:
         >>> torch.cross(torch.tensor([1.0, 0.0, 0.0]), torch.tensor([0.0, 1.0, 0.0]), dim=0)
@@ -4616,6 +4812,9 @@ def cummax(input: Tensor, dim: _int, *, out: Any = None) -> Any:
     Returns:
         (values, indices): in the shape of `input`.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+
     Example:
         >>> values, indices = torch.cummax(torch.tensor([1, 3, 2, 5]), dim=0)
         >>> values, indices
@@ -4631,6 +4830,9 @@ def cummin(input: Tensor, dim: _int, *, out: Any = None) -> Any:
 
     Returns:
         (values, indices): in the shape of `input`.
+
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
 
     Example:
         >>> values, indices = torch.cummin(torch.tensor([4, 2, 3, 1]), dim=0)
@@ -4649,6 +4851,9 @@ def cumprod(input: Tensor, dim: _int, *, dtype: Any = None, out: Any = None) -> 
     Returns:
         Tensor: of the shape of `input`.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+
     Example:
         >>> x = torch.tensor([1, 2, 3, 4])
         >>> torch.cumprod(x, dim=0)
@@ -4664,6 +4869,9 @@ def cumprod_(input: Tensor, dim: _int, *, dtype: Any = None) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
 
     Example:
         >>> x = torch.tensor([1, 2, 3, 4])
@@ -4682,6 +4890,9 @@ def cumsum(input: Tensor, dim: _int, *, dtype: Any = None, out: Any = None) -> T
     Returns:
         Tensor: of the shape of `input`.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+
     Example:
         >>> x = torch.tensor([1, 2, 3, 4])
         >>> torch.cumsum(x, dim=0)
@@ -4697,6 +4908,9 @@ def cumsum_(input: Tensor, dim: _int, *, dtype: Any = None) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
 
     Example:
         >>> x = torch.tensor([1, 2, 3, 4])
@@ -4770,6 +4984,9 @@ def det(input: Tensor) -> Tensor:
 
     Returns:
         Tensor: of the batch shape, one number for each matrix.
+
+    Raises:
+        RuntimeError: the matrices are not square.
 
     Example:
         >>> torch.det(torch.tensor([[2.0, 0.0], [0.0, 3.5]]))
@@ -4943,6 +5160,9 @@ def diff(input: Tensor, n: _int = 1, dim: _int = -1, prepend: Tensor | None = No
     Returns:
         Tensor: of `input`'s shape, shorter by `n` along `dim`.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+
     Example:
         >>> torch.diff(torch.tensor([1, 4, 9, 16]))
         tensor([3, 5, 7])
@@ -4995,6 +5215,9 @@ def dist(input: Tensor, other: Tensor, p: Any = 2) -> Tensor:
     Returns:
         Tensor: the distance, 0-d.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> torch.dist(torch.tensor([0.0, 0.0]), torch.tensor([3.0, 4.0]))
         tensor(5.)
@@ -5010,6 +5233,10 @@ def div(input: _Operand, other: _Operand, *, rounding_mode: str | None = None, o
 
     Returns:
         Tensor: of the shape to which the operands are broadcast.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+        RuntimeError: `rounding_mode` is not None, "trunc" or "floor".
 
     Example:
         >>> x = torch.tensor([7.0, -7.0])
@@ -5031,6 +5258,10 @@ def div_(input: Tensor, other: _Operand, *, rounding_mode: str | None = None) ->
     Returns:
         Tensor: `input` itself, changed.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+        RuntimeError: `rounding_mode` is not None, "trunc" or "floor".
+
     Example:
         >>> x = torch.tensor([7.0, -7.0])
         >>> x.div_(2)
@@ -5047,6 +5278,10 @@ def divide(input: _Operand, other: _Operand, *, rounding_mode: str | None = None
 
     Returns:
         Tensor: of the shape to which the operands are broadcast.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+        RuntimeError: `rounding_mode` is not None, "trunc" or "floor".
 
     Example:
         >>> x = torch.tensor([7.0, -7.0])
@@ -5068,6 +5303,10 @@ def divide_(input: Tensor, other: _Operand, *, rounding_mode: str | None = None)
     Returns:
         Tensor: `input` itself, changed.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+        RuntimeError: `rounding_mode` is not None, "trunc" or "floor".
+
     Example:
         >>> x = torch.tensor([7.0, -7.0])
         >>> x.divide_(2)
@@ -5083,6 +5322,9 @@ def dot(input: Tensor, tensor: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor: the sum of products, 0-d.
+
+    Raises:
+        RuntimeError: the tensors are not vectors of the same length.
 
     Example:
         >>> torch.dot(torch.tensor([1, 2, 3]), torch.tensor([1, 10, 100]))
@@ -5162,6 +5404,9 @@ def dstack(tensors: list[Tensor], *, out: Any = None) -> Tensor:
     Returns:
         Tensor: of the tensors' shape, with the sum of their sizes along the joined dimension.
 
+    Raises:
+        RuntimeError: the shapes differ in another dimension than the joined one.
+
     Example:
         >>> torch.dstack([torch.tensor([[1, 2]]), torch.tensor([[5, 6]])])
         tensor([[[1, 5],
@@ -5171,10 +5416,13 @@ def einsum(*args: _Operand) -> Tensor:
     """Sum of products of the operands' elements, as the equation says.
 
     Args:
-        *args: further positional arguments.
+        *args: the equation, as in "ij,jk->ik", and one tensor for each of its inputs.
 
     Returns:
         Tensor: the dimensions that the equation names after the arrow.
+
+    Raises:
+        RuntimeError: the equation and the operands do not fit.
 
     Example:
         >>> a, b = torch.tensor([[1, 2], [3, 4]]), torch.tensor([[5, 6], [7, 8]])
@@ -5263,6 +5511,9 @@ def empty(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, lay
     Returns:
         Tensor: of the given shape.
 
+    Raises:
+        RuntimeError: a size is negative.
+
     Example:
         >>> torch.empty(2, 3).shape  # the elements are whatever the memory holds
         torch.Size([2, 3])
@@ -5274,7 +5525,7 @@ def empty_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: 
         input (Tensor): the input tensor.
         dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
         layout (layout): how the result is stored; `strided` is the usual one.
-        device (device, optional): where the result lies; None means the current default device.
+        device (device, optional): where the result lies; None means where `input` lies.
         requires_grad (bool): whether autograd records operations on the result. Default: `False`.
         pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
         memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
@@ -5358,6 +5609,9 @@ def eq(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([1, 2, 3])
         >>> torch.eq(x, torch.tensor([1, 5, 3]))
@@ -5374,6 +5628,9 @@ def eq_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -5565,6 +5822,9 @@ def expand_copy(input: Tensor, size: Any, *, implicit: _bool = False, out: Any =
     Returns:
         Tensor: a copy with the shape that the view has.
 
+    Raises:
+        RuntimeError: a size that is not 1 would change.
+
     Example:
         >>> torch.expand_copy(torch.tensor([[1], [2]]), (2, 3)).stride()  # memory of its own
         (3, 1)
@@ -5615,6 +5875,9 @@ def eye(n: _int, m: _int | None = None, *, out: Any = None, dtype: Any = None, l
 
     Returns:
         Tensor: (n, m).
+
+    Raises:
+        RuntimeError: a size is negative.
 
     Example:
         >>> torch.eye(3)
@@ -5914,6 +6177,9 @@ def flip(input: Tensor, dims: Any, *more: _int) -> Tensor:
     Returns:
         Tensor: of the shape of `input`.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+
     Example:
         >>> x = torch.tensor([[1, 2], [3, 4]])
         >>> torch.flip(x, [0])
@@ -5962,6 +6228,9 @@ def float_power(input: _Operand, exponent: _Operand, *, out: Any = None) -> Tens
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> torch.float_power(torch.tensor([2, 3]), 2)
         tensor([4., 9.], dtype=torch.float64)
@@ -5975,6 +6244,9 @@ def float_power_(input: Tensor, exponent: _Operand) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([2.0, 3.0], dtype=torch.float64)
@@ -6021,6 +6293,9 @@ def floor_divide(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([7, -7])
         >>> torch.floor_divide(x, 2)
@@ -6035,6 +6310,9 @@ def floor_divide_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([7, -7])
@@ -6052,6 +6330,9 @@ def fmax(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> torch.fmax(torch.tensor([1.0, torch.nan, 5.0]), torch.tensor([2.0, 2.0, 2.0]))
         tensor([2., 2., 5.])
@@ -6066,6 +6347,9 @@ def fmin(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor: of the shape to which the operands are broadcast.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> torch.fmin(torch.tensor([1.0, torch.nan, 5.0]), torch.tensor([2.0, 2.0, 2.0]))
@@ -6082,6 +6366,9 @@ def fmod(input: Tensor, other: _Operand, *, out: Any = None) -> Tensor:
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([7, -7])
         >>> torch.fmod(x, 3)
@@ -6096,6 +6383,9 @@ def fmod_(input: Tensor, other: _Operand) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([7, -7])
@@ -6262,6 +6552,9 @@ def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layo
     Returns:
         Tensor: of the given shape.
 
+    Raises:
+        RuntimeError: a size is negative.
+
     Example:
         >>> torch.full((2, 3), 7)
         tensor([[7, 7, 7],
@@ -6277,7 +6570,7 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any 
         fill_value (Number): the value of every element.
         dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
         layout (layout): how the result is stored; `strided` is the usual one.
-        device (device, optional): where the result lies; None means the current default device.
+        device (device, optional): where the result lies; None means where `input` lies.
         requires_grad (bool): whether autograd records operations on the result. Default: `False`.
         pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
         memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
@@ -6333,6 +6626,10 @@ def gather(input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = Fals
     Returns:
         Tensor: of the shape of `index`.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+        RuntimeError: an index is out of range.
+
     Example:
         >>> x = torch.tensor([[1, 2, 3], [4, 5, 6]])
         >>> torch.gather(x, 1, torch.tensor([[0, 0], [2, 1]]))
@@ -6350,6 +6647,9 @@ def gcd(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([12, 18])
         >>> torch.gcd(x, torch.tensor([8, 27]))
@@ -6364,6 +6664,9 @@ def gcd_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([12, 18])
@@ -6381,6 +6684,9 @@ def ge(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([1, 2, 3])
         >>> torch.ge(x, 2)
@@ -6395,6 +6701,9 @@ def ge_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -6491,6 +6800,9 @@ def greater(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([1, 2, 3])
         >>> torch.greater(x, 2)
@@ -6505,6 +6817,9 @@ def greater_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -6522,6 +6837,9 @@ def greater_equal(input: Any, other: Any, *, out: Tensor | None = None) -> Tenso
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([1, 2, 3])
         >>> torch.greater_equal(x, 2)
@@ -6536,6 +6854,9 @@ def greater_equal_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -6613,6 +6934,9 @@ def group_norm(input: Tensor, num_groups: _int, weight: Tensor | None = None, bi
     Returns:
         Tensor: of the shape of `input`.
 
+    Raises:
+        RuntimeError: the channels do not divide into `num_groups`.
+
     Example:
         >>> x = torch.tensor([[1.0, 3.0, 10.0, 50.0]])  # one sample of four channels
         >>> torch.group_norm(x, num_groups=2)
@@ -6623,7 +6947,7 @@ def gru(input: Tensor | None = None, *args: Any, **options: Any) -> tuple[Tensor
 
     Args:
         input (Tensor): the input tensor.
-        *args: further positional arguments.
+        *args: the other arguments, in the order above.
         **options: the remaining arguments, in PyTorch's order.
 
     Returns:
@@ -6667,6 +6991,9 @@ def gt(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([1, 2, 3])
         >>> torch.gt(x, 2)
@@ -6681,6 +7008,9 @@ def gt_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -6772,6 +7102,9 @@ def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([-2.0, 0.0, 2.0])
         >>> torch.heaviside(x, torch.tensor(0.5))
@@ -6786,6 +7119,9 @@ def heaviside_(input: Tensor, values: Tensor) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([-2.0, 0.0, 2.0])
@@ -6924,6 +7260,9 @@ def hstack(tensors: list[Tensor], *, out: Any = None) -> Tensor:
     Returns:
         Tensor: of the tensors' shape, with the sum of their sizes along the joined dimension.
 
+    Raises:
+        RuntimeError: the shapes differ in another dimension than the joined one.
+
     Example:
         >>> torch.hstack([torch.tensor([1, 2]), torch.tensor([3])])
         tensor([1, 2, 3])
@@ -6942,6 +7281,9 @@ def hypot(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([3.0, 1.0])
         >>> torch.hypot(x, torch.tensor([4.0, 1.0]))
@@ -6956,6 +7298,9 @@ def hypot_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([3.0, 1.0])
@@ -7002,6 +7347,9 @@ def igamma(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([1.0, 2.0])
         >>> torch.igamma(x, torch.tensor([1.0, 1.0]))
@@ -7016,6 +7364,9 @@ def igamma_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0])
@@ -7033,6 +7384,9 @@ def igammac(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([1.0, 2.0])
         >>> torch.igammac(x, torch.tensor([1.0, 1.0]))
@@ -7047,6 +7401,9 @@ def igammac_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0])
@@ -7081,6 +7438,10 @@ def index_add(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha:
     Returns:
         Tensor: a new tensor of the shape and dtype of `input`.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+        RuntimeError: an index is out of range.
+
     Example:
         >>> x = torch.tensor([1, 1, 1])
         >>> torch.index_add(x, 0, torch.tensor([0, 0, 2]), torch.tensor([10, 20, 30]))
@@ -7098,6 +7459,10 @@ def index_add_(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+        RuntimeError: an index is out of range.
 
     Example:
         >>> x = torch.tensor([1, 1, 1])
@@ -7117,6 +7482,9 @@ def index_copy(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, out: 
     Returns:
         Tensor: a new tensor of the shape and dtype of `input`.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+
     Example:
         >>> x = torch.zeros(3)
         >>> torch.index_copy(x, 0, torch.tensor([0, 2]), torch.tensor([5.0, 6.0]))
@@ -7134,6 +7502,9 @@ def index_copy_(input: Tensor, dim: _int, index: Tensor, source: Tensor) -> Any:
     Returns:
         Tensor: `input` itself, changed.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+
     Example:
         >>> x = torch.zeros(3)
         >>> x.index_copy_(0, torch.tensor([0, 2]), torch.tensor([5.0, 6.0]))
@@ -7150,6 +7521,10 @@ def index_fill(input: Tensor, dim: _int, index: Tensor, value: Any) -> Tensor:
 
     Returns:
         Tensor: a new tensor of the shape and dtype of `input`.
+
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+        IndexError: an index is out of range.
 
     Example:
         >>> x = torch.tensor([[1, 2, 3], [4, 5, 6]])
@@ -7169,6 +7544,10 @@ def index_fill_(input: Tensor, dim: _int, index: Tensor, value: Any) -> Tensor:
     Returns:
         Tensor: `input` itself, changed.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+        IndexError: an index is out of range.
+
     Example:
         >>> x = torch.tensor([[1, 2, 3], [4, 5, 6]])
         >>> x.index_fill_(1, torch.tensor([0, 2]), -1)
@@ -7187,6 +7566,9 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: _bool = F
     Returns:
         Tensor: a new tensor of the shape and dtype of `input`.
 
+    Raises:
+        IndexError: an index is out of range.
+
     Example:
         >>> x = torch.zeros(2, 3)
         >>> torch.index_put(x, (torch.tensor([0, 1]), torch.tensor([2, 0])), torch.tensor([5.0, 6.0]))
@@ -7204,6 +7586,9 @@ def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: _bool = 
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        IndexError: an index is out of range.
 
     Example:
         >>> x = torch.zeros(2, 3)
@@ -7262,6 +7647,10 @@ def index_select(input: Tensor, dim: _int, index: Tensor, *, out: Any = None) ->
     Returns:
         Tensor: of `input`'s shape, with the length of `index` at `dim`.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+        IndexError: an index is out of range.
+
     Example:
         >>> x = torch.tensor([[1, 2, 3], [4, 5, 6]])
         >>> torch.index_select(x, 1, torch.tensor([2, 0]))
@@ -7289,6 +7678,9 @@ def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor: of the leading dimensions of `input`, then those of `other`.
+
+    Raises:
+        RuntimeError: the last dimensions differ.
 
     Example:
         >>> torch.inner(torch.tensor([1, 2]), torch.tensor([10, 100]))
@@ -7342,6 +7734,10 @@ def inverse(input: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor: of the shape of the matrix.
+
+    Raises:
+        torch.linalg.LinAlgError: a matrix is singular.
+        RuntimeError: the matrices are not square.
 
     Example:
         >>> torch.inverse(torch.tensor([[2.0, 1.0], [0.0, 4.0]]))
@@ -7507,6 +7903,9 @@ def isclose(input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1
 
     Returns:
         Tensor: bool, of the shape of the broadcast operands.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> torch.isclose(torch.tensor([1.0, 2.0]), torch.tensor([1.05, 2.5]), atol=0.1)
@@ -7704,6 +8103,10 @@ def kthvalue(input: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False, *, 
     Returns:
         (values, indices): in the reduced shape.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+        RuntimeError: `k` is larger than the dimension.
+
     Example:
         >>> torch.kthvalue(torch.tensor([30, 10, 20]), k=2)
         torch.return_types.kthvalue(
@@ -7724,6 +8127,9 @@ def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = Non
     Returns:
         Tensor: of the shape of `input`.
 
+    Raises:
+        RuntimeError: the last dimensions of `input` are not `normalized_shape`.
+
     Example:
         >>> torch.layer_norm(torch.tensor([[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]]), (3,))
         tensor([[-1.2247,  0.0000,  1.2247],
@@ -7740,6 +8146,9 @@ def lcm(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([4, 6])
         >>> torch.lcm(x, torch.tensor([6, 8]))
@@ -7754,6 +8163,9 @@ def lcm_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([4, 6])
@@ -7770,6 +8182,9 @@ def ldexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor: of the shape to which the operands are broadcast.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Note:
         Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
@@ -7788,6 +8203,9 @@ def ldexp_(input: Tensor, other: Tensor) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Note:
         Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
@@ -7808,6 +8226,9 @@ def le(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([1, 2, 3])
         >>> torch.le(x, 2)
@@ -7822,6 +8243,9 @@ def le_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -7840,6 +8264,9 @@ def lerp(input: Tensor, end: Tensor, weight: _Operand, *, out: Any = None) -> Te
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([0.0, 10.0])
         >>> torch.lerp(x, torch.tensor([10.0, 20.0]), 0.25)
@@ -7855,6 +8282,9 @@ def lerp_(input: Tensor, end: Tensor, weight: _Operand) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([0.0, 10.0])
@@ -7872,6 +8302,9 @@ def less(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([1, 2, 3])
         >>> torch.less(x, 2)
@@ -7886,6 +8319,9 @@ def less_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -7903,6 +8339,9 @@ def less_equal(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([1, 2, 3])
         >>> torch.less_equal(x, 2)
@@ -7917,6 +8356,9 @@ def less_equal_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -7968,6 +8410,9 @@ def linspace(start: Any, end: Any, steps: Any, *, out: Any = None, dtype: Any = 
 
     Returns:
         Tensor: one dimension, `steps` elements.
+
+    Raises:
+        RuntimeError: `steps` is negative.
 
     Example:
         >>> torch.linspace(0, 1, steps=5)
@@ -8132,6 +8577,9 @@ def log_softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Any = None)
     Returns:
         Tensor: of the shape of `input`.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+
     Example:
         >>> torch.log_softmax(torch.tensor([1.0, 2.0, 3.0]), dim=0)
         tensor([-2.4076, -1.4076, -0.4076])
@@ -8146,6 +8594,9 @@ def logaddexp(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor: of the shape to which the operands are broadcast.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([0.5, 1000.0])
@@ -8163,6 +8614,9 @@ def logaddexp2(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> torch.logaddexp2(torch.tensor([0.5, 3.0]), torch.tensor([0.5, 3.0]))
         tensor([1.5000, 4.0000])
@@ -8178,6 +8632,9 @@ def logcumsumexp(input: Tensor, dim: _int, *, out: Any = None) -> Tensor:
     Returns:
         Tensor: of the shape of `input`.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+
     Example:
         >>> torch.logcumsumexp(torch.tensor([0.0, 0.0, 0.0]), dim=0)  # log of 1, 2, 3
         tensor([0.0000, 0.6931, 1.0986])
@@ -8190,6 +8647,9 @@ def logdet(input: Tensor) -> Tensor:
 
     Returns:
         Tensor: of the batch shape, one number for each matrix.
+
+    Raises:
+        RuntimeError: the matrices are not square.
 
     Example:
         >>> torch.logdet(torch.tensor([[2.0, 0.0], [0.0, 3.5]]))
@@ -8206,6 +8666,9 @@ def logical_and(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([True, True, False])
         >>> torch.logical_and(x, torch.tensor([True, False, False]))
@@ -8220,6 +8683,9 @@ def logical_and_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([True, True, False])
@@ -8266,6 +8732,9 @@ def logical_or(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([True, True, False])
         >>> torch.logical_or(x, torch.tensor([True, False, False]))
@@ -8280,6 +8749,9 @@ def logical_or_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([True, True, False])
@@ -8297,6 +8769,9 @@ def logical_xor(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([True, True, False])
         >>> torch.logical_xor(x, torch.tensor([True, False, False]))
@@ -8311,6 +8786,9 @@ def logical_xor_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([True, True, False])
@@ -8374,6 +8852,9 @@ def logspace(start: Any, end: Any, steps: Any, base: Any = 10.0, *, out: Any = N
     Returns:
         Tensor: one dimension, `steps` elements.
 
+    Raises:
+        RuntimeError: `steps` is negative.
+
     Example:
         >>> torch.logspace(0, 3, steps=4, base=2)
         tensor([1., 2., 4., 8.])
@@ -8390,6 +8871,9 @@ def logsumexp(input: Tensor, dim: Any, keepdim: _bool = False, *, out: Any = Non
     Returns:
         Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+
     Example:
         >>> torch.logsumexp(torch.tensor([[0.0, 0.0], [99.0, 99.0]]), dim=1)  # though exp(99) overflows
         tensor([ 0.6931, 99.6931])
@@ -8402,7 +8886,7 @@ def lstm(input: Tensor | None = None, *args: Any, **options: Any) -> Any:
 
     Args:
         input (Tensor): the input tensor.
-        *args: further positional arguments.
+        *args: the other arguments, in the order above.
         **options: the remaining arguments, in PyTorch's order.
 
     Returns:
@@ -8447,6 +8931,9 @@ def lt(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([1, 2, 3])
         >>> torch.lt(x, 2)
@@ -8461,6 +8948,9 @@ def lt_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -8570,6 +9060,9 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     Returns:
         Tensor: a new tensor of the shape and dtype of `input`.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([1.0, 2.0, 3.0])
         >>> torch.masked_fill(x, x > 1.5, 0.0)
@@ -8585,6 +9078,9 @@ def masked_fill_(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0, 3.0])
@@ -8652,6 +9148,9 @@ def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     Returns:
         Tensor: (..., n, p), the batch dimensions broadcast; vectors leave no dimension behind.
 
+    Raises:
+        RuntimeError: the inner sizes of the matrices differ.
+
     Example:
         >>> x = torch.tensor([[1, 2], [3, 4]])
         >>> torch.matmul(x, torch.tensor([1, 10]))  # a vector
@@ -8671,6 +9170,9 @@ def matrix_exp(input: Tensor) -> Tensor:
     Returns:
         Tensor: of the shape of the matrix.
 
+    Raises:
+        RuntimeError: the matrices are not square.
+
     Example:
         >>> torch.matrix_exp(torch.tensor([[0.0, 1.0], [0.0, 0.0]]))
         tensor([[1., 1.],
@@ -8686,6 +9188,9 @@ def matrix_power(input: Tensor, n: _int, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor: of the shape of the matrix.
+
+    Raises:
+        RuntimeError: the matrices are not square.
 
     Example:
         >>> torch.matrix_power(torch.tensor([[1.0, 1.0], [0.0, 1.0]]), 5)
@@ -8704,6 +9209,9 @@ def max(input: Tensor, dim: Any = None, keepdim: _bool = False, *, other: Any = 
 
     Returns:
         Tensor or (values, indices): the largest or smallest element; with `dim`, also where each one is.
+
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
 
     Example:
         >>> x = torch.tensor([[1, 7, 3], [9, 5, 6]])
@@ -8729,6 +9237,9 @@ def max_pool1d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any 
 
     Returns:
         Tensor: (N, C, ...), where out = (in + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1.
+
+    Raises:
+        RuntimeError: the window is larger than the padded input, or the padding than half of the window.
 
     Example:
         >>> torch.max_pool1d(torch.tensor([[1.0, 3.0, 7.0, 5.0]]), kernel_size=2)
@@ -8766,6 +9277,9 @@ def max_pool2d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any 
     Returns:
         Tensor: (N, C, ...), where out = (in + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1.
 
+    Raises:
+        RuntimeError: the window is larger than the padded input, or the padding than half of the window.
+
     Example:
         >>> torch.max_pool2d(torch.arange(16.0).view(1, 4, 4), kernel_size=2)
         tensor([[[ 5.,  7.],
@@ -8785,6 +9299,9 @@ def max_pool3d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any 
     Returns:
         Tensor: (N, C, ...), where out = (in + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1.
 
+    Raises:
+        RuntimeError: the window is larger than the padded input, or the padding than half of the window.
+
     Example:
         >>> torch.max_pool3d(torch.zeros(1, 1, 4, 4, 4), kernel_size=2).shape
         torch.Size([1, 1, 2, 2, 2])
@@ -8799,6 +9316,9 @@ def maximum(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor: of the shape to which the operands are broadcast.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> torch.maximum(torch.tensor([1, 5, 3]), torch.tensor([4, 2, 3]))
@@ -8816,6 +9336,9 @@ def mean(input: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: Any =
 
     Returns:
         Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
+
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
 
     Example:
         >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
@@ -8835,6 +9358,9 @@ def median(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, ou
 
     Returns:
         Tensor or (values, indices): the median; with `dim`, also where each one is.
+
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
 
     Example:
         >>> torch.median(torch.tensor([1, 2, 3, 100]))  # the lower one of 2 and 3
@@ -8876,6 +9402,9 @@ def min(input: Tensor, dim: Any = None, keepdim: _bool = False, *, other: Any = 
     Returns:
         Tensor or (values, indices): the largest or smallest element; with `dim`, also where each one is.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+
     Example:
         >>> x = torch.tensor([[1, 7, 3], [9, 5, 6]])
         >>> torch.min(x)
@@ -8894,6 +9423,9 @@ def minimum(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor: of the shape to which the operands are broadcast.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> torch.minimum(torch.tensor([1, 5, 3]), torch.tensor([4, 2, 3]))
@@ -9028,6 +9560,9 @@ def mm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
     Returns:
         Tensor: (n, p), for matrices (n, m) and (m, p).
 
+    Raises:
+        RuntimeError: `input` has not as many columns as `mat2` has rows, or one of them is no matrix.
+
     Note:
         Differs from PyTorch: `out_dtype`, which PyTorch takes on CUDA alone, is refused.
 
@@ -9047,6 +9582,9 @@ def mode(input: Tensor, dim: _int = -1, keepdim: _bool = False, *, out: Any = No
 
     Returns:
         (values, indices): in the reduced shape.
+
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
 
     Example:
         >>> torch.mode(torch.tensor([1, 2, 2, 3]))
@@ -9110,6 +9648,9 @@ def mul(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([1, 2, 3])
         >>> torch.mul(x, 10)
@@ -9127,6 +9668,9 @@ def mul_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -9146,6 +9690,9 @@ def multinomial(input: Tensor, num_samples: _int, replacement: _bool = False, *,
     Returns:
         Tensor: int64, (..., num_samples).
 
+    Raises:
+        RuntimeError: a probability is negative or not finite, or more are drawn than there are without replacement.
+
     Example:
         >>> _ = torch.manual_seed(0)
         >>> torch.multinomial(torch.tensor([0.0, 1.0, 3.0]), num_samples=5, replacement=True)
@@ -9161,6 +9708,9 @@ def multiply(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor: of the shape to which the operands are broadcast.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -9180,6 +9730,9 @@ def multiply_(input: Tensor, other: Any) -> Tensor:
     Returns:
         Tensor: `input` itself, changed.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([1, 2, 3])
         >>> x.multiply_(10)
@@ -9195,6 +9748,9 @@ def mv(input: Tensor, vec: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor: (n), for a matrix (n, m).
+
+    Raises:
+        RuntimeError: the vector has not as many elements as the matrix has columns.
 
     Example:
         >>> torch.mv(torch.tensor([[1, 2], [3, 4]]), torch.tensor([1, 10]))
@@ -9279,6 +9835,9 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: An
     Returns:
         Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+
     Example:
         >>> torch.nanmean(torch.tensor([1.0, torch.nan, 3.0]))
         tensor(2.)
@@ -9294,6 +9853,9 @@ def nanmedian(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *,
 
     Returns:
         Tensor or (values, indices): the median; with `dim`, also where each one is.
+
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
 
     Example:
         >>> torch.nanmedian(torch.tensor([1.0, torch.nan, 3.0, 5.0]))
@@ -9313,6 +9875,9 @@ def nanquantile(input: Tensor, q: Any, dim: _int | None = None, keepdim: _bool =
     Returns:
         Tensor: of the shape of `q` in front of the reduced shape.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+
     Example:
         >>> torch.nanquantile(torch.tensor([1.0, torch.nan, 3.0]), 0.5)
         tensor(2.)
@@ -9330,6 +9895,9 @@ def nansum(input: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: Any
     Returns:
         Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+
     Example:
         >>> torch.nansum(torch.tensor([1.0, torch.nan, 3.0]))
         tensor(4.)
@@ -9345,6 +9913,9 @@ def narrow(input: Tensor, dim: _int, start: Any, length: _int) -> Tensor:
 
     Returns:
         Tensor: a view, smaller along one dimension.
+
+    Raises:
+        RuntimeError: `start` and `length` reach beyond the dimension.
 
     Example:
         >>> x = torch.tensor([10, 20, 30, 40])
@@ -9363,6 +9934,9 @@ def narrow_copy(input: Tensor, dim: _int, start: Any, length: _int, *, out: Any 
 
     Returns:
         Tensor: a copy with the shape that the view has.
+
+    Raises:
+        RuntimeError: `start` and `length` reach beyond the dimension.
 
     Example:
         >>> torch.narrow_copy(torch.tensor([10, 20, 30, 40]), 0, 1, 2)
@@ -9474,6 +10048,9 @@ def ne(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([1, 2, 3])
         >>> torch.ne(x, 2)
@@ -9488,6 +10065,9 @@ def ne_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -9563,6 +10143,9 @@ def nextafter(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([1.0])
         >>> torch.nextafter(x, torch.tensor([2.0])) - 1 == torch.finfo(torch.float32).eps
@@ -9577,6 +10160,9 @@ def nextafter_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([0.0])
@@ -9675,6 +10261,9 @@ def normal(mean: Tensor | _float, std: Tensor | _float = 1.0, size: Any = None, 
     Returns:
         Tensor: of the given shape.
 
+    Raises:
+        RuntimeError: `std` is negative.
+
     Example:
         >>> _ = torch.manual_seed(0)
         >>> torch.normal(torch.tensor([0.0, 100.0]), torch.tensor([1.0, 5.0]))
@@ -9693,6 +10282,9 @@ def not_equal(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([1, 2, 3])
         >>> torch.not_equal(x, 2)
@@ -9707,6 +10299,9 @@ def not_equal_(input: Tensor, other: Any) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([1, 2, 3])
@@ -9759,6 +10354,9 @@ def ones(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, layo
     Returns:
         Tensor: of the given shape.
 
+    Raises:
+        RuntimeError: a size is negative.
+
     Example:
         >>> torch.ones(2, 3)
         tensor([[1., 1., 1.],
@@ -9773,7 +10371,7 @@ def ones_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: A
         input (Tensor): the input tensor.
         dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
         layout (layout): how the result is stored; `strided` is the usual one.
-        device (device, optional): where the result lies; None means the current default device.
+        device (device, optional): where the result lies; None means where `input` lies.
         requires_grad (bool): whether autograd records operations on the result. Default: `False`.
         pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
         memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
@@ -9901,6 +10499,9 @@ def permute(input: Tensor, dims: Any, *more: _int) -> Tensor:
     Returns:
         Tensor: a view with the dimensions in another order.
 
+    Raises:
+        RuntimeError: the dimensions are not each given once.
+
     Example:
         >>> torch.permute(torch.zeros(2, 3, 4), (2, 0, 1)).shape
         torch.Size([4, 2, 3])
@@ -9915,6 +10516,9 @@ def permute_copy(input: Tensor, dims: Any, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor: a copy with the shape that the view has.
+
+    Raises:
+        RuntimeError: the dimensions are not each given once.
 
     Example:
         >>> torch.permute_copy(torch.zeros(2, 3, 4), (2, 0, 1)).shape
@@ -9943,6 +10547,9 @@ def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:
 
     Returns:
         Tensor: (..., C, H * r, W * r).
+
+    Raises:
+        RuntimeError: the channels do not divide into squares of `upscale_factor`.
 
     Example:
         >>> x = torch.arange(4).view(1, 4, 1, 1)  # four channels of one pixel
@@ -10055,6 +10662,9 @@ def pow(input: _Operand, exponent: _Operand, *, out: Any = None) -> Tensor:
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Note:
         Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
@@ -10075,6 +10685,9 @@ def pow_(input: _Operand, exponent: _Operand) -> Tensor:
     Returns:
         Tensor: `input` itself, changed.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Note:
         Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
@@ -10093,6 +10706,9 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     Returns:
         Tensor: of the shape of `input`.
 
+    Raises:
+        RuntimeError: `weight` is neither one number nor one for each channel.
+
     Example:
         >>> torch.prelu(torch.tensor([-4.0, 2.0]), weight=torch.tensor([0.25]))
         tensor([-1.,  2.])
@@ -10109,6 +10725,9 @@ def prod(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, dtyp
 
     Returns:
         Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
+
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
 
     Example:
         >>> x = torch.tensor([[1, 2], [3, 4]])
@@ -10255,6 +10874,9 @@ def quantile(input: Tensor, q: Any, dim: _int | None = None, keepdim: _bool = Fa
     Returns:
         Tensor: of the shape of `q` in front of the reduced shape.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+
     Example:
         >>> torch.quantile(torch.tensor([1.0, 2.0, 3.0, 4.0]), torch.tensor([0.25, 0.5]))
         tensor([1.7500, 2.5000])
@@ -10339,7 +10961,7 @@ def quantized_gru(*args: Any) -> Any:
     """`gru` with such weights: the results and the hidden states.
 
     Args:
-        *args: further positional arguments.
+        *args: the other arguments, in the order above.
 
     Returns:
         (Tensor, Tensor): the outputs of all steps, and the last states.
@@ -10370,7 +10992,7 @@ def quantized_lstm(*args: Any, dtype: Any = None, use_dynamic: _bool = False) ->
     """`lstm` with the packed weights of `ao.nn.quantized.dynamic.LSTM`: the results, the hidden and the cell states.
 
     Args:
-        *args: further positional arguments.
+        *args: the other arguments, in the order above.
         dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
         use_dynamic (bool): whether inputs are quantized in each call. Default: `False`.
 
@@ -10547,6 +11169,9 @@ def rand(*sizes: Any, size: Any = None, generator: Generator | None = None, out:
     Returns:
         Tensor: of the given shape.
 
+    Raises:
+        RuntimeError: a size is negative.
+
     Example:
         >>> _ = torch.manual_seed(0)
         >>> torch.rand(2, 3)
@@ -10561,7 +11186,7 @@ def rand_like(input: Tensor, *, generator: Generator | None = None, dtype: Any =
         generator (Generator, optional): the source of random numbers; None means the default one of the device.
         dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
         layout (layout): how the result is stored; `strided` is the usual one.
-        device (device, optional): where the result lies; None means the current default device.
+        device (device, optional): where the result lies; None means where `input` lies.
         requires_grad (bool): whether autograd records operations on the result. Default: `False`.
         pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
         memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
@@ -10611,7 +11236,7 @@ def randint_like(input: Tensor, *bounds: Any, low: _int | None = None, high: _in
         generator (Generator, optional): the source of random numbers; None means the default one of the device.
         dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
         layout (layout): how the result is stored; `strided` is the usual one.
-        device (device, optional): where the result lies; None means the current default device.
+        device (device, optional): where the result lies; None means where `input` lies.
         requires_grad (bool): whether autograd records operations on the result. Default: `False`.
         pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
         memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
@@ -10641,6 +11266,9 @@ def randn(*sizes: Any, size: Any = None, generator: Generator | None = None, out
     Returns:
         Tensor: of the given shape.
 
+    Raises:
+        RuntimeError: a size is negative.
+
     Example:
         >>> _ = torch.manual_seed(0)
         >>> torch.randn(2, 3)
@@ -10655,7 +11283,7 @@ def randn_like(input: Tensor, *, generator: Generator | None = None, dtype: Any 
         generator (Generator, optional): the source of random numbers; None means the default one of the device.
         dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
         layout (layout): how the result is stored; `strided` is the usual one.
-        device (device, optional): where the result lies; None means the current default device.
+        device (device, optional): where the result lies; None means where `input` lies.
         requires_grad (bool): whether autograd records operations on the result. Default: `False`.
         pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
         memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
@@ -10683,6 +11311,9 @@ def randperm(n: _int, *, generator: Generator | None = None, out: Tensor | None 
 
     Returns:
         Tensor: int64, n elements.
+
+    Raises:
+        RuntimeError: `n` is negative.
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -10805,6 +11436,9 @@ def remainder(input: _Operand, other: _Operand, *, out: Any = None) -> Tensor:
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([7, -7])
         >>> torch.remainder(x, 3)
@@ -10819,6 +11453,9 @@ def remainder_(input: _Operand, other: _Operand) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([7, -7])
@@ -10838,6 +11475,9 @@ def renorm(input: Tensor, p: Any, dim: _int, maxnorm: _float, *, out: Any = None
     Returns:
         Tensor: of the shape of `input`.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+
     Example:
         >>> x = torch.tensor([[3.0, 4.0], [0.3, 0.4]])
         >>> torch.renorm(x, p=2, dim=0, maxnorm=1)  # the second row is short enough
@@ -10855,6 +11495,9 @@ def renorm_(input: Tensor, p: Any, dim: _int, maxnorm: _float) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
 
     Example:
         >>> x = torch.tensor([[3.0, 4.0], [0.3, 0.4]])
@@ -10893,6 +11536,9 @@ def reshape(input: Tensor, shape: Any, *more: _int) -> Tensor:
 
     Returns:
         Tensor: a view of the given shape; a copy where the strides do not allow a view.
+
+    Raises:
+        RuntimeError: the new shape has another number of elements.
 
     Example:
         >>> x = torch.arange(6)
@@ -10995,6 +11641,9 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
     Returns:
         Tensor: of the shape of `input`.
 
+    Raises:
+        RuntimeError: the last dimensions of `input` are not `normalized_shape`.
+
     Example:
         >>> torch.rms_norm(torch.tensor([[1.0, 7.0]]), (2,))  # divided by 5
         tensor([[0.2000, 1.4000]])
@@ -11004,7 +11653,7 @@ def rnn_relu(input: Tensor | None = None, *args: Any, **options: Any) -> tuple[T
 
     Args:
         input (Tensor): the input tensor.
-        *args: further positional arguments.
+        *args: the other arguments, in the order above.
         **options: the remaining arguments, in PyTorch's order.
 
     Returns:
@@ -11040,7 +11689,7 @@ def rnn_tanh(input: Tensor | None = None, *args: Any, **options: Any) -> tuple[T
 
     Args:
         input (Tensor): the input tensor.
-        *args: further positional arguments.
+        *args: the other arguments, in the order above.
         **options: the remaining arguments, in PyTorch's order.
 
     Returns:
@@ -11164,6 +11813,9 @@ def row_stack(tensors: list[Tensor], *, out: Any = None) -> Tensor:
     Returns:
         Tensor: of the tensors' shape, with the sum of their sizes along the joined dimension.
 
+    Raises:
+        RuntimeError: the shapes differ in another dimension than the joined one.
+
     Example:
         >>> torch.row_stack([torch.tensor([1, 2]), torch.tensor([[3, 4], [5, 6]])])
         tensor([[1, 2],
@@ -11193,8 +11845,8 @@ def rrelu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
     Args:
         input (Tensor): the input tensor.
-        *args: further positional arguments.
-        **kwargs: further keyword arguments.
+        *args: the arguments of the form that is not in place.
+        **kwargs: those that are given by name.
 
     Returns:
         Tensor: `input` itself, changed.
@@ -11242,6 +11894,9 @@ def rsub(input: _Operand, other: _Operand, alpha: Any = 1) -> Tensor:
 
     Returns:
         Tensor: of the shape to which the operands are broadcast.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> torch.rsub(torch.tensor([1, 2]), 10)
@@ -11300,6 +11955,10 @@ def scatter(input: Tensor, dim: _int, index: Tensor, src: Any = None, *, value: 
     Returns:
         Tensor: a new tensor of the shape and dtype of `input`.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+        RuntimeError: an index is out of range.
+
     Example:
         >>> x = torch.zeros(2, 3)
         >>> torch.scatter(x, 1, torch.tensor([[0], [2]]), 1.0)
@@ -11320,6 +11979,10 @@ def scatter_(input: Tensor, dim: _int, index: Tensor, src: Any = None, *, value:
     Returns:
         Tensor: `input` itself, changed.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+        RuntimeError: an index is out of range.
+
     Example:
         >>> x = torch.zeros(2, 3)
         >>> x.scatter_(1, torch.tensor([[0], [2]]), 1.0)
@@ -11339,6 +12002,10 @@ def scatter_add(input: Tensor, dim: _int, index: Tensor, src: Tensor, *, out: An
     Returns:
         Tensor: a new tensor of the shape and dtype of `input`.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+        RuntimeError: an index is out of range.
+
     Example:
         >>> x = torch.zeros(3)
         >>> torch.scatter_add(x, 0, torch.tensor([0, 0, 2]), torch.tensor([1.0, 2.0, 3.0]))
@@ -11355,6 +12022,10 @@ def scatter_add_(input: Tensor, dim: _int, index: Tensor, src: Tensor) -> Any:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+        RuntimeError: an index is out of range.
 
     Example:
         >>> x = torch.zeros(3)
@@ -11376,6 +12047,10 @@ def scatter_reduce(input: Tensor, dim: _int, index: Tensor, src: Tensor, reduce:
     Returns:
         Tensor: a new tensor of the shape and dtype of `input`.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+        RuntimeError: an index is out of range.
+
     Example:
         >>> x = torch.tensor([1.0, 2.0, 3.0])
         >>> index = torch.tensor([0, 0, 2])
@@ -11395,6 +12070,10 @@ def scatter_reduce_(input: Tensor, dim: _int, index: Tensor, src: Tensor, reduce
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+        RuntimeError: an index is out of range.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0, 3.0])
@@ -11467,6 +12146,10 @@ def select(input: Tensor, dim: _int, index: _int) -> Tensor:
     Returns:
         Tensor: a view with one dimension less.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+        IndexError: an index is out of range.
+
     Example:
         >>> x = torch.tensor([[1, 2], [3, 4]])
         >>> torch.select(x, 1, 0)  # column 0
@@ -11524,8 +12207,8 @@ def selu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
     Args:
         input (Tensor): the input tensor.
-        *args: further positional arguments.
-        **kwargs: further keyword arguments.
+        *args: the arguments of the form that is not in place.
+        **kwargs: those that are given by name.
 
     Returns:
         Tensor: `input` itself, changed.
@@ -11819,6 +12502,9 @@ def slogdet(input: Tensor, *, out: Any = None) -> Any:
     Returns:
         (sign, logabsdet): one number each for each matrix.
 
+    Raises:
+        RuntimeError: the matrices are not square.
+
     Example:
         >>> torch.slogdet(torch.tensor([[-2.0, 0.0], [0.0, 3.5]]))
         torch.return_types.slogdet(
@@ -11853,6 +12539,9 @@ def softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Any = None) -> 
     Returns:
         Tensor: of the shape of `input`.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+
     Example:
         >>> torch.softmax(torch.tensor([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0]]), dim=1)
         tensor([[0.0900, 0.2447, 0.6652],
@@ -11870,6 +12559,9 @@ def sort(input: Tensor, dim: _int = -1, descending: _bool = False, *, stable: _b
 
     Returns:
         (values, indices): in the shape of `input`.
+
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
 
     Note:
         Differs from PyTorch: equal elements always keep their order, which PyTorch promises with `stable=True` alone.
@@ -12159,6 +12851,9 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: _int = 0) -> tuple[T
     Returns:
         tuple of Tensors: views, which share memory with the input.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+
     Example:
         >>> torch.split(torch.arange(5), 2)
         (tensor([0, 1]), tensor([2, 3]), tensor([4]))
@@ -12192,6 +12887,9 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: _int = 0) -> tuple[Te
     Returns:
         tuple of Tensors: views, which share memory with the input.
 
+    Raises:
+        RuntimeError: the sizes do not add up to the size of `dim`.
+
     Example:
         >>> torch.split_with_sizes(torch.arange(5), [1, 4])
         (tensor([0]), tensor([1, 2, 3, 4]))
@@ -12207,6 +12905,9 @@ def split_with_sizes_copy(input: Tensor, split_sizes: Any, dim: _int = 0, *, out
 
     Returns:
         tuple of Tensors: the parts.
+
+    Raises:
+        RuntimeError: the sizes do not add up to the size of `dim`.
 
     Example:
         >>> torch.split_with_sizes_copy(torch.arange(5), [1, 4])
@@ -12296,6 +12997,9 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     Returns:
         Tensor: a view without the dimensions of size 1.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+
     Example:
         >>> torch.squeeze(torch.zeros(1, 3, 1)).shape
         torch.Size([3])
@@ -12348,6 +13052,9 @@ def stack(tensors: list[Tensor], dim: _int = 0, *, out: Any = None) -> Tensor:
     Returns:
         Tensor: one dimension more than the tensors have.
 
+    Raises:
+        RuntimeError: the tensors do not all have the same shape, or there are none.
+
     Example:
         >>> torch.stack([torch.tensor([1, 2]), torch.tensor([5, 6])])
         tensor([[1, 2],
@@ -12370,6 +13077,9 @@ def std(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: _bool = F
     Returns:
         Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+
     Example:
         >>> x = torch.tensor([1.0, 2.0, 3.0, 4.0])
         >>> torch.std(x)
@@ -12389,6 +13099,9 @@ def std_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: _boo
 
     Returns:
         (Tensor, Tensor): both as `mean` and `var` alone.
+
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
 
     Example:
         >>> torch.std_mean(torch.tensor([1.0, 2.0, 3.0, 4.0]))
@@ -12433,6 +13146,9 @@ def sub(input: _Operand, other: _Operand, *, alpha: Any = 1, out: Any = None) ->
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([10, 20])
         >>> torch.sub(x, torch.tensor([1, 2]), alpha=3)
@@ -12448,6 +13164,9 @@ def sub_(input: Tensor, other: _Operand, *, alpha: Any = 1) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([10, 20])
@@ -12466,6 +13185,9 @@ def subtract(input: _Operand, other: _Operand, *, alpha: Any = 1, out: Any = Non
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([10, 20])
         >>> torch.subtract(x, torch.tensor([1, 2]), alpha=3)
@@ -12481,6 +13203,9 @@ def subtract_(input: Tensor, other: _Operand, *, alpha: Any = 1) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([10, 20])
@@ -12499,6 +13224,9 @@ def sum(input: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: Any = 
 
     Returns:
         Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
+
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
 
     Example:
         >>> x = torch.tensor([[1, 2], [3, 4]])
@@ -12574,6 +13302,9 @@ def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     Returns:
         Tensor: a view with the two dimensions exchanged.
 
+    Raises:
+        IndexError: `dim0` or `dim1` is not a dimension of the tensor.
+
     Example:
         >>> torch.swapdims(torch.tensor([[1, 2, 3]]), 0, 1)
         tensor([[1],
@@ -12619,6 +13350,9 @@ def take(input: Tensor, index: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor: of the shape of `index`.
+
+    Raises:
+        IndexError: an index is out of range.
 
     Example:
         >>> torch.take(torch.tensor([[10, 20], [30, 40]]), torch.tensor([0, 3]))
@@ -12733,6 +13467,9 @@ def tensor_split(input: Tensor, sections: Any, dim: _int = 0) -> tuple[Tensor, .
     Returns:
         tuple of Tensors: views, which share memory with the input.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+
     Example:
         >>> torch.tensor_split(torch.arange(5), 2)
         (tensor([0, 1, 2]), tensor([3, 4]))
@@ -12750,6 +13487,9 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
 
     Returns:
         Tensor: the dimensions of `a` that are not summed over, then those of `b`.
+
+    Raises:
+        RuntimeError: the dimensions that are summed over have other sizes.
 
     Example:
         >>> torch.tensordot(torch.ones(2, 3, 4), torch.ones(3, 4, 5), dims=2).shape
@@ -12789,8 +13529,8 @@ def threshold_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
     Args:
         input (Tensor): the input tensor.
-        *args: further positional arguments.
-        **kwargs: further keyword arguments.
+        *args: the arguments of the form that is not in place.
+        **kwargs: those that are given by name.
 
     Returns:
         Tensor: `input` itself, changed.
@@ -12847,6 +13587,10 @@ def topk(input: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: 
     Returns:
         (values, indices): `input`'s shape, with size `k` at `dim`.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+        RuntimeError: `k` is larger than the dimension.
+
     Example:
         >>> values, indices = torch.topk(torch.tensor([30, 10, 20, 40]), k=2)
         >>> values, indices
@@ -12875,6 +13619,9 @@ def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
 
     Returns:
         Tensor: a view with the two dimensions exchanged.
+
+    Raises:
+        IndexError: `dim0` or `dim1` is not a dimension of the tensor.
 
     Example:
         >>> x = torch.tensor([[1, 2, 3], [4, 5, 6]])
@@ -13107,6 +13854,9 @@ def true_divide(input: _Operand, other: _Operand, *, out: Any = None) -> Tensor:
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([7.0, 8.0])
         >>> torch.true_divide(x, 2)
@@ -13121,6 +13871,9 @@ def true_divide_(input: _Operand, other: _Operand) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([7.0, 8.0])
@@ -13179,6 +13932,9 @@ def unbind(input: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
     Returns:
         tuple of Tensors: views, which share memory with the input.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+
     Example:
         >>> torch.unbind(torch.tensor([[1, 2], [3, 4]]))
         (tensor([1, 2]), tensor([3, 4]))
@@ -13208,6 +13964,9 @@ def unflatten(input: Tensor, dim: _int, sizes: Any) -> Tensor:
 
     Returns:
         Tensor: a view of the given shape.
+
+    Raises:
+        RuntimeError: the new shape has another number of elements.
 
     Example:
         >>> torch.unflatten(torch.arange(6), 0, (2, 3))
@@ -13336,6 +14095,9 @@ def unsqueeze(input: Tensor, dim: _int) -> Tensor:
     Returns:
         Tensor: a view with one dimension more.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+
     Example:
         >>> x = torch.tensor([1, 2])
         >>> torch.unsqueeze(x, 0)
@@ -13394,6 +14156,9 @@ def var(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: _bool = F
     Returns:
         Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+
     Example:
         >>> x = torch.tensor([1.0, 2.0, 3.0, 4.0])
         >>> torch.var(x)
@@ -13414,6 +14179,9 @@ def var_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: _boo
     Returns:
         (Tensor, Tensor): both as `mean` and `var` alone.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+
     Example:
         >>> torch.var_mean(torch.tensor([1.0, 2.0, 3.0, 4.0]))
         (tensor(1.6667), tensor(2.5000))
@@ -13428,6 +14196,9 @@ def vdot(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor: the sum of products, 0-d.
+
+    Raises:
+        RuntimeError: the tensors are not vectors of the same length.
 
     Example:
         >>> torch.vdot(torch.tensor([1 + 2j, 3 + 0j]), torch.tensor([1 + 0j, 1j]))
@@ -13500,6 +14271,9 @@ def view_copy(input: Tensor, size: Any = None, *, dtype: Any = None, out: Any = 
     Returns:
         Tensor: a copy with the shape that the view has.
 
+    Raises:
+        RuntimeError: the new shape has another number of elements.
+
     Example:
         >>> torch.view_copy(torch.arange(6), (2, 3))
         tensor([[0, 1, 2],
@@ -13529,6 +14303,9 @@ def vstack(tensors: list[Tensor], *, out: Any = None) -> Tensor:
     Returns:
         Tensor: of the tensors' shape, with the sum of their sizes along the joined dimension.
 
+    Raises:
+        RuntimeError: the shapes differ in another dimension than the joined one.
+
     Example:
         >>> torch.vstack([torch.tensor([1, 2]), torch.tensor([[3, 4], [5, 6]])])
         tensor([[1, 2],
@@ -13546,6 +14323,9 @@ def where(condition: Tensor, input: _Operand | None = None, other: _Operand | No
 
     Returns:
         Tensor: of the broadcast shape of the three; with a condition alone a tuple of positions, one for each dimension.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([1, -2, 3])
@@ -13565,6 +14345,9 @@ def xlogy(input: _Operand, other: _Operand, *, out: Any = None) -> Tensor:
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([0.0, 2.0])
         >>> torch.xlogy(x, torch.tensor([0.0, 3.0]))
@@ -13579,6 +14362,9 @@ def xlogy_(input: _Operand, other: _Operand) -> Tensor:
 
     Returns:
         Tensor: `input` itself, changed.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([0.0, 2.0])
@@ -13616,6 +14402,9 @@ def zeros(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, lay
     Returns:
         Tensor: of the given shape.
 
+    Raises:
+        RuntimeError: a size is negative.
+
     Example:
         >>> torch.zeros(2, 3)
         tensor([[0., 0., 0.],
@@ -13630,7 +14419,7 @@ def zeros_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: 
         input (Tensor): the input tensor.
         dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
         layout (layout): how the result is stored; `strided` is the usual one.
-        device (device, optional): where the result lies; None means the current default device.
+        device (device, optional): where the result lies; None means where `input` lies.
         requires_grad (bool): whether autograd records operations on the result. Default: `False`.
         pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
         memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.

@@ -34,6 +34,10 @@ def cholesky(input: Tensor, *, upper: _bool = False, out: Any = None) -> Tensor:
     Returns:
         Tensor: of the shape of the matrix.
 
+    Raises:
+        torch.linalg.LinAlgError: a matrix is not positive-definite.
+        RuntimeError: the matrices are not square.
+
     Example:
         >>> A = torch.tensor([[4.0, 2.0], [2.0, 3.0]])
         >>> L = torch.linalg.cholesky(A)
@@ -87,6 +91,9 @@ def cross(input: Tensor, other: Tensor, *, dim: _int = -1, out: Any = None) -> T
     Returns:
         Tensor: of the broadcast shape of both.
 
+    Raises:
+        RuntimeError: the vectors along `dim` do not have three elements.
+
     Example:
         >>> torch.linalg.cross(torch.tensor([1.0, 0.0, 0.0]), torch.tensor([0.0, 1.0, 0.0]))
         tensor([0., 0., 1.])
@@ -100,6 +107,9 @@ def det(A: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor: of the batch shape, one number for each matrix.
+
+    Raises:
+        RuntimeError: the matrices are not square.
 
     Example:
         >>> torch.linalg.det(torch.tensor([[2.0, 0.0], [0.0, 3.5]]))
@@ -131,6 +141,9 @@ def eig(input: Tensor, *, out: Any = None) -> Any:
     Returns:
         (eigenvalues, eigenvectors): (..., n) and (..., n, n), a column for each.
 
+    Raises:
+        RuntimeError: the matrices are not square.
+
     Example:
         >>> A = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
         >>> values, vectors = torch.linalg.eig(A)
@@ -150,6 +163,9 @@ def eigh(input: Tensor, UPLO: str = 'L', *, out: Any = None) -> Any:
     Returns:
         (eigenvalues, eigenvectors): (..., n) and (..., n, n), a column for each.
 
+    Raises:
+        RuntimeError: the matrices are not square.
+
     Example:
         >>> A = torch.tensor([[2.0, 0.5], [0.5, 2.0]])
         >>> values, vectors = torch.linalg.eigh(A)
@@ -168,6 +184,9 @@ def eigvals(input: Tensor, *, out: Any = None) -> Tensor:
     Returns:
         Tensor: (..., n).
 
+    Raises:
+        RuntimeError: the matrices are not square.
+
     Example:
         >>> torch.linalg.eigvals(torch.tensor([[0.0, -1.0], [1.0, 0.0]])).imag  # a rotation by 90 degrees
         tensor([ 1., -1.])
@@ -182,6 +201,9 @@ def eigvalsh(input: Tensor, UPLO: str = 'L', *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor: (..., n).
+
+    Raises:
+        RuntimeError: the matrices are not square.
 
     Example:
         >>> torch.linalg.eigvalsh(torch.tensor([[2.0, 0.5], [0.5, 2.0]]))
@@ -213,6 +235,10 @@ def inv(A: Tensor, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor: of the shape of the matrix.
+
+    Raises:
+        torch.linalg.LinAlgError: a matrix is singular.
+        RuntimeError: the matrices are not square.
 
     Example:
         >>> torch.linalg.inv(torch.tensor([[2.0, 1.0], [0.0, 4.0]]))
@@ -396,6 +422,9 @@ def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     Returns:
         Tensor: (..., n, p), the batch dimensions broadcast; vectors leave no dimension behind.
 
+    Raises:
+        RuntimeError: the inner sizes of the matrices differ.
+
     Example:
         >>> x = torch.tensor([[1, 2], [3, 4]])
         >>> torch.linalg.matmul(x, torch.tensor([1, 10]))  # a vector
@@ -414,6 +443,9 @@ def matrix_exp(input: Tensor) -> Tensor:
 
     Returns:
         Tensor: of the shape of the matrix.
+
+    Raises:
+        RuntimeError: the matrices are not square.
 
     Example:
         >>> torch.linalg.matrix_exp(torch.tensor([[0.0, 1.0], [0.0, 0.0]]))
@@ -451,6 +483,9 @@ def matrix_power(input: Tensor, n: _int, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor: of the shape of the matrix.
+
+    Raises:
+        RuntimeError: the matrices are not square.
 
     Example:
         >>> torch.linalg.matrix_power(torch.tensor([[1.0, 1.0], [0.0, 1.0]]), 5)
@@ -555,6 +590,9 @@ def slogdet(A: Tensor, *, out: Any = None) -> Any:
     Returns:
         (sign, logabsdet): one number each for each matrix.
 
+    Raises:
+        RuntimeError: the matrices are not square.
+
     Example:
         >>> torch.linalg.slogdet(torch.tensor([[-2.0, 0.0], [0.0, 3.5]]))
         torch.return_types.linalg_slogdet(
@@ -572,6 +610,9 @@ def solve(A: Tensor, B: Tensor, *, left: _bool = True, out: Any = None) -> Tenso
 
     Returns:
         Tensor: of the shape of the right-hand sides.
+
+    Raises:
+        torch.linalg.LinAlgError: a matrix is singular.
 
     Example:
         >>> A = torch.tensor([[2.0, 0.0], [1.0, 4.0]])

@@ -352,6 +352,9 @@ def gammainc(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> x = torch.tensor([1.0, 2.0])
         >>> torch.special.gammainc(x, torch.tensor([1.0, 1.0]))
@@ -367,6 +370,9 @@ def gammaincc(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
     Returns:
         Tensor: of the shape to which the operands are broadcast.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0])
@@ -561,6 +567,9 @@ def log_softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Any = None)
     Returns:
         Tensor: of the shape of `input`.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+
     Note:
         Differs from PyTorch: PyTorch refuses the `out=` that this name takes.
 
@@ -600,6 +609,9 @@ def logsumexp(input: Tensor, dim: Any, keepdim: _bool = False, *, out: Any = Non
 
     Returns:
         Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
+
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
 
     Example:
         >>> torch.special.logsumexp(torch.tensor([[0.0, 0.0], [99.0, 99.0]]), dim=1)  # though exp(99) overflows
@@ -886,6 +898,9 @@ def softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Any = None) -> 
     Returns:
         Tensor: of the shape of `input`.
 
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
+
     Note:
         Differs from PyTorch: PyTorch refuses the `out=` that this name takes.
 
@@ -937,6 +952,9 @@ def xlog1py(input: _Operand, other: _Operand, *, out: Any = None) -> Tensor:
     Returns:
         Tensor: of the shape to which the operands are broadcast.
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+
     Example:
         >>> torch.special.xlog1py(torch.tensor([0.0, 2.0]), torch.tensor([-1.0, 0.0]))
         tensor([0., 0.])
@@ -951,6 +969,9 @@ def xlogy(input: _Operand, other: _Operand, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor: of the shape to which the operands are broadcast.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Example:
         >>> x = torch.tensor([0.0, 2.0])
@@ -967,6 +988,9 @@ def zeta(input: _Operand, other: _Operand, *, out: Any = None) -> Tensor:
 
     Returns:
         Tensor: of the shape to which the operands are broadcast.
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
 
     Note:
         Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.

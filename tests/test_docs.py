@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 
 import flambeau
+from flambeau._core.process import tracebacks
 from flambeau._dispatch.public.registry import FUNCTIONS, METHODS, resolved
 
 ROOT = Path(__file__).parent.parent
@@ -109,6 +110,7 @@ def test_traceback_shows_the_generated_function(monkeypatch: pytest.MonkeyPatch)
     blocks = fences("stepping.md")
     (shown,) = [body for language, body in blocks if language == "pytb"]
     program = blocks[blocks.index(("pytb", shown)) - 1][1]
+    monkeypatch.setattr(tracebacks, "_WHOLE", True)
     with pytest.raises(IndexError) as caught:
         run_program(program, monkeypatch)
     lines = traceback.format_exception(caught.value)

@@ -521,6 +521,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([1.0, 2.0])
             >>> x.add(10)
@@ -541,6 +544,9 @@ class TensorMethods:
         Returns:
             Tensor: `input` itself, changed.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([1.0, 2.0])
             >>> x.add_(torch.tensor([3.0, 4.0]), alpha=2)
@@ -559,6 +565,9 @@ class TensorMethods:
 
         Returns:
             Tensor: (n, p), the sum over the batch.
+
+        Raises:
+            RuntimeError: the inner sizes of the matrices differ, or `input` cannot be broadcast to the result.
 
         Example:
             >>> x = torch.zeros(2, 2)
@@ -579,6 +588,9 @@ class TensorMethods:
         Returns:
             Tensor: `input` itself, changed.
 
+        Raises:
+            RuntimeError: the inner sizes of the matrices differ, or `input` cannot be broadcast to the result.
+
         Example:
             >>> x = torch.zeros(2, 2)
             >>> x.addbmm_(torch.ones(5, 2, 3), torch.ones(5, 3, 2))  # 5 products, each of 3 terms
@@ -598,6 +610,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([1.0, 1.0])
             >>> x.addcdiv(torch.tensor([6.0, 8.0]), torch.tensor([2.0, 4.0]), value=10)
@@ -614,6 +629,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([1.0, 1.0])
@@ -633,6 +651,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([1.0, 1.0])
             >>> x.addcmul(torch.tensor([2.0, 3.0]), torch.tensor([4.0, 5.0]), value=10)
@@ -649,6 +670,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([1.0, 1.0])
@@ -668,6 +692,9 @@ class TensorMethods:
 
         Returns:
             Tensor: (n, p), for matrices (n, m) and (m, p).
+
+        Raises:
+            RuntimeError: `mat1` has not as many columns as `mat2` has rows, or `input` cannot be broadcast to the product.
 
         Note:
             Differs from PyTorch: `out_dtype`, which PyTorch takes on CUDA alone, is refused.
@@ -689,6 +716,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: `mat1` has not as many columns as `mat2` has rows, or `input` cannot be broadcast to the product.
 
         Note:
             Differs from PyTorch: `out_dtype`, which PyTorch takes on CUDA alone, is refused.
@@ -712,6 +742,9 @@ class TensorMethods:
         Returns:
             Tensor: (n), for a matrix (n, m).
 
+        Raises:
+            RuntimeError: the vector has not as many elements as the matrix has columns.
+
         Example:
             >>> x = torch.tensor([100.0, 200.0])
             >>> x.addmv(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1.0, 1.0]))
@@ -729,6 +762,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the vector has not as many elements as the matrix has columns.
 
         Example:
             >>> x = torch.tensor([100.0, 200.0])
@@ -800,6 +836,9 @@ class TensorMethods:
         Returns:
             Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+
         Example:
             >>> x = torch.tensor([[True, False], [True, True]])
             >>> x.all()
@@ -820,6 +859,9 @@ class TensorMethods:
         Returns:
             bool: the answer.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> torch.allclose(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.000001]))
             True
@@ -838,6 +880,9 @@ class TensorMethods:
         Returns:
             Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+
         Example:
             >>> x = torch.tensor([[1, 7, 3], [9, 5, 6]])
             >>> x.amax(dim=1)
@@ -855,6 +900,9 @@ class TensorMethods:
         Returns:
             Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+
         Example:
             >>> x = torch.tensor([[1, 7, 3], [9, 5, 6]])
             >>> x.amin(dim=1)
@@ -871,6 +919,9 @@ class TensorMethods:
 
         Returns:
             (min, max): both in the reduced shape.
+
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
 
         Example:
             >>> torch.aminmax(torch.tensor([3, 1, 2]))
@@ -908,6 +959,9 @@ class TensorMethods:
 
         Returns:
             Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
+
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
 
         Example:
             >>> x = torch.tensor([[True, False], [False, False]])
@@ -1079,6 +1133,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([1.0, -1.0])
             >>> x.arctan2(torch.tensor([1.0, -1.0]))
@@ -1093,6 +1150,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([1.0, -1.0])
@@ -1160,6 +1220,9 @@ class TensorMethods:
         Returns:
             Tensor: of `input`'s shape without `dim`; a position in the flat tensor if that is None.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+
         Example:
             >>> x = torch.tensor([[1, 7, 3], [9, 5, 6]])
             >>> x.argmax()  # its place in the flat tensor
@@ -1179,6 +1242,9 @@ class TensorMethods:
         Returns:
             Tensor: of `input`'s shape without `dim`; a position in the flat tensor if that is None.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+
         Example:
             >>> x = torch.tensor([[1, 7, 3], [9, 5, 6]])
             >>> x.argmin(dim=1)
@@ -1196,6 +1262,9 @@ class TensorMethods:
 
         Returns:
             Tensor: int64, of the shape of `input`.
+
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
 
         Note:
             Differs from PyTorch: equal elements always keep their order, which PyTorch promises with `stable=True` alone.
@@ -1381,6 +1450,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([1.0, -1.0])
             >>> x.atan2(torch.tensor([1.0, -1.0]))
@@ -1395,6 +1467,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([1.0, -1.0])
@@ -1464,6 +1539,9 @@ class TensorMethods:
         Returns:
             Tensor: (b, n, p), for batches (b, n, m) and (b, m, p).
 
+        Raises:
+            RuntimeError: the inner sizes of the matrices differ, or `input` cannot be broadcast to the result.
+
         Note:
             Differs from PyTorch: `out_dtype`, which PyTorch takes on CUDA alone, is refused.
 
@@ -1486,6 +1564,9 @@ class TensorMethods:
         Returns:
             Tensor: `input` itself, changed.
 
+        Raises:
+            RuntimeError: the inner sizes of the matrices differ, or `input` cannot be broadcast to the result.
+
         Note:
             Differs from PyTorch: `out_dtype`, which PyTorch takes on CUDA alone, is refused.
 
@@ -1507,6 +1588,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape of `input`.
 
+        Raises:
+            RuntimeError: a probability is not between 0 and 1.
+
         Example:
             >>> _ = torch.manual_seed(0)
             >>> torch.bernoulli(torch.tensor([0.0, 0.5, 0.5, 1.0]))
@@ -1522,6 +1606,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: a probability is not between 0 and 1.
 
         Example:
             >>> torch.zeros(2, 2).bernoulli_(1.0)  # certain
@@ -1570,6 +1657,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([6, 5])
             >>> x.bitwise_and(3)
@@ -1584,6 +1674,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([6, 5])
@@ -1601,6 +1694,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([1, 3])
             >>> x.bitwise_left_shift(2)
@@ -1615,6 +1711,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([1, 3])
@@ -1663,6 +1762,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([6, 5])
             >>> x.bitwise_or(3)
@@ -1677,6 +1779,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([6, 5])
@@ -1694,6 +1799,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([8, 12])
             >>> x.bitwise_right_shift(2)
@@ -1708,6 +1816,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([8, 12])
@@ -1725,6 +1836,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([6, 5])
             >>> x.bitwise_xor(3)
@@ -1739,6 +1853,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([6, 5])
@@ -1755,6 +1872,9 @@ class TensorMethods:
 
         Returns:
             Tensor: (b, n, p), for batches (b, n, m) and (b, m, p).
+
+        Raises:
+            RuntimeError: the inner sizes of the matrices differ.
 
         Note:
             Differs from PyTorch: `out_dtype`, which PyTorch takes on CUDA alone, is refused.
@@ -1787,6 +1907,9 @@ class TensorMethods:
 
         Returns:
             Tensor: a view of the given shape.
+
+        Raises:
+            RuntimeError: a size that is not 1 would change.
 
         Example:
             >>> torch.broadcast_to(torch.tensor([1, 2, 3]), (2, 3))
@@ -1933,6 +2056,10 @@ class TensorMethods:
         Returns:
             Tensor: of the shape of the matrix.
 
+        Raises:
+            torch.linalg.LinAlgError: a matrix is not positive-definite.
+            RuntimeError: the matrices are not square.
+
         Example:
             >>> torch.cholesky(torch.tensor([[4.0, 2.0], [2.0, 3.0]]))
             tensor([[2.0000, 0.0000],
@@ -1985,6 +2112,9 @@ class TensorMethods:
         Returns:
             tuple of Tensors: views, which share memory with the input.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+
         Example:
             >>> torch.chunk(torch.arange(5), 2)
             (tensor([0, 1, 2]), tensor([3, 4]))
@@ -2000,6 +2130,9 @@ class TensorMethods:
 
         Returns:
             Tensor: of the shape of `input`.
+
+        Raises:
+            RuntimeError: both bounds are absent.
 
         Example:
             >>> x = torch.tensor([-2, 0, 5])
@@ -2018,6 +2151,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: both bounds are absent.
 
         Example:
             >>> x = torch.tensor([-2, 0, 5])
@@ -2098,6 +2234,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape of `input`.
 
+        Raises:
+            RuntimeError: both bounds are absent.
+
         Example:
             >>> x = torch.tensor([-2, 0, 5])
             >>> x.clip(min=-1, max=3)
@@ -2115,6 +2254,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: both bounds are absent.
 
         Example:
             >>> x = torch.tensor([-2, 0, 5])
@@ -2266,6 +2408,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([1.0, -2.0])
             >>> x.copysign(torch.tensor([-1.0, 1.0]))
@@ -2280,6 +2425,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([1.0, -2.0])
@@ -2368,6 +2516,9 @@ class TensorMethods:
         Returns:
             Tensor: int64, of the reduced shape.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+
         Example:
             >>> x = torch.tensor([[0, 5, 7], [0, 0, 1]])
             >>> x.count_nonzero()
@@ -2419,6 +2570,9 @@ class TensorMethods:
         Returns:
             Tensor: of the broadcast shape of both.
 
+        Raises:
+            RuntimeError: the vectors along `dim` do not have three elements.
+
         Example:
             >>> torch.cross(torch.tensor([1.0, 0.0, 0.0]), torch.tensor([0.0, 1.0, 0.0]), dim=0)
             tensor([0., 0., 1.])
@@ -2465,6 +2619,9 @@ class TensorMethods:
         Returns:
             (values, indices): in the shape of `input`.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+
         Example:
             >>> values, indices = torch.cummax(torch.tensor([1, 3, 2, 5]), dim=0)
             >>> values, indices
@@ -2480,6 +2637,9 @@ class TensorMethods:
 
         Returns:
             (values, indices): in the shape of `input`.
+
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
 
         Example:
             >>> values, indices = torch.cummin(torch.tensor([4, 2, 3, 1]), dim=0)
@@ -2498,6 +2658,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape of `input`.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+
         Example:
             >>> x = torch.tensor([1, 2, 3, 4])
             >>> x.cumprod(dim=0)
@@ -2513,6 +2676,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
 
         Example:
             >>> x = torch.tensor([1, 2, 3, 4])
@@ -2531,6 +2697,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape of `input`.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+
         Example:
             >>> x = torch.tensor([1, 2, 3, 4])
             >>> x.cumsum(dim=0)
@@ -2546,6 +2715,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
 
         Example:
             >>> x = torch.tensor([1, 2, 3, 4])
@@ -2616,6 +2788,9 @@ class TensorMethods:
 
         Returns:
             Tensor: of the batch shape, one number for each matrix.
+
+        Raises:
+            RuntimeError: the matrices are not square.
 
         Example:
             >>> torch.det(torch.tensor([[2.0, 0.0], [0.0, 3.5]]))
@@ -2757,6 +2932,9 @@ class TensorMethods:
         Returns:
             Tensor: of `input`'s shape, shorter by `n` along `dim`.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+
         Example:
             >>> torch.diff(torch.tensor([1, 4, 9, 16]))
             tensor([3, 5, 7])
@@ -2823,6 +3001,9 @@ class TensorMethods:
         Returns:
             Tensor: the distance, 0-d.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> torch.dist(torch.tensor([0.0, 0.0]), torch.tensor([3.0, 4.0]))
             tensor(5.)
@@ -2838,6 +3019,10 @@ class TensorMethods:
 
         Returns:
             Tensor: of the shape to which the operands are broadcast.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+            RuntimeError: `rounding_mode` is not None, "trunc" or "floor".
 
         Example:
             >>> x = torch.tensor([7.0, -7.0])
@@ -2859,6 +3044,10 @@ class TensorMethods:
         Returns:
             Tensor: `input` itself, changed.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+            RuntimeError: `rounding_mode` is not None, "trunc" or "floor".
+
         Example:
             >>> x = torch.tensor([7.0, -7.0])
             >>> x.div_(2)
@@ -2875,6 +3064,10 @@ class TensorMethods:
 
         Returns:
             Tensor: of the shape to which the operands are broadcast.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+            RuntimeError: `rounding_mode` is not None, "trunc" or "floor".
 
         Example:
             >>> x = torch.tensor([7.0, -7.0])
@@ -2896,6 +3089,10 @@ class TensorMethods:
         Returns:
             Tensor: `input` itself, changed.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+            RuntimeError: `rounding_mode` is not None, "trunc" or "floor".
+
         Example:
             >>> x = torch.tensor([7.0, -7.0])
             >>> x.divide_(2)
@@ -2911,6 +3108,9 @@ class TensorMethods:
 
         Returns:
             Tensor: the sum of products, 0-d.
+
+        Raises:
+            RuntimeError: the tensors are not vectors of the same length.
 
         Example:
             >>> torch.dot(torch.tensor([1, 2, 3]), torch.tensor([1, 10, 100]))
@@ -2949,8 +3149,8 @@ class TensorMethods:
 
         Args:
             self (Tensor): the tensor.
-            *args: further positional arguments.
-            **kwargs: further keyword arguments.
+            *args: not used; they exist because PyTorch's signature has them.
+            **kwargs: not used.
 
         Returns:
             NoReturn
@@ -2965,6 +3165,9 @@ class TensorMethods:
 
         Returns:
             Tensor: of the shape to which the operands are broadcast.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
@@ -2982,6 +3185,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
@@ -3173,6 +3379,9 @@ class TensorMethods:
         Returns:
             Tensor: a view of the given shape.
 
+        Raises:
+            RuntimeError: a size that is not 1 would change.
+
         Example:
             >>> x = torch.tensor([[1], [2]])
             >>> x.expand(2, 3)
@@ -3335,6 +3544,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape of `input`.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+
         Example:
             >>> x = torch.tensor([[1, 2], [3, 4]])
             >>> x.flip([0])
@@ -3397,6 +3609,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> torch.float_power(torch.tensor([2, 3]), 2)
             tensor([4., 9.], dtype=torch.float64)
@@ -3410,6 +3625,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([2.0, 3.0], dtype=torch.float64)
@@ -3456,6 +3674,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([7, -7])
             >>> x.floor_divide(2)
@@ -3470,6 +3691,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([7, -7])
@@ -3487,6 +3711,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> torch.fmax(torch.tensor([1.0, torch.nan, 5.0]), torch.tensor([2.0, 2.0, 2.0]))
             tensor([2., 2., 5.])
@@ -3501,6 +3728,9 @@ class TensorMethods:
 
         Returns:
             Tensor: of the shape to which the operands are broadcast.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> torch.fmin(torch.tensor([1.0, torch.nan, 5.0]), torch.tensor([2.0, 2.0, 2.0]))
@@ -3517,6 +3747,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([7, -7])
             >>> x.fmod(3)
@@ -3531,6 +3764,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([7, -7])
@@ -3612,6 +3848,10 @@ class TensorMethods:
         Returns:
             Tensor: of the shape of `index`.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+            RuntimeError: an index is out of range.
+
         Example:
             >>> x = torch.tensor([[1, 2, 3], [4, 5, 6]])
             >>> x.gather(1, torch.tensor([[0, 0], [2, 1]]))
@@ -3629,6 +3869,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([12, 18])
             >>> x.gcd(torch.tensor([8, 27]))
@@ -3643,6 +3886,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([12, 18])
@@ -3660,6 +3906,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([1, 2, 3])
             >>> x.ge(2)
@@ -3674,6 +3923,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
@@ -3742,6 +3994,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([1, 2, 3])
             >>> x.greater(2)
@@ -3756,6 +4011,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
@@ -3773,6 +4031,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([1, 2, 3])
             >>> x.greater_equal(2)
@@ -3787,6 +4048,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
@@ -3804,6 +4068,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([1, 2, 3])
             >>> x.gt(2)
@@ -3818,6 +4085,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
@@ -3881,6 +4151,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([-2.0, 0.0, 2.0])
             >>> x.heaviside(torch.tensor(0.5))
@@ -3895,6 +4168,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([-2.0, 0.0, 2.0])
@@ -3964,6 +4240,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([3.0, 1.0])
             >>> x.hypot(torch.tensor([4.0, 1.0]))
@@ -3978,6 +4257,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([3.0, 1.0])
@@ -4024,6 +4306,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([1.0, 2.0])
             >>> x.igamma(torch.tensor([1.0, 1.0]))
@@ -4038,6 +4323,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([1.0, 2.0])
@@ -4055,6 +4343,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([1.0, 2.0])
             >>> x.igammac(torch.tensor([1.0, 1.0]))
@@ -4069,6 +4360,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([1.0, 2.0])
@@ -4091,6 +4385,10 @@ class TensorMethods:
         Returns:
             Tensor: a new tensor of the shape and dtype of `input`.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+            RuntimeError: an index is out of range.
+
         Example:
             >>> x = torch.tensor([1, 1, 1])
             >>> x.index_add(0, torch.tensor([0, 0, 2]), torch.tensor([10, 20, 30]))
@@ -4108,6 +4406,10 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+            RuntimeError: an index is out of range.
 
         Example:
             >>> x = torch.tensor([1, 1, 1])
@@ -4127,6 +4429,9 @@ class TensorMethods:
         Returns:
             Tensor: a new tensor of the shape and dtype of `input`.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+
         Example:
             >>> x = torch.zeros(3)
             >>> x.index_copy(0, torch.tensor([0, 2]), torch.tensor([5.0, 6.0]))
@@ -4144,6 +4449,9 @@ class TensorMethods:
         Returns:
             Tensor: `input` itself, changed.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+
         Example:
             >>> x = torch.zeros(3)
             >>> x.index_copy_(0, torch.tensor([0, 2]), torch.tensor([5.0, 6.0]))
@@ -4160,6 +4468,10 @@ class TensorMethods:
 
         Returns:
             Tensor: a new tensor of the shape and dtype of `input`.
+
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+            IndexError: an index is out of range.
 
         Example:
             >>> x = torch.tensor([[1, 2, 3], [4, 5, 6]])
@@ -4179,6 +4491,10 @@ class TensorMethods:
         Returns:
             Tensor: `input` itself, changed.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+            IndexError: an index is out of range.
+
         Example:
             >>> x = torch.tensor([[1, 2, 3], [4, 5, 6]])
             >>> x.index_fill_(1, torch.tensor([0, 2]), -1)
@@ -4197,6 +4513,9 @@ class TensorMethods:
         Returns:
             Tensor: a new tensor of the shape and dtype of `input`.
 
+        Raises:
+            IndexError: an index is out of range.
+
         Example:
             >>> x = torch.zeros(2, 3)
             >>> x.index_put((torch.tensor([0, 1]), torch.tensor([2, 0])), torch.tensor([5.0, 6.0]))
@@ -4214,6 +4533,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            IndexError: an index is out of range.
 
         Example:
             >>> x = torch.zeros(2, 3)
@@ -4272,6 +4594,10 @@ class TensorMethods:
         Returns:
             Tensor: of `input`'s shape, with the length of `index` at `dim`.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+            IndexError: an index is out of range.
+
         Example:
             >>> x = torch.tensor([[1, 2, 3], [4, 5, 6]])
             >>> x.index_select(1, torch.tensor([2, 0]))
@@ -4302,6 +4628,9 @@ class TensorMethods:
 
         Returns:
             Tensor: of the leading dimensions of `input`, then those of `other`.
+
+        Raises:
+            RuntimeError: the last dimensions differ.
 
         Example:
             >>> torch.inner(torch.tensor([1, 2]), torch.tensor([10, 100]))
@@ -4347,6 +4676,10 @@ class TensorMethods:
         Returns:
             Tensor: of the shape of the matrix.
 
+        Raises:
+            torch.linalg.LinAlgError: a matrix is singular.
+            RuntimeError: the matrices are not square.
+
         Example:
             >>> torch.inverse(torch.tensor([[2.0, 1.0], [0.0, 4.0]]))
             tensor([[ 0.5000, -0.1250],
@@ -4357,8 +4690,8 @@ class TensorMethods:
 
         Args:
             self (Tensor): the tensor.
-            *args: further positional arguments.
-            **kwargs: further keyword arguments.
+            *args: not used; they exist because PyTorch's signature has them.
+            **kwargs: not used.
 
         Returns:
             NoReturn
@@ -4554,6 +4887,9 @@ class TensorMethods:
         Returns:
             Tensor: bool, of the shape of the broadcast operands.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> torch.isclose(torch.tensor([1.0, 2.0]), torch.tensor([1.05, 2.5]), atol=0.1)
             tensor([ True, False])
@@ -4709,6 +5045,10 @@ class TensorMethods:
         Returns:
             (values, indices): in the reduced shape.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+            RuntimeError: `k` is larger than the dimension.
+
         Example:
             >>> torch.kthvalue(torch.tensor([30, 10, 20]), k=2)
             torch.return_types.kthvalue(
@@ -4726,6 +5066,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([4, 6])
             >>> x.lcm(torch.tensor([6, 8]))
@@ -4740,6 +5083,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([4, 6])
@@ -4756,6 +5102,9 @@ class TensorMethods:
 
         Returns:
             Tensor: of the shape to which the operands are broadcast.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Note:
             Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
@@ -4774,6 +5123,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Note:
             Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
@@ -4794,6 +5146,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([1, 2, 3])
             >>> x.le(2)
@@ -4808,6 +5163,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
@@ -4826,6 +5184,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([0.0, 10.0])
             >>> x.lerp(torch.tensor([10.0, 20.0]), 0.25)
@@ -4841,6 +5202,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([0.0, 10.0])
@@ -4858,6 +5222,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([1, 2, 3])
             >>> x.less(2)
@@ -4872,6 +5239,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
@@ -4889,6 +5259,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([1, 2, 3])
             >>> x.less_equal(2)
@@ -4903,6 +5276,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
@@ -5083,6 +5459,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape of `input`.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+
         Example:
             >>> torch.log_softmax(torch.tensor([1.0, 2.0, 3.0]), dim=0)
             tensor([-2.4076, -1.4076, -0.4076])
@@ -5097,6 +5476,9 @@ class TensorMethods:
 
         Returns:
             Tensor: of the shape to which the operands are broadcast.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([0.5, 1000.0])
@@ -5114,6 +5496,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> torch.logaddexp2(torch.tensor([0.5, 3.0]), torch.tensor([0.5, 3.0]))
             tensor([1.5000, 4.0000])
@@ -5129,6 +5514,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape of `input`.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+
         Example:
             >>> torch.logcumsumexp(torch.tensor([0.0, 0.0, 0.0]), dim=0)  # log of 1, 2, 3
             tensor([0.0000, 0.6931, 1.0986])
@@ -5141,6 +5529,9 @@ class TensorMethods:
 
         Returns:
             Tensor: of the batch shape, one number for each matrix.
+
+        Raises:
+            RuntimeError: the matrices are not square.
 
         Example:
             >>> torch.logdet(torch.tensor([[2.0, 0.0], [0.0, 3.5]]))
@@ -5157,6 +5548,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([True, True, False])
             >>> x.logical_and(torch.tensor([True, False, False]))
@@ -5171,6 +5565,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([True, True, False])
@@ -5217,6 +5614,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([True, True, False])
             >>> x.logical_or(torch.tensor([True, False, False]))
@@ -5231,6 +5631,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([True, True, False])
@@ -5248,6 +5651,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([True, True, False])
             >>> x.logical_xor(torch.tensor([True, False, False]))
@@ -5262,6 +5668,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([True, True, False])
@@ -5319,6 +5728,9 @@ class TensorMethods:
         Returns:
             Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+
         Example:
             >>> torch.logsumexp(torch.tensor([[0.0, 0.0], [99.0, 99.0]]), dim=1)  # though exp(99) overflows
             tensor([ 0.6931, 99.6931])
@@ -5342,8 +5754,8 @@ class TensorMethods:
 
         Args:
             self (Tensor): the tensor.
-            *args: further positional arguments.
-            **kwargs: further keyword arguments.
+            *args: not used; they exist because PyTorch's signature has them.
+            **kwargs: not used.
 
         Returns:
             NoReturn
@@ -5359,6 +5771,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([1, 2, 3])
             >>> x.lt(2)
@@ -5373,6 +5788,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
@@ -5464,6 +5882,9 @@ class TensorMethods:
         Returns:
             Tensor: a new tensor of the shape and dtype of `input`.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([1.0, 2.0, 3.0])
             >>> x.masked_fill(x > 1.5, 0.0)
@@ -5479,6 +5900,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([1.0, 2.0, 3.0])
@@ -5546,6 +5970,9 @@ class TensorMethods:
         Returns:
             Tensor: (..., n, p), the batch dimensions broadcast; vectors leave no dimension behind.
 
+        Raises:
+            RuntimeError: the inner sizes of the matrices differ.
+
         Example:
             >>> x = torch.tensor([[1, 2], [3, 4]])
             >>> x.matmul(torch.tensor([1, 10]))  # a vector
@@ -5565,6 +5992,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape of the matrix.
 
+        Raises:
+            RuntimeError: the matrices are not square.
+
         Example:
             >>> torch.matrix_exp(torch.tensor([[0.0, 1.0], [0.0, 0.0]]))
             tensor([[1., 1.],
@@ -5580,6 +6010,9 @@ class TensorMethods:
 
         Returns:
             Tensor: of the shape of the matrix.
+
+        Raises:
+            RuntimeError: the matrices are not square.
 
         Example:
             >>> torch.matrix_power(torch.tensor([[1.0, 1.0], [0.0, 1.0]]), 5)
@@ -5598,6 +6031,9 @@ class TensorMethods:
 
         Returns:
             Tensor or (values, indices): the largest or smallest element; with `dim`, also where each one is.
+
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
 
         Example:
             >>> x = torch.tensor([[1, 7, 3], [9, 5, 6]])
@@ -5621,6 +6057,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> torch.maximum(torch.tensor([1, 5, 3]), torch.tensor([4, 2, 3]))
             tensor([4, 5, 3])
@@ -5637,6 +6076,9 @@ class TensorMethods:
 
         Returns:
             Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
+
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
 
         Example:
             >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
@@ -5657,6 +6099,9 @@ class TensorMethods:
         Returns:
             Tensor or (values, indices): the median; with `dim`, also where each one is.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+
         Example:
             >>> torch.median(torch.tensor([1, 2, 3, 100]))  # the lower one of 2 and 3
             tensor(2)
@@ -5675,6 +6120,9 @@ class TensorMethods:
 
         Returns:
             Tensor or (values, indices): the largest or smallest element; with `dim`, also where each one is.
+
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
 
         Example:
             >>> x = torch.tensor([[1, 7, 3], [9, 5, 6]])
@@ -5695,6 +6143,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> torch.minimum(torch.tensor([1, 5, 3]), torch.tensor([4, 2, 3]))
             tensor([1, 2, 3])
@@ -5709,6 +6160,9 @@ class TensorMethods:
 
         Returns:
             Tensor: (n, p), for matrices (n, m) and (m, p).
+
+        Raises:
+            RuntimeError: `input` has not as many columns as `mat2` has rows, or one of them is no matrix.
 
         Note:
             Differs from PyTorch: `out_dtype`, which PyTorch takes on CUDA alone, is refused.
@@ -5729,6 +6183,9 @@ class TensorMethods:
 
         Returns:
             (values, indices): in the reduced shape.
+
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
 
         Example:
             >>> torch.mode(torch.tensor([1, 2, 2, 3]))
@@ -5802,8 +6259,8 @@ class TensorMethods:
 
         Args:
             self (Tensor): the tensor.
-            *args: further positional arguments.
-            **kwargs: further keyword arguments.
+            *args: not used; they exist because PyTorch's signature has them.
+            **kwargs: not used.
 
         Returns:
             NoReturn
@@ -5818,6 +6275,9 @@ class TensorMethods:
 
         Returns:
             Tensor: of the shape to which the operands are broadcast.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
@@ -5837,6 +6297,9 @@ class TensorMethods:
         Returns:
             Tensor: `input` itself, changed.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([1, 2, 3])
             >>> x.mul_(10)
@@ -5855,6 +6318,9 @@ class TensorMethods:
         Returns:
             Tensor: int64, (..., num_samples).
 
+        Raises:
+            RuntimeError: a probability is negative or not finite, or more are drawn than there are without replacement.
+
         Example:
             >>> _ = torch.manual_seed(0)
             >>> torch.multinomial(torch.tensor([0.0, 1.0, 3.0]), num_samples=5, replacement=True)
@@ -5870,6 +6336,9 @@ class TensorMethods:
 
         Returns:
             Tensor: of the shape to which the operands are broadcast.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
@@ -5889,6 +6358,9 @@ class TensorMethods:
         Returns:
             Tensor: `input` itself, changed.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([1, 2, 3])
             >>> x.multiply_(10)
@@ -5904,6 +6376,9 @@ class TensorMethods:
 
         Returns:
             Tensor: (n), for a matrix (n, m).
+
+        Raises:
+            RuntimeError: the vector has not as many elements as the matrix has columns.
 
         Example:
             >>> torch.mv(torch.tensor([[1, 2], [3, 4]]), torch.tensor([1, 10]))
@@ -5990,6 +6465,9 @@ class TensorMethods:
         Returns:
             Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+
         Example:
             >>> torch.nanmean(torch.tensor([1.0, torch.nan, 3.0]))
             tensor(2.)
@@ -6005,6 +6483,9 @@ class TensorMethods:
 
         Returns:
             Tensor or (values, indices): the median; with `dim`, also where each one is.
+
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
 
         Example:
             >>> torch.nanmedian(torch.tensor([1.0, torch.nan, 3.0, 5.0]))
@@ -6024,6 +6505,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape of `q` in front of the reduced shape.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+
         Example:
             >>> torch.nanquantile(torch.tensor([1.0, torch.nan, 3.0]), 0.5)
             tensor(2.)
@@ -6041,6 +6525,9 @@ class TensorMethods:
         Returns:
             Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+
         Example:
             >>> torch.nansum(torch.tensor([1.0, torch.nan, 3.0]))
             tensor(4.)
@@ -6056,6 +6543,9 @@ class TensorMethods:
 
         Returns:
             Tensor: a view, smaller along one dimension.
+
+        Raises:
+            RuntimeError: `start` and `length` reach beyond the dimension.
 
         Example:
             >>> x = torch.tensor([10, 20, 30, 40])
@@ -6075,6 +6565,9 @@ class TensorMethods:
         Returns:
             Tensor: a copy with the shape that the view has.
 
+        Raises:
+            RuntimeError: `start` and `length` reach beyond the dimension.
+
         Example:
             >>> torch.narrow_copy(torch.tensor([10, 20, 30, 40]), 0, 1, 2)
             tensor([20, 30])
@@ -6090,6 +6583,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([1, 2, 3])
             >>> x.ne(2)
@@ -6104,6 +6600,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
@@ -6173,11 +6672,11 @@ class TensorMethods:
 
         Args:
             input (Tensor): the input tensor.
-            *args: further positional arguments.
-            device (device, optional): where the result lies; None means the current default device.
+            *args: the sizes of a tensor whose elements are not set, or the elements.
+            device (device, optional): where the result lies; None means where `input` lies.
             size (int...): the shape of the result, as separate integers or as one tuple.
             data (array_like): numbers, nested sequences of numbers, a NumPy array or a tensor.
-            other (Tensor or Number): the second operand; its shape and `input`'s are broadcast together.
+            other (Tensor, optional): a tensor whose memory the new one shares.
             storage (object): the data of the new tensor.
 
         Returns:
@@ -6196,12 +6695,15 @@ class TensorMethods:
             size (int...): the shape of the result, as separate integers or as one tuple.
             dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
             layout (layout): how the result is stored; `strided` is the usual one.
-            device (device, optional): where the result lies; None means the current default device.
+            device (device, optional): where the result lies; None means where `input` lies.
             requires_grad (bool): whether autograd records operations on the result. Default: `False`.
             pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
 
         Returns:
             Tensor: of the given shape.
+
+        Raises:
+            RuntimeError: a size is negative.
 
         Example:
             >>> torch.tensor([1.0, 2.0]).new_empty(2, 3).shape
@@ -6216,7 +6718,7 @@ class TensorMethods:
             stride (int or tuple of ints): the step of the window along each dimension.
             dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
             layout (layout): how the result is stored; `strided` is the usual one.
-            device (device, optional): where the result lies; None means the current default device.
+            device (device, optional): where the result lies; None means where `input` lies.
             requires_grad (bool): whether autograd records operations on the result. Default: `False`.
             pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
 
@@ -6236,12 +6738,15 @@ class TensorMethods:
             fill_value (Number): the value of every element.
             dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
             layout (layout): how the result is stored; `strided` is the usual one.
-            device (device, optional): where the result lies; None means the current default device.
+            device (device, optional): where the result lies; None means where `input` lies.
             requires_grad (bool): whether autograd records operations on the result. Default: `False`.
             pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
 
         Returns:
             Tensor: of the given shape.
+
+        Raises:
+            RuntimeError: a size is negative.
 
         Example:
             >>> torch.tensor([1.0, 2.0], dtype=torch.float64).new_full((2,), 7)
@@ -6256,12 +6761,15 @@ class TensorMethods:
             size (int...): the shape of the result, as separate integers or as one tuple.
             dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
             layout (layout): how the result is stored; `strided` is the usual one.
-            device (device, optional): where the result lies; None means the current default device.
+            device (device, optional): where the result lies; None means where `input` lies.
             requires_grad (bool): whether autograd records operations on the result. Default: `False`.
             pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
 
         Returns:
             Tensor: of the given shape.
+
+        Raises:
+            RuntimeError: a size is negative.
 
         Example:
             >>> torch.tensor([1, 2]).new_ones(2, 2)
@@ -6275,7 +6783,7 @@ class TensorMethods:
             input (Tensor): the input tensor.
             data (array_like): numbers, nested sequences of numbers, a NumPy array or a tensor.
             dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
-            device (device, optional): where the result lies; None means the current default device.
+            device (device, optional): where the result lies; None means where `input` lies.
             requires_grad (bool): whether autograd records operations on the result. Default: `False`.
 
         Returns:
@@ -6294,12 +6802,15 @@ class TensorMethods:
             size (int...): the shape of the result, as separate integers or as one tuple.
             dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
             layout (layout): how the result is stored; `strided` is the usual one.
-            device (device, optional): where the result lies; None means the current default device.
+            device (device, optional): where the result lies; None means where `input` lies.
             requires_grad (bool): whether autograd records operations on the result. Default: `False`.
             pin_memory (bool): whether the memory is page-locked, so that copies to a GPU can run beside other work. Default: `False`.
 
         Returns:
             Tensor: of the given shape.
+
+        Raises:
+            RuntimeError: a size is negative.
 
         Example:
             >>> torch.tensor([1, 2]).new_zeros(2, 2)
@@ -6317,6 +6828,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([1.0])
             >>> x.nextafter(torch.tensor([2.0])) - 1 == torch.finfo(torch.float32).eps
@@ -6331,6 +6845,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([0.0])
@@ -6406,6 +6923,9 @@ class TensorMethods:
         Returns:
             Tensor: `input` itself, changed.
 
+        Raises:
+            RuntimeError: `std` is negative.
+
         Example:
             >>> _ = torch.manual_seed(0)
             >>> torch.zeros(3).normal_(mean=10, std=2)
@@ -6422,6 +6942,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([1, 2, 3])
             >>> x.not_equal(2)
@@ -6436,6 +6959,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([1, 2, 3])
@@ -6540,6 +7066,9 @@ class TensorMethods:
         Returns:
             Tensor: a view with the dimensions in another order.
 
+        Raises:
+            RuntimeError: the dimensions are not each given once.
+
         Example:
             >>> torch.permute(torch.zeros(2, 3, 4), (2, 0, 1)).shape
             torch.Size([4, 2, 3])
@@ -6633,6 +7162,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Note:
             Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
@@ -6653,6 +7185,9 @@ class TensorMethods:
         Returns:
             Tensor: `input` itself, changed.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Note:
             Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
 
@@ -6671,6 +7206,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape of `input`.
 
+        Raises:
+            RuntimeError: `weight` is neither one number nor one for each channel.
+
         Example:
             >>> torch.prelu(torch.tensor([-4.0, 2.0]), weight=torch.tensor([0.25]))
             tensor([-1.,  2.])
@@ -6687,6 +7225,9 @@ class TensorMethods:
 
         Returns:
             Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
+
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
 
         Example:
             >>> x = torch.tensor([[1, 2], [3, 4]])
@@ -6846,6 +7387,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape of `q` in front of the reduced shape.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+
         Example:
             >>> torch.quantile(torch.tensor([1.0, 2.0, 3.0, 4.0]), torch.tensor([0.25, 0.5]))
             tensor([1.7500, 2.5000])
@@ -7000,6 +7544,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([7, -7])
             >>> x.remainder(3)
@@ -7014,6 +7561,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([7, -7])
@@ -7033,6 +7583,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape of `input`.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+
         Example:
             >>> x = torch.tensor([[3.0, 4.0], [0.3, 0.4]])
             >>> x.renorm(p=2, dim=0, maxnorm=1)  # the second row is short enough
@@ -7050,6 +7603,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
 
         Example:
             >>> x = torch.tensor([[3.0, 4.0], [0.3, 0.4]])
@@ -7104,6 +7660,9 @@ class TensorMethods:
 
         Returns:
             Tensor: a view of the given shape; a copy where the strides do not allow a view.
+
+        Raises:
+            RuntimeError: the new shape has another number of elements.
 
         Example:
             >>> x = torch.arange(6)
@@ -7381,6 +7940,10 @@ class TensorMethods:
         Returns:
             Tensor: a new tensor of the shape and dtype of `input`.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+            RuntimeError: an index is out of range.
+
         Example:
             >>> x = torch.zeros(2, 3)
             >>> x.scatter(1, torch.tensor([[0], [2]]), 1.0)
@@ -7401,6 +7964,10 @@ class TensorMethods:
         Returns:
             Tensor: `input` itself, changed.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+            RuntimeError: an index is out of range.
+
         Example:
             >>> x = torch.zeros(2, 3)
             >>> x.scatter_(1, torch.tensor([[0], [2]]), 1.0)
@@ -7420,6 +7987,10 @@ class TensorMethods:
         Returns:
             Tensor: a new tensor of the shape and dtype of `input`.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+            RuntimeError: an index is out of range.
+
         Example:
             >>> x = torch.zeros(3)
             >>> x.scatter_add(0, torch.tensor([0, 0, 2]), torch.tensor([1.0, 2.0, 3.0]))
@@ -7436,6 +8007,10 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+            RuntimeError: an index is out of range.
 
         Example:
             >>> x = torch.zeros(3)
@@ -7457,6 +8032,10 @@ class TensorMethods:
         Returns:
             Tensor: a new tensor of the shape and dtype of `input`.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+            RuntimeError: an index is out of range.
+
         Example:
             >>> x = torch.tensor([1.0, 2.0, 3.0])
             >>> index = torch.tensor([0, 0, 2])
@@ -7477,6 +8056,10 @@ class TensorMethods:
         Returns:
             Tensor: `input` itself, changed.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+            RuntimeError: an index is out of range.
+
         Example:
             >>> x = torch.tensor([1.0, 2.0, 3.0])
             >>> index = torch.tensor([0, 0, 2])
@@ -7493,6 +8076,10 @@ class TensorMethods:
 
         Returns:
             Tensor: a view with one dimension less.
+
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+            IndexError: an index is out of range.
 
         Example:
             >>> x = torch.tensor([[1, 2], [3, 4]])
@@ -7797,6 +8384,9 @@ class TensorMethods:
         Returns:
             (sign, logabsdet): one number each for each matrix.
 
+        Raises:
+            RuntimeError: the matrices are not square.
+
         Example:
             >>> torch.slogdet(torch.tensor([[-2.0, 0.0], [0.0, 3.5]]))
             torch.return_types.slogdet(
@@ -7831,6 +8421,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape of `input`.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+
         Example:
             >>> torch.softmax(torch.tensor([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0]]), dim=1)
             tensor([[0.0900, 0.2447, 0.6652],
@@ -7841,8 +8434,8 @@ class TensorMethods:
 
         Args:
             self (Tensor): the tensor.
-            *args: further positional arguments.
-            **kwargs: further keyword arguments.
+            *args: not used; they exist because PyTorch's signature has them.
+            **kwargs: not used.
 
         Returns:
             NoReturn
@@ -7859,6 +8452,9 @@ class TensorMethods:
 
         Returns:
             (values, indices): in the shape of `input`.
+
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
 
         Note:
             Differs from PyTorch: equal elements always keep their order, which PyTorch promises with `stable=True` alone.
@@ -7942,6 +8538,9 @@ class TensorMethods:
         Returns:
             tuple of Tensors: views, which share memory with the input.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+
         Example:
             >>> torch.split(torch.arange(5), 2)
             (tensor([0, 1]), tensor([2, 3]), tensor([4]))
@@ -7958,6 +8557,9 @@ class TensorMethods:
 
         Returns:
             tuple of Tensors: views, which share memory with the input.
+
+        Raises:
+            RuntimeError: the sizes do not add up to the size of `dim`.
 
         Example:
             >>> torch.split_with_sizes(torch.arange(5), [1, 4])
@@ -8032,6 +8634,9 @@ class TensorMethods:
         Returns:
             Tensor: a view without the dimensions of size 1.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+
         Example:
             >>> torch.squeeze(torch.zeros(1, 3, 1)).shape
             torch.Size([3])
@@ -8048,6 +8653,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
 
         Example:
             >>> x = torch.zeros(1, 3, 1)
@@ -8087,6 +8695,9 @@ class TensorMethods:
 
         Returns:
             Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
+
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
 
         Example:
             >>> x = torch.tensor([1.0, 2.0, 3.0, 4.0])
@@ -8160,6 +8771,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([10, 20])
             >>> x.sub(torch.tensor([1, 2]), alpha=3)
@@ -8175,6 +8789,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([10, 20])
@@ -8193,6 +8810,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([10, 20])
             >>> x.subtract(torch.tensor([1, 2]), alpha=3)
@@ -8208,6 +8828,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([10, 20])
@@ -8226,6 +8849,9 @@ class TensorMethods:
 
         Returns:
             Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
+
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
 
         Example:
             >>> x = torch.tensor([[1, 2], [3, 4]])
@@ -8315,6 +8941,9 @@ class TensorMethods:
         Returns:
             Tensor: a view with the two dimensions exchanged.
 
+        Raises:
+            IndexError: `dim0` or `dim1` is not a dimension of the tensor.
+
         Example:
             >>> torch.swapdims(torch.tensor([[1, 2, 3]]), 0, 1)
             tensor([[1],
@@ -8332,6 +8961,9 @@ class TensorMethods:
         Returns:
             Tensor: `input` itself, changed.
 
+        Raises:
+            IndexError: `dim0` or `dim1` is not a dimension of the tensor.
+
         Example:
             >>> x = torch.tensor([[1, 2, 3]])
             >>> x.swapdims_(0, 1)
@@ -8344,8 +8976,8 @@ class TensorMethods:
 
         Args:
             self (Tensor): the tensor.
-            *args: further positional arguments.
-            **kwargs: further keyword arguments.
+            *args: not used; they exist because PyTorch's signature has them.
+            **kwargs: not used.
 
         Returns:
             NoReturn
@@ -8389,6 +9021,9 @@ class TensorMethods:
 
         Returns:
             Tensor: of the shape of `index`.
+
+        Raises:
+            IndexError: an index is out of range.
 
         Example:
             >>> torch.take(torch.tensor([[10, 20], [30, 40]]), torch.tensor([0, 3]))
@@ -8481,6 +9116,9 @@ class TensorMethods:
         Returns:
             tuple of Tensors: views, which share memory with the input.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+
         Example:
             >>> torch.tensor_split(torch.arange(5), 2)
             (tensor([0, 1, 2]), tensor([3, 4]))
@@ -8512,11 +9150,11 @@ class TensorMethods:
 
         Args:
             input (Tensor): the input tensor.
-            *args: further positional arguments.
-            dtype (dtype, optional): the dtype of the result; None keeps the input's, or takes the default dtype.
-            device (device, optional): where the result lies; None means the current default device.
+            *args: a device, a dtype, a device and a dtype, or a tensor whose device and dtype to take.
+            dtype (dtype, optional): the dtype of the result; None keeps the input's.
+            device (device, optional): where the result lies; None means where `input` lies.
             non_blocking (bool): whether a copy between host and device may run beside other work. Default: `False`.
-            copy (bool): True always copies, False raises where a copy is needed, None copies if needed. Default: `False`.
+            copy (bool): whether to copy where device and dtype are right already. Default: `False`.
             memory_format (memory_format): the order of the elements in memory; `preserve_format` keeps the input's.
 
         Returns:
@@ -8566,8 +9204,8 @@ class TensorMethods:
 
         Args:
             self (Tensor): the tensor.
-            *args: further positional arguments.
-            **kwargs: further keyword arguments.
+            *args: not used; they exist because PyTorch's signature has them.
+            **kwargs: not used.
 
         Returns:
             NoReturn
@@ -8697,6 +9335,10 @@ class TensorMethods:
         Returns:
             (values, indices): `input`'s shape, with size `k` at `dim`.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+            RuntimeError: `k` is larger than the dimension.
+
         Example:
             >>> values, indices = torch.topk(torch.tensor([30, 10, 20, 40]), k=2)
             >>> values, indices
@@ -8726,6 +9368,9 @@ class TensorMethods:
         Returns:
             Tensor: a view with the two dimensions exchanged.
 
+        Raises:
+            IndexError: `dim0` or `dim1` is not a dimension of the tensor.
+
         Example:
             >>> x = torch.tensor([[1, 2, 3], [4, 5, 6]])
             >>> x.transpose(0, 1)
@@ -8745,6 +9390,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            IndexError: `dim0` or `dim1` is not a dimension of the tensor.
 
         Example:
             >>> x = torch.tensor([[1, 2], [3, 4]])
@@ -8857,6 +9505,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([7.0, 8.0])
             >>> x.true_divide(2)
@@ -8871,6 +9522,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
 
         Example:
             >>> x = torch.tensor([7.0, 8.0])
@@ -8947,6 +9601,9 @@ class TensorMethods:
         Returns:
             tuple of Tensors: views, which share memory with the input.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+
         Example:
             >>> torch.unbind(torch.tensor([[1, 2], [3, 4]]))
             (tensor([1, 2]), tensor([3, 4]))
@@ -8961,6 +9618,9 @@ class TensorMethods:
 
         Returns:
             Tensor: a view of the given shape.
+
+        Raises:
+            RuntimeError: the new shape has another number of elements.
 
         Example:
             >>> torch.unflatten(torch.arange(6), 0, (2, 3))
@@ -9091,6 +9751,9 @@ class TensorMethods:
         Returns:
             Tensor: a view with one dimension more.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+
         Example:
             >>> x = torch.tensor([1, 2])
             >>> x.unsqueeze(0)
@@ -9108,6 +9771,9 @@ class TensorMethods:
 
         Returns:
             Tensor: `input` itself, changed.
+
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
 
         Example:
             >>> x = torch.tensor([1, 2])
@@ -9141,6 +9807,9 @@ class TensorMethods:
         Returns:
             Tensor: of `input`'s shape without `dim`, or with size 1 there if `keepdim`; 0-d if all are reduced.
 
+        Raises:
+            IndexError: `dim` is not a dimension of the tensor.
+
         Example:
             >>> x = torch.tensor([1.0, 2.0, 3.0, 4.0])
             >>> x.var()
@@ -9159,6 +9828,9 @@ class TensorMethods:
         Returns:
             Tensor: the sum of products, 0-d.
 
+        Raises:
+            RuntimeError: the tensors are not vectors of the same length.
+
         Example:
             >>> torch.vdot(torch.tensor([1 + 2j, 3 + 0j]), torch.tensor([1 + 0j, 1j]))
             tensor(1.+1.j)
@@ -9174,6 +9846,9 @@ class TensorMethods:
 
         Returns:
             Tensor: a view of the given shape.
+
+        Raises:
+            RuntimeError: the shape cannot be had without a copy, or has another number of elements.
 
         Example:
             >>> x = torch.arange(6)
@@ -9223,6 +9898,9 @@ class TensorMethods:
         Returns:
             Tensor: of the broadcast shape of the three; with a condition alone a tuple of positions, one for each dimension.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([1, -2, 3])
             >>> torch.where(x > 0, x, 0)
@@ -9241,6 +9919,9 @@ class TensorMethods:
         Returns:
             Tensor: of the shape to which the operands are broadcast.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([0.0, 2.0])
             >>> x.xlogy(torch.tensor([0.0, 3.0]))
@@ -9256,6 +9937,9 @@ class TensorMethods:
         Returns:
             Tensor: `input` itself, changed.
 
+        Raises:
+            RuntimeError: the shapes cannot be broadcast together.
+
         Example:
             >>> x = torch.tensor([0.0, 2.0])
             >>> x.xlogy_(torch.tensor([0.0, 3.0]))
@@ -9266,8 +9950,8 @@ class TensorMethods:
 
         Args:
             self (Tensor): the tensor.
-            *args: further positional arguments.
-            **kwargs: further keyword arguments.
+            *args: not used; they exist because PyTorch's signature has them.
+            **kwargs: not used.
 
         Returns:
             NoReturn

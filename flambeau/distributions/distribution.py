@@ -40,8 +40,8 @@ class Distribution:
     Args:
         batch_shape (sequence of ints): the shape of the batch of distributions. Default: `torch.Size([])`.
         event_shape (sequence of ints): the shape of one sample. Default: `torch.Size([])`.
-        validate_args (bool, optional): whether to check parameters and values; None means the setting of
-            `Distribution.set_default_validate_args`.
+        validate_args (bool, optional): whether to check parameters and values: one outside of its domain raises
+            ValueError. None means the setting of `Distribution.set_default_validate_args`.
 
     Example:
         >>> d = torch.distributions.Normal(torch.zeros(3), torch.ones(3))

@@ -216,6 +216,9 @@ def alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inpla
     Returns:
         Tensor: of the shape of `input`.
 
+    Raises:
+        ValueError: `p` is not between 0 and 1.
+
     Example:
         >>> _ = torch.manual_seed(0)
         >>> F.alpha_dropout(torch.ones(4), p=0.5, training=True)
@@ -237,6 +240,9 @@ def avg_pool1d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any 
     Returns:
         Tensor: (N, C, ...), where out = (in + 2 * padding - kernel) // stride + 1.
 
+    Raises:
+        RuntimeError: the window is larger than the padded input, or the padding than half of the window.
+
     Example:
         >>> torch.avg_pool1d(torch.tensor([[1.0, 3.0, 5.0, 7.0]]), kernel_size=2)
         tensor([[2., 6.]])
@@ -256,6 +262,9 @@ def avg_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
 
     Returns:
         Tensor: (N, C, ...), where out = (in + 2 * padding - kernel) // stride + 1.
+
+    Raises:
+        RuntimeError: the window is larger than the padded input, or the padding than half of the window.
 
     Example:
         >>> F.avg_pool2d(torch.arange(16.0).view(1, 4, 4), kernel_size=2)
@@ -277,6 +286,9 @@ def avg_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
 
     Returns:
         Tensor: (N, C, ...), where out = (in + 2 * padding - kernel) // stride + 1.
+
+    Raises:
+        RuntimeError: the window is larger than the padded input, or the padding than half of the window.
 
     Example:
         >>> F.avg_pool3d(torch.zeros(8, 3, 4, 32, 32), kernel_size=2).shape
@@ -301,6 +313,9 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     Returns:
         Tensor: of the shape of `input`.
 
+    Raises:
+        ValueError: in training there is one value for each channel.
+
     Example:
         >>> x = torch.tensor([[1.0, 10.0], [3.0, 50.0]])  # two samples of two channels
         >>> running_mean, running_var = torch.zeros(2), torch.ones(2)
@@ -322,6 +337,9 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     Returns:
         Tensor: (..., out_features).
 
+    Raises:
+        RuntimeError: `input` and `weight` have other numbers of features.
+
     Example:
         >>> weight = torch.tensor([[[1.0, 2.0], [3.0, 4.0]]])  # one output of two times two features
         >>> torch.bilinear(torch.tensor([[1.0, 1.0]]), torch.tensor([[1.0, 0.0]]), weight, bias=None)
@@ -341,6 +359,9 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
     Returns:
         Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
+    Raises:
+        ValueError: `reduction` is not "none", "mean" or "sum".
+
     Example:
         >>> F.binary_cross_entropy(torch.tensor([0.9, 0.1]), torch.tensor([1.0, 0.0]))
         tensor(0.1054)
@@ -359,6 +380,9 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
 
     Returns:
         Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
+
+    Raises:
+        ValueError: `reduction` is not "none", "mean" or "sum".
 
     Example:
         >>> F.binary_cross_entropy_with_logits(torch.tensor([0.0, 5.0]), torch.tensor([1.0, 1.0]))
@@ -384,8 +408,8 @@ def celu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
     Args:
         input (Tensor): the input tensor.
-        *args: further positional arguments.
-        **kwargs: further keyword arguments.
+        *args: the arguments of the form that is not in place.
+        **kwargs: those that are given by name.
 
     Returns:
         Tensor: `input` itself, changed.
@@ -424,6 +448,9 @@ def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: An
     Returns:
         Tensor: (N, out_channels, out_length), where out = (in + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1.
 
+    Raises:
+        RuntimeError: `input` has another number of channels than `weight` takes, or the window is larger than it.
+
     Example:
         >>> signal = torch.tensor([[[1.0, 2.0, 4.0, 7.0]]])
         >>> torch.conv1d(signal, torch.tensor([[[-1.0, 1.0]]]))  # differences of neighbours
@@ -445,6 +472,9 @@ def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: An
 
     Returns:
         Tensor: (N, out_channels, out_height, out_width), where out = (in + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1.
+
+    Raises:
+        RuntimeError: `input` has another number of channels than `weight` takes, or the window is larger than it.
 
     Example:
         >>> image = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]]).view(1, 1, 3, 3)
@@ -468,6 +498,9 @@ def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: An
 
     Returns:
         Tensor: (N, out_channels, out_depth, out_height, out_width), where out = (in + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1.
+
+    Raises:
+        RuntimeError: `input` has another number of channels than `weight` takes, or the window is larger than it.
 
     Example:
         >>> torch.conv3d(torch.ones(1, 1, 3, 3, 3), torch.ones(1, 1, 2, 2, 2)).shape
@@ -507,6 +540,9 @@ def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
     Returns:
         Tensor: (N, out_channels, ...), where out = (in - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1.
 
+    Raises:
+        RuntimeError: `input` has another number of channels than `weight` takes.
+
     Example:
         >>> torch.conv_transpose1d(torch.tensor([[[1.0, 2.0]]]), torch.tensor([[[1.0, 10.0]]]), stride=2)
         tensor([[[ 1., 10.,  2., 20.]]])
@@ -526,6 +562,9 @@ def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
 
     Returns:
         Tensor: (N, out_channels, ...), where out = (in - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1.
+
+    Raises:
+        RuntimeError: `input` has another number of channels than `weight` takes.
 
     Example:
         >>> torch.conv_transpose2d(torch.tensor([[[[1.0, 2.0]]]]), torch.ones(1, 1, 2, 2), stride=2)[0, 0]
@@ -548,6 +587,9 @@ def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
     Returns:
         Tensor: (N, out_channels, ...), where out = (in - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1.
 
+    Raises:
+        RuntimeError: `input` has another number of channels than `weight` takes.
+
     Example:
         >>> torch.conv_transpose3d(torch.ones(1, 4, 2, 2, 2), torch.ones(4, 3, 2, 2, 2), stride=2).shape
         torch.Size([1, 3, 4, 4, 4])
@@ -567,6 +609,9 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     Returns:
         Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
+    Raises:
+        ValueError: `reduction` is not "none", "mean" or "sum".
+
     Example:
         >>> a, b = torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 1.0]])
         >>> F.cosine_embedding_loss(a, b, torch.tensor([1]))  # they are to be alike
@@ -585,6 +630,9 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08
 
     Returns:
         Tensor: of the broadcast shape without the dimension of the vectors.
+
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
 
     Example:
         >>> a, b = torch.tensor([[1.0, 0.0], [1.0, 1.0]]), torch.tensor([[0.0, 2.0], [3.0, 0.0]])
@@ -609,6 +657,10 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, s
     Returns:
         Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
+    Raises:
+        ValueError: `reduction` is not "none", "mean" or "sum".
+        IndexError: a target is no class.
+
     Example:
         >>> scores = torch.tensor([[2.0, 0.0, 0.0], [0.0, 0.0, 5.0]])  # two samples, three classes
         >>> F.cross_entropy(scores, torch.tensor([0, 2]))
@@ -631,6 +683,9 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_leng
     Returns:
         Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
+    Raises:
+        ValueError: `reduction` is not "none", "mean" or "sum".
+
     Example:
         >>> log_probs = torch.full((3, 1, 2), 0.5).log()  # 3 steps, 1 sequence, blank and one label
         >>> F.ctc_loss(log_probs, torch.tensor([[1]]), torch.tensor([3]), torch.tensor([1]))  # -log(6 / 8)
@@ -647,6 +702,9 @@ def dropout(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bo
 
     Returns:
         Tensor: of the shape of `input`.
+
+    Raises:
+        ValueError: `p` is not between 0 and 1.
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -666,6 +724,9 @@ def dropout1d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _
 
     Returns:
         Tensor: of the shape of `input`.
+
+    Raises:
+        ValueError: `p` is not between 0 and 1.
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -687,6 +748,9 @@ def dropout2d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _
     Returns:
         Tensor: of the shape of `input`.
 
+    Raises:
+        ValueError: `p` is not between 0 and 1.
+
     Example:
         >>> _ = torch.manual_seed(0)
         >>> F.dropout2d(torch.ones(1, 4, 2, 2), p=0.5)[0, :, 0, 0]  # whole channels
@@ -703,6 +767,9 @@ def dropout3d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _
 
     Returns:
         Tensor: of the shape of `input`.
+
+    Raises:
+        ValueError: `p` is not between 0 and 1.
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -758,6 +825,9 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: _int | None = None, ma
     Returns:
         Tensor: of the shape of the indices, then the features.
 
+    Raises:
+        IndexError: an index is out of range.
+
     Example:
         >>> table = torch.tensor([[0.0, 0.0], [1.0, 10.0], [2.0, 20.0]])
         >>> F.embedding(torch.tensor([2, 0]), table)
@@ -802,6 +872,9 @@ def feature_alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = Fals
 
     Returns:
         Tensor: of the shape of `input`.
+
+    Raises:
+        ValueError: `p` is not between 0 and 1.
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -919,6 +992,9 @@ def gaussian_nll_loss(input: Tensor, target: Tensor | _float, var: Tensor | _flo
     Returns:
         Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
+    Raises:
+        ValueError: `reduction` is not "none", "mean" or "sum".
+
     Example:
         >>> F.gaussian_nll_loss(torch.tensor([0.0]), torch.tensor([1.0]), var=torch.tensor([1.0]))
         tensor(0.5000)
@@ -952,6 +1028,9 @@ def glu(input: Tensor, dim: _int = -1) -> Tensor:
 
     Returns:
         Tensor: of `input`'s shape, with half the size at `dim`.
+
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
 
     Note:
         Differs from PyTorch: at infinities and poles it has the limit, where PyTorch's formula or its derivative gives NaN.
@@ -993,6 +1072,9 @@ def group_norm(input: Tensor, num_groups: _int, weight: Tensor | None = None, bi
 
     Returns:
         Tensor: of the shape of `input`.
+
+    Raises:
+        RuntimeError: the channels do not divide into `num_groups`.
 
     Example:
         >>> x = torch.tensor([[1.0, 3.0, 10.0, 50.0]])  # one sample of four channels
@@ -1108,8 +1190,8 @@ def hardtanh_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
     Args:
         input (Tensor): the input tensor.
-        *args: further positional arguments.
-        **kwargs: further keyword arguments.
+        *args: the arguments of the form that is not in place.
+        **kwargs: those that are given by name.
 
     Returns:
         Tensor: `input` itself, changed.
@@ -1150,6 +1232,9 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float = 1.0, si
     Returns:
         Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
+    Raises:
+        ValueError: `reduction` is not "none", "mean" or "sum".
+
     Example:
         >>> F.hinge_embedding_loss(torch.tensor([0.5, 0.25]), torch.tensor([1, -1]), reduction="none")
         tensor([0.5000, 0.7500])
@@ -1166,6 +1251,9 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = 'mean', delta: _f
 
     Returns:
         Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
+
+    Raises:
+        ValueError: `reduction` is not "none", "mean" or "sum".
 
     Example:
         >>> F.huber_loss(torch.tensor([0.5, 10.0]), torch.tensor([0.0, 0.0]), reduction="none")
@@ -1230,6 +1318,9 @@ def kl_div(input: Tensor, target: Tensor, size_average: _bool | None = None, red
     Returns:
         Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
+    Raises:
+        ValueError: `reduction` is not "none", "mean" or "sum".
+
     Example:
         >>> p, q = torch.tensor([[0.5, 0.5]]), torch.tensor([[0.9, 0.1]])
         >>> F.kl_div(q.log(), p, reduction="batchmean")
@@ -1249,6 +1340,9 @@ def l1_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, re
     Returns:
         Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
+    Raises:
+        ValueError: `reduction` is not "none", "mean" or "sum".
+
     Example:
         >>> F.l1_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.5, 4.0]))
         tensor(1.2500)
@@ -1265,6 +1359,9 @@ def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = Non
 
     Returns:
         Tensor: of the shape of `input`.
+
+    Raises:
+        RuntimeError: the last dimensions of `input` are not `normalized_shape`.
 
     Example:
         >>> F.layer_norm(torch.tensor([[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]]), (3,))
@@ -1291,8 +1388,8 @@ def leaky_relu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
     Args:
         input (Tensor): the input tensor.
-        *args: further positional arguments.
-        **kwargs: further keyword arguments.
+        *args: the arguments of the form that is not in place.
+        **kwargs: those that are given by name.
 
     Returns:
         Tensor: `input` itself, changed.
@@ -1313,6 +1410,9 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: An
 
     Returns:
         Tensor: (..., out_features).
+
+    Raises:
+        RuntimeError: `input` and `weight` have other numbers of features.
 
     Example:
         >>> weight = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])  # three outputs of two inputs
@@ -1372,6 +1472,9 @@ def log_softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, d
 
     Returns:
         Tensor: of the shape of `input`.
+
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
 
     Example:
         >>> F.log_softmax(torch.tensor([[1.0, 2.0, 3.0]]), dim=1)
@@ -1457,6 +1560,9 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
     Returns:
         Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
+    Raises:
+        ValueError: `reduction` is not "none", "mean" or "sum".
+
     Example:
         >>> first, second = torch.tensor([3.0, 1.0]), torch.tensor([2.0, 2.0])
         >>> target = torch.tensor([1, 1])  # the first is to be the larger one
@@ -1477,6 +1583,9 @@ def max_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
 
     Returns:
         Tensor: (N, C, ...), where out = (in + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1.
+
+    Raises:
+        RuntimeError: the window is larger than the padded input, or the padding than half of the window.
 
     Example:
         >>> F.max_pool1d(torch.tensor([[1.0, 3.0, 7.0, 5.0]]), kernel_size=2)
@@ -1517,6 +1626,9 @@ def max_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
 
     Returns:
         Tensor: (N, C, ...), where out = (in + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1.
+
+    Raises:
+        RuntimeError: the window is larger than the padded input, or the padding than half of the window.
 
     Example:
         >>> F.max_pool2d(torch.arange(16.0).view(1, 4, 4), kernel_size=2)
@@ -1560,6 +1672,9 @@ def max_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
 
     Returns:
         Tensor: (N, C, ...), where out = (in + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1.
+
+    Raises:
+        RuntimeError: the window is larger than the padded input, or the padding than half of the window.
 
     Example:
         >>> F.max_pool3d(torch.zeros(8, 3, 4, 32, 32), kernel_size=2).shape
@@ -1675,6 +1790,9 @@ def mse_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, r
     Returns:
         Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
+    Raises:
+        ValueError: `reduction` is not "none", "mean" or "sum".
+
     Example:
         >>> F.mse_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.5, 4.0]))
         tensor(2.1250)
@@ -1743,6 +1861,9 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: _int = 1, margin: _float
     Returns:
         Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
+    Raises:
+        ValueError: `reduction` is not "none", "mean" or "sum".
+
     Example:
         >>> F.multi_margin_loss(torch.tensor([[0.5, 1.0, 0.0]]), torch.tensor([1]))
         tensor(0.1667)
@@ -1761,6 +1882,9 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: _bool | 
 
     Returns:
         Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
+
+    Raises:
+        ValueError: `reduction` is not "none", "mean" or "sum".
 
     Example:
         >>> F.multilabel_margin_loss(torch.tensor([[0.5, 1.0, 0.0]]), torch.tensor([[1, -1, -1]]))
@@ -1814,6 +1938,10 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
     Returns:
         Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
+    Raises:
+        ValueError: `reduction` is not "none", "mean" or "sum".
+        IndexError: a target is no class.
+
     Example:
         >>> log_probabilities = torch.tensor([[0.75, 0.25], [0.5, 0.5]]).log()
         >>> F.nll_loss(log_probabilities, torch.tensor([0, 1]))
@@ -1846,6 +1974,9 @@ def one_hot(input: Tensor, num_classes: _int = -1) -> Tensor:
 
     Returns:
         Tensor: int64, of the shape of `input`, then `num_classes`.
+
+    Raises:
+        RuntimeError: a class is negative, or not below `num_classes`.
 
     Example:
         >>> F.one_hot(torch.tensor([0, 2, 1]), num_classes=4)
@@ -1916,6 +2047,9 @@ def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:
     Returns:
         Tensor: (..., C, H * r, W * r).
 
+    Raises:
+        RuntimeError: the channels do not divide into squares of `upscale_factor`.
+
     Example:
         >>> x = torch.arange(4).view(1, 4, 1, 1)  # four channels of one pixel
         >>> torch.pixel_shuffle(x, 2)
@@ -1969,6 +2103,9 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     Returns:
         Tensor: of the shape of `input`.
 
+    Raises:
+        RuntimeError: `weight` is neither one number nor one for each channel.
+
     Example:
         >>> torch.prelu(torch.tensor([-4.0, 2.0]), weight=torch.tensor([0.25]))
         tensor([-1.,  2.])
@@ -2006,8 +2143,8 @@ def relu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
     Args:
         input (Tensor): the input tensor.
-        *args: further positional arguments.
-        **kwargs: further keyword arguments.
+        *args: the arguments of the form that is not in place.
+        **kwargs: those that are given by name.
 
     Returns:
         Tensor: `input` itself, changed.
@@ -2030,6 +2167,9 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
 
     Returns:
         Tensor: of the shape of `input`.
+
+    Raises:
+        RuntimeError: the last dimensions of `input` are not `normalized_shape`.
 
     Example:
         >>> torch.rms_norm(torch.tensor([[1.0, 7.0]]), (2,))  # divided by 5
@@ -2058,8 +2198,8 @@ def rrelu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
     Args:
         input (Tensor): the input tensor.
-        *args: further positional arguments.
-        **kwargs: further keyword arguments.
+        *args: the arguments of the form that is not in place.
+        **kwargs: those that are given by name.
 
     Returns:
         Tensor: `input` itself, changed.
@@ -2086,6 +2226,9 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
 
     Returns:
         Tensor: (..., L, Ev).
+
+    Raises:
+        RuntimeError: the shapes of query, key and value do not fit.
 
     Example:
         >>> query = key = torch.zeros(1, 3, 4)  # equal scores: each position averages what it sees
@@ -2114,8 +2257,8 @@ def selu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
     Args:
         input (Tensor): the input tensor.
-        *args: further positional arguments.
-        **kwargs: further keyword arguments.
+        *args: the arguments of the form that is not in place.
+        **kwargs: those that are given by name.
 
     Returns:
         Tensor: `input` itself, changed.
@@ -2167,6 +2310,9 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average: _bool | None = N
     Returns:
         Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
+    Raises:
+        ValueError: `reduction` is not "none", "mean" or "sum".
+
     Example:
         >>> F.smooth_l1_loss(torch.tensor([0.5, 10.0]), torch.tensor([0.0, 0.0]), reduction="none")
         tensor([0.1250, 9.5000])
@@ -2184,6 +2330,9 @@ def soft_margin_loss(input: Tensor, target: Tensor, size_average: _bool | None =
     Returns:
         Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
 
+    Raises:
+        ValueError: `reduction` is not "none", "mean" or "sum".
+
     Example:
         >>> F.soft_margin_loss(torch.tensor([0.0, 2.0]), torch.tensor([1.0, -1.0]), reduction="none")
         tensor([0.6931, 2.1269])
@@ -2198,6 +2347,9 @@ def softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype
 
     Returns:
         Tensor: of the shape of `input`.
+
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
 
     Example:
         >>> F.softmax(torch.tensor([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0]]), dim=1)
@@ -2214,6 +2366,9 @@ def softmin(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype
 
     Returns:
         Tensor: of the shape of `input`.
+
+    Raises:
+        IndexError: `dim` is not a dimension of the tensor.
 
     Example:
         >>> F.softmin(torch.tensor([[1.0, 2.0, 3.0]]), dim=1)
@@ -2312,8 +2467,8 @@ def threshold_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
     Args:
         input (Tensor): the input tensor.
-        *args: further positional arguments.
-        **kwargs: further keyword arguments.
+        *args: the arguments of the form that is not in place.
+        **kwargs: those that are given by name.
 
     Returns:
         Tensor: `input` itself, changed.
@@ -2339,6 +2494,9 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
 
     Returns:
         Tensor: the reduced loss, 0-d; with no reduction, one loss for each element or sample.
+
+    Raises:
+        ValueError: `reduction` is not "none", "mean" or "sum".
 
     Example:
         >>> anchor, near, far = torch.tensor([[[0.0, 0.0]], [[1.0, 0.0]], [[1.5, 0.0]]])

@@ -31,6 +31,9 @@ class LBFGS(Optimizer):
         history_size (int): how many past steps the estimate of the curvature uses. Default: `100`.
         line_search_fn (str, optional): "strong_wolfe" searches a good length for each step; None takes `lr`.
 
+    Raises:
+        ValueError: there is more than one parameter group.
+
     Example:
         >>> weight = torch.tensor([4.0], requires_grad=True)
         >>> optimizer = torch.optim.LBFGS([weight], line_search_fn="strong_wolfe")

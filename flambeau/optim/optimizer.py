@@ -62,6 +62,9 @@ class Optimizer:
             their own.
         defaults (dict): the options of groups that do not name them.
 
+    Raises:
+        ValueError: there are no parameters.
+
     Example:
         >>> class Descent(torch.optim.Optimizer):
         ...     def __init__(self, params, lr):
@@ -401,6 +404,9 @@ class GroupOptimizer(Optimizer):
             Default: `False`.
         differentiable (bool): whether autograd records the step itself, for learning to optimise. Default: `False`.
         fused (bool, optional): whether one kernel does the whole update; both give the same numbers, and None chooses.
+
+    Raises:
+        ValueError: there are no parameters, or an option has no meaning, as a negative learning rate.
     """
 
     _ADDED_OPTIONS: ClassVar[dict[str, Any]] = {"foreach": None, "maximize": False, "differentiable": False}

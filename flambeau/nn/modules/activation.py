@@ -317,6 +317,9 @@ class PReLU(_Activation):
     Attributes:
         weight (Parameter): the slopes, (num_parameters,)
 
+    Raises:
+        RuntimeError: the input has another number of channels than `num_parameters`, where that is not 1.
+
     Example:
         >>> layer = flambeau.nn.PReLU()
         >>> layer(flambeau.tensor([-4.0, 4.0])).tolist()
@@ -624,6 +627,9 @@ class GLU(_Activation):
         input: (*, 2n, *), with 2n along `dim`
         output: (*, n, *)
 
+    Raises:
+        RuntimeError: the size of `dim` is odd.
+
     Example:
         >>> flambeau.nn.GLU()(flambeau.tensor([1.0, 2.0, 0.0, 100.0]))
         tensor([0.5000, 2.0000])
@@ -751,6 +757,9 @@ class Softmax(_AlongDim):
     Shape:
         input: any shape
         output: the shape of the input
+
+    Raises:
+        IndexError: `dim` is not a dimension of the input.
 
     Example:
         >>> flambeau.nn.Softmax(dim=1)(flambeau.tensor([[0.0, 0.0, 0.0, 0.0]]))

@@ -21,6 +21,9 @@ class ChannelShuffle(Module):
         input: (N, C, *)
         output: the shape of the input
 
+    Raises:
+        RuntimeError: the channels do not divide into `groups`.
+
     Example:
         >>> flambeau.nn.ChannelShuffle(2)(flambeau.arange(4.0).view(1, 4, 1)).flatten()
         tensor([0., 2., 1., 3.])

@@ -108,6 +108,9 @@ class Sequential(_ModuleSequence):
         input: what the first module takes
         output: what the last module returns
 
+    Raises:
+        TypeError: an argument is no module.
+
     Example:
         >>> model = flambeau.nn.Sequential(flambeau.nn.Linear(4, 8), flambeau.nn.ReLU(), flambeau.nn.Linear(8, 2))
         >>> model(flambeau.ones(3, 4)).shape
@@ -193,6 +196,9 @@ class ModuleList(_ModuleSequence):
 
     Args:
         modules (iterable of Modules, optional): the modules to begin with.
+
+    Raises:
+        TypeError: an element is no module.
 
     Example:
         >>> layers = flambeau.nn.ModuleList(flambeau.nn.Linear(2, 2) for _ in range(3))

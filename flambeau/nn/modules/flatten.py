@@ -56,6 +56,9 @@ class Unflatten(Module):
         input: any shape
         output: the shape with the size of `dim` replaced by `unflattened_size`
 
+    Raises:
+        RuntimeError: the sizes do not multiply to that of the dimension.
+
     Example:
         >>> flambeau.nn.Unflatten(1, (2, 5, 5))(flambeau.ones(32, 50)).shape
         torch.Size([32, 2, 5, 5])

@@ -63,6 +63,9 @@ class Linear(Module):
         weight (Parameter): (out_features, in_features)
         bias (Parameter or None): (out_features,)
 
+    Raises:
+        RuntimeError: the last dimension of the input is not `in_features`.
+
     Example:
         >>> layer = flambeau.nn.Linear(20, 30)
         >>> layer(flambeau.ones(128, 20)).shape
@@ -130,6 +133,9 @@ class Bilinear(Module):
     Attributes:
         weight (Parameter): (out_features, in1_features, in2_features)
         bias (Parameter or None): (out_features,)
+
+    Raises:
+        ValueError: `in1_features` is not positive.
 
     Example:
         >>> layer = flambeau.nn.Bilinear(20, 30, 40)

@@ -93,6 +93,10 @@ class L1Loss(_PlainLoss):
         input, target: any shape, the same for both
         output: a scalar, or with `reduction="none"` the shape of the input
 
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+        ValueError: `reduction` is none of the three.
+
     Example:
         >>> flambeau.nn.L1Loss()(flambeau.tensor([1.0, 5.0]), flambeau.tensor([0.0, 2.0]))
         tensor(2.)
@@ -106,6 +110,10 @@ class MSELoss(_PlainLoss):
     """The squared difference between input and target.
 
     `loss = (input - target) ** 2`
+
+    Raises:
+        RuntimeError: the shapes cannot be broadcast together.
+        ValueError: `reduction` is none of the three.
 
     Example:
         >>> flambeau.nn.MSELoss()(flambeau.tensor([1.0, 5.0]), flambeau.tensor([0.0, 2.0]))
@@ -178,6 +186,10 @@ class NLLLoss(_WeightedLoss):
         input: (N, C), (C,) or (N, C, *), log-probabilities such as those of `LogSoftmax`
         target: int64, (N,), () or (N, *), each from 0 to C - 1
         output: a scalar, or with `reduction="none"` the shape of the target
+
+    Raises:
+        IndexError: a target is no class.
+        ValueError: `reduction` is none of the three, or there are not as many targets as samples.
 
     Example:
         >>> log_probabilities = flambeau.tensor([[0.5, 0.5], [0.25, 0.75]]).log()
@@ -349,6 +361,9 @@ class KLDivLoss(_Loss):
         input, target: any shape, the same for both
         output: a scalar, or with `reduction="none"` the shape of the input
 
+    Raises:
+        ValueError: `reduction` is none of the four.
+
     Example:
         >>> loss = flambeau.nn.KLDivLoss(reduction="batchmean")
         >>> loss(flambeau.tensor([[0.5, 0.5]]).log(), flambeau.tensor([[1.0, 0.0]]))
@@ -386,6 +401,10 @@ class BCELoss(_WeightedLoss):
         input, target: any shape, the same for both; numbers from 0 to 1
         output: a scalar, or with `reduction="none"` the shape of the input
 
+    Raises:
+        RuntimeError: an element of the input is not between 0 and 1.
+        ValueError: the shapes of input and target differ.
+
     Example:
         >>> flambeau.nn.BCELoss()(flambeau.tensor([0.5, 0.5]), flambeau.tensor([1.0, 0.0]))
         tensor(0.6931)
@@ -414,6 +433,9 @@ class BCEWithLogitsLoss(_Loss):
     Shape:
         input, target: any shape, the same for both; targets from 0 to 1
         output: a scalar, or with `reduction="none"` the shape of the input
+
+    Raises:
+        ValueError: the shapes of input and target differ.
 
     Example:
         >>> flambeau.nn.BCEWithLogitsLoss()(flambeau.tensor([0.0, 100.0]), flambeau.tensor([1.0, 1.0]))
@@ -571,6 +593,10 @@ class CrossEntropyLoss(_WeightedLoss):
         input: (N, C), (C,) or (N, C, *), logits
         target: int64, (N,), () or (N, *), each from 0 to C - 1; or probabilities in the shape of the input
         output: a scalar, or with `reduction="none"` the shape of a target of classes
+
+    Raises:
+        IndexError: a target is no class.
+        ValueError: `reduction` is none of the three, or there are not as many targets as samples.
 
     Example:
         >>> loss = flambeau.nn.CrossEntropyLoss()

@@ -141,6 +141,9 @@ class LayerNorm(_ScaleAndShift):
     Attributes:
         weight, bias (Parameter or None): of shape `normalized_shape`
 
+    Raises:
+        RuntimeError: the last dimensions of the input are not `normalized_shape`.
+
     Example:
         >>> layer = flambeau.nn.LayerNorm(2)
         >>> layer(flambeau.tensor([[1.0, 3.0], [10.0, 50.0]])).round(decimals=3).tolist()
@@ -268,6 +271,9 @@ class RMSNorm(_ScaleAndShift):
 
     Attributes:
         weight (Parameter or None): of shape `normalized_shape`
+
+    Raises:
+        RuntimeError: the last dimensions of the input are not `normalized_shape`.
 
     Example:
         >>> flambeau.nn.RMSNorm(2)(flambeau.tensor([[1.0, 7.0]])).tolist()

@@ -21,6 +21,9 @@ class PixelShuffle(Module):
         input: (*, C * r ** 2, H, W)
         output: (*, C, H * r, W * r)
 
+    Raises:
+        RuntimeError: the channels do not divide into squares of `upscale_factor`.
+
     Example:
         >>> flambeau.nn.PixelShuffle(2)(flambeau.arange(4.0).view(4, 1, 1))
         tensor([[[0., 1.],
@@ -52,6 +55,9 @@ class PixelUnshuffle(Module):
     Shape:
         input: (*, C, H * r, W * r)
         output: (*, C * r ** 2, H, W)
+
+    Raises:
+        RuntimeError: height or width does not divide into `downscale_factor`.
 
     Example:
         >>> flambeau.nn.PixelUnshuffle(2)(flambeau.ones(1, 4, 6)).shape

@@ -94,6 +94,9 @@ class MaxPool1d(_MaxPoolNd):
         output: (N, C, L'), without N if the input has none; with `return_indices` a pair of the maxima and their
             positions
 
+    Raises:
+        RuntimeError: the window is larger than the padded input, or the padding than half of the window.
+
     Example:
         >>> x = flambeau.arange(6.0).view(1, 1, 6)
         >>> flambeau.nn.MaxPool1d(2)(x)
@@ -269,6 +272,9 @@ class AvgPool1d(_AvgPoolNd):
     Shape:
         input: (N, C, L) or (C, L)
         output: (N, C, L'), without N if the input has none
+
+    Raises:
+        RuntimeError: the window is larger than the padded input, or the padding than half of the window.
 
     Example:
         >>> flambeau.nn.AvgPool1d(2)(flambeau.tensor([[1.0, 3.0, 5.0, 9.0]]))

@@ -669,6 +669,9 @@ class RNNCell(RNNCellBase):
         input: (N, input_size) or (input_size,)
         output: the next state, (N, hidden_size) or (hidden_size,)
 
+    Raises:
+        RuntimeError: the last dimension of the input is not `input_size`, or that of the state not `hidden_size`.
+
     Example:
         >>> cell = flambeau.nn.RNNCell(10, 20)
         >>> state = cell(flambeau.ones(3, 10))
@@ -709,6 +712,9 @@ class LSTMCell(RNNCellBase):
         input: (N, input_size) or (input_size,)
         output: the pair of the next state and cell, each (N, hidden_size) or (hidden_size,)
 
+    Raises:
+        RuntimeError: the last dimension of the input is not `input_size`, or that of the state not `hidden_size`.
+
     Example:
         >>> cell = flambeau.nn.LSTMCell(10, 20)
         >>> state, memory = cell(flambeau.ones(3, 10))
@@ -736,6 +742,9 @@ class GRUCell(RNNCellBase):
     """One step of `GRU`.
 
     Calls take `(input, h)`; without `h` the state is zero.
+
+    Raises:
+        RuntimeError: the last dimension of the input is not `input_size`, or that of the state not `hidden_size`.
 
     Example:
         >>> cell = flambeau.nn.GRUCell(10, 20)

@@ -93,6 +93,9 @@ class Embedding(_Table):
     Attributes:
         weight (Parameter): (num_embeddings, embedding_dim), drawn from a standard normal distribution
 
+    Raises:
+        IndexError: an index of the input is negative, or not below `num_embeddings`.
+
     Example:
         >>> layer = flambeau.nn.Embedding.from_pretrained(flambeau.tensor([[1.0, 2.0], [3.0, 4.0]]))
         >>> layer(flambeau.tensor([1, 0, 1]))
@@ -205,6 +208,9 @@ class EmbeddingBag(_Table):
         offsets: (B,), where each bag begins
         per_sample_weights: floats in the shape of the input, factors of the vectors; with `mode="sum"` only
         output: (B, embedding_dim)
+
+    Raises:
+        ValueError: the input is a matrix and `offsets` are given, or it is a vector and they are not.
 
     Example:
         >>> layer = flambeau.nn.EmbeddingBag.from_pretrained(flambeau.tensor([[1.0, 2.0], [3.0, 4.0]]), mode="sum")

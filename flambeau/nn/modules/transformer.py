@@ -103,6 +103,9 @@ class Transformer(Module):
         tgt: (T, N, d_model), or with the batch first, or without it
         output: the shape of `tgt`
 
+    Raises:
+        RuntimeError: source and target have other numbers of samples, or their last dimension is not `d_model`.
+
     Example:
         >>> model = flambeau.nn.Transformer(16, 2, 1, 1, 32, batch_first=True)
         >>> model(flambeau.ones(3, 5, 16), flambeau.ones(3, 4, 16)).shape
@@ -373,6 +376,9 @@ class TransformerEncoderLayer(_TransformerLayer):
         src: (S, N, d_model), or (N, S, d_model) with `batch_first`, or (S, d_model)
         output: the shape of `src`
 
+    Raises:
+        AssertionError: `d_model` does not divide into `nhead`.
+
     Example:
         >>> layer = flambeau.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
         >>> layer(flambeau.ones(3, 5, 16)).shape
@@ -483,6 +489,9 @@ class TransformerDecoderLayer(_TransformerLayer):
         tgt: (T, N, d_model), or (N, T, d_model) with `batch_first`, or (T, d_model)
         memory: (S, N, d_model), or with the batch first, or without it
         output: the shape of `tgt`
+
+    Raises:
+        AssertionError: `d_model` does not divide into `nhead`.
 
     Example:
         >>> layer = flambeau.nn.TransformerDecoderLayer(16, 2, 32, batch_first=True)

@@ -56,6 +56,9 @@ class SequentialLR(_Combined):
         milestones (list of ints): the steps at which something changes, in increasing order.
         last_epoch (int): the number of the last step done, to resume; -1 begins anew. Default: `-1`.
 
+    Raises:
+        ValueError: there is not one milestone between each two schedulers.
+
     Example:
         >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
         >>> warm = torch.optim.lr_scheduler.ConstantLR(optimizer, factor=0.1, total_iters=2)

@@ -20,6 +20,9 @@ class CosineAnnealingLR(LRScheduler):
         eta_min (float): the smallest learning rate. Default: `0.0`.
         last_epoch (int): the number of the last step done, to resume; -1 begins anew. Default: `-1`.
 
+    Raises:
+        TypeError: `optimizer` is no Optimizer.
+
     Example:
         >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
         >>> scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=4)

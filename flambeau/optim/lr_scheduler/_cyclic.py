@@ -187,6 +187,10 @@ class OneCycleLR(_WithMomentum):
             `False`.
         last_epoch (int): the number of the last step done, to resume; -1 begins anew. Default: `-1`.
 
+    Raises:
+        ValueError: neither `total_steps` nor both `epochs` and `steps_per_epoch` are given, or a number is not
+            positive.
+
     Example:
         >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0, momentum=0.9)
         >>> scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1.0, total_steps=5)

@@ -51,6 +51,9 @@ class LambdaLR(_FunctionLR):
         lr_lambda (Factor or list of Factors): a function from the epoch to a factor, or one for each parameter group.
         last_epoch (int): the number of the last step done, to resume; -1 begins anew. Default: `-1`.
 
+    Raises:
+        ValueError: there is not one function for each parameter group.
+
     Example:
         >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
         >>> scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1 / (1 + epoch))
@@ -109,6 +112,9 @@ class StepLR(LRScheduler):
         step_size (int): after how many epochs the learning rate changes.
         gamma (float): the factor of the learning rate. Default: `0.1`.
         last_epoch (int): the number of the last step done, to resume; -1 begins anew. Default: `-1`.
+
+    Raises:
+        TypeError: `optimizer` is no Optimizer.
 
     Example:
         >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)

@@ -28,6 +28,9 @@ class ReduceLROnPlateau(LRScheduler):
         min_lr (list of floats or float): the smallest learning rate, one for all groups or one for each. Default: `0`.
         eps (float): changes of the learning rate that are smaller than this are not made. Default: `1e-08`.
 
+    Raises:
+        ValueError: `factor` is not below 1, or `mode` is none of the two.
+
     Example:
         >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
         >>> scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=1)

@@ -94,6 +94,9 @@ class DataLoader(Generic[T_co]):
         pin_memory_device (str): the device for which memory is page-locked. Default: `""`.
         in_order (bool): whether batches come in the order of the sampler, or as they are ready. Default: `True`.
         worker_method (str): "multiprocessing" for processes, or "thread". Default: `"multiprocessing"`.
+
+    Raises:
+        ValueError: options contradict each other, as `shuffle` and `sampler` do, or a number is negative.
     """
 
     dataset: Dataset[T_co]

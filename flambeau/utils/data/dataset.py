@@ -80,6 +80,9 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
     Args:
         *tensors: tensors with the same size of the first dimension.
 
+    Raises:
+        AssertionError: the tensors have other first sizes.
+
     Example:
         >>> torch.utils.data.TensorDataset(torch.arange(3), torch.arange(3) ** 2)[2]
         (tensor(2), tensor(4))
@@ -167,6 +170,9 @@ class ConcatDataset(Dataset[T_co]):
     Args:
         datasets (Iterable[Dataset]): the datasets.
 
+    Raises:
+        AssertionError: there is no dataset, or one has no length.
+
     Example:
         >>> both = torch.utils.data.ConcatDataset([[1, 2], [3]])
         >>> len(both), both[2]
@@ -249,6 +255,9 @@ class Subset(Dataset[T_co]):
     Args:
         dataset (Dataset): the dataset.
         indices (sequence of ints): the indices.
+
+    Raises:
+        IndexError: an index is not one of the dataset's, when that element is read.
 
     Example:
         >>> list(torch.utils.data.Subset(["a", "b", "c"], [2, 0]))

@@ -85,6 +85,9 @@ class RandomSampler(Sampler[int]):
         num_samples (int, optional): how many indices to draw; None means as many as there are samples.
         generator (Generator, optional): the source of random numbers; None means the default one.
 
+    Raises:
+        ValueError: `num_samples` is not a positive integer.
+
     Example:
         >>> sorted(torch.utils.data.RandomSampler(range(4)))
         [0, 1, 2, 3]
@@ -177,6 +180,9 @@ class WeightedRandomSampler(Sampler[int]):
         num_samples (int): how many indices to draw.
         replacement (bool): whether an index may be drawn several times. Default: `True`.
         generator (Generator, optional): the source of random numbers; None means the default one.
+
+    Raises:
+        ValueError: `num_samples` is not a positive integer, or the weights are no vector.
 
     Example:
         >>> list(torch.utils.data.WeightedRandomSampler([0.0, 1.0], num_samples=3))

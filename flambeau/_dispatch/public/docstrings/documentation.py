@@ -19,6 +19,7 @@ from ..namespaces import written
 from .differences import differences
 from .examples import example_of
 from .parameter_docs import EXPLANATIONS
+from .raised_docs import raised
 from .return_docs import returned
 
 _SECTION = re.compile(r"^(Args|Returns|Raises|Shape|Note):$", re.MULTILINE)
@@ -64,6 +65,8 @@ def completed(
     sections["Args"] = "\n".join(lines)
     if "Returns" not in sections:
         sections["Returns"] = f"    {returned(name, original, {each.name for each in parameters}, returns)}"
+    if "Raises" not in sections and returns != "NoReturn":
+        sections["Raises"] = "\n".join([f"    {each}" for each in raised(name, original)])
     notes = [sections["Note"]] if "Note" in sections else []
     sections["Note"] = "\n".join([*notes, *(f"    {each}" for each in differences(name, original))])
     sections["Example"] = indent(example_of(name, original), "    ")

@@ -13,8 +13,6 @@ EXPLANATIONS: dict[str, str] = {
     "input": "Tensor: the input tensor",
     "other": "Tensor or Number: the second operand; its shape and `input`'s are broadcast together",
     "out": "Tensor, optional: a tensor that receives the result; it is resized if its shape differs",
-    "args": "further positional arguments",
-    "kwargs": "further keyword arguments",
     "more": "the remaining sizes or dimensions, where they are not given as one tuple",
     "further": "arguments of an older, deprecated form of the call",
     # dimensions and shapes

@@ -6,6 +6,24 @@ A key is the parameter's name, a colon, and the functions.
 from __future__ import annotations
 
 _GROUPS: dict[str, str] = {
+    # arguments without names of their own
+    "args: einsum": 'the equation, as in "ij,jk->ik", and one tensor for each of its inputs',
+    "args: gru lstm rnn_relu rnn_tanh quantized_gru quantized_lstm": "the other arguments, in the order above",
+    "args: celu rrelu selu threshold hardtanh leaky_relu relu": "the arguments of the form that is not in place",
+    "kwargs: celu rrelu selu threshold hardtanh leaky_relu relu": "those that are given by name",
+    "args: to": "a device, a dtype, a device and a dtype, or a tensor whose device and dtype to take",
+    "args: new": "the sizes of a tensor whose elements are not set, or the elements",
+    "args: eig lstsq solve symeig": "not used; they exist because PyTorch's signature has them",
+    "kwargs: eig lstsq solve symeig": "not used",
+    "args: ipu mtia xpu to_padded_tensor": "not used; they exist because PyTorch's signature has them",
+    "kwargs: ipu mtia xpu to_padded_tensor": "not used",
+    "copy: to": "bool: whether to copy where device and dtype are right already",
+    "device: to zeros_like ones_like empty_like full_like rand_like randn_like randint_like new new_zeros new_ones "
+    "new_empty new_full new_tensor new_empty_strided": (
+        "device, optional: where the result lies; None means where `input` lies"
+    ),
+    "dtype: to": "dtype, optional: the dtype of the result; None keeps the input's",
+    "other: new": "Tensor, optional: a tensor whose memory the new one shares",
     # counts and sizes
     "n: eye": "int: the number of rows",
     "n: randperm": "int: how many numbers",

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from .backend import backend_at
 from .device import CPU, device, is_fake, shown_device
 from .dtype import LEGACY_NAMES, dtype, from_numpy_dtype
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
 
 
 class Kind:
@@ -32,11 +35,11 @@ class Kind:
         self.runs, self.tries = self.backend.runs, self.backend.tries  # one look-up less on the way to a kernel
         self.plain: Kind = self  # the kind of results; another one where a sign is still to be taken (lazy_signs.py)
 
-    tensor_type: ClassVar[type[tensors.Tensor]]
+    tensor_type: ClassVar[type[Tensor]]
     """The class of tensors of this kind, bound when it exists."""
 
     @staticmethod
-    def tensor_from_parts(parts: Any) -> tensors.Tensor:
+    def tensor_from_parts(parts: Any) -> Tensor:
         """A tensor of this kind over an array, this kind and a version counter, outside any graph."""
         raise AssertionError("bound when the Tensor class exists")
 
@@ -81,6 +84,3 @@ def kind_of_array(array_type: np.dtype[Any], place: device) -> Kind:
     if kind is None:
         kind = _PLACED_KINDS[array_type, place] = kind_of(from_numpy_dtype(array_type), place)
     return kind
-
-
-from . import tensor as tensors  # noqa: E402  (for annotations: that module imports this one first)

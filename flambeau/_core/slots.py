@@ -44,10 +44,24 @@ class Slots:
     """`(schema)`: what takes all arguments of one of PyTorch's operators; None if nothing does."""
     is_compiling: Callable[[], bool]
     """Whether a program is being compiled."""
+    ask_for_members: Callable[[type], None]
+    """`(subclass of Tensor)`: let its `__torch_function__` be asked for the properties of tensors too."""
+    retyped_like: Callable[[Any, Any], Tensor]
+    """`(original, tensor)`: the tensor as an instance of the original's class, if that overrides public functions."""
+    tensor_repr: Callable[..., str]
+    """The text of a tensor."""
+    tensor_html: Callable[[Any], str | None]
+    """What notebooks show of a tensor."""
+    out_of_memory: Callable[[BaseException, int], BaseException]
+    """`(error, bytes)`: the error that says why so many bytes could not be had, and who holds the others."""
     run_on_sparse: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
     """`(function, args, kwargs)`: a public function, of arguments among which are sparse tensors."""
+    run_function_on_mesh: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
+    """`(function, args, kwargs)`: a public function, of arguments among which are distributed tensors."""
+    run_op_on_mesh: Callable[[Any, Sequence[Any]], Any]
+    """`(op, args)`: an op, of arguments among which are distributed tensors."""
     run_on_quantized: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
-    """The same for quantized tensors."""
+    """`(function, args, kwargs)`: a public function, of arguments among which are quantized tensors."""
 
     as_strided: Callable[[], Any]
     """The op `as_strided`, whose nodes connect views to their changed bases."""

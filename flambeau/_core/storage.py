@@ -19,6 +19,7 @@ from .arrays.byte_order import bytes_of_buffer
 from .backend import backend_at, backend_of_array, is_array, is_installed, moved, read, to_host
 from .device import CPU, META, device, usable_device
 from .dtype import dtype
+from .kind import Kind
 from .slots import SLOTS
 
 _BYTE = np.dtype(np.uint8)
@@ -126,9 +127,7 @@ def _bytes(make: Any, nbytes: int) -> Any:
     try:
         return make(nbytes, np.uint8)
     except (MemoryError, ValueError, OverflowError) as error:
-        from .text.memory_errors import out_of_memory
-
-        raise out_of_memory(error, nbytes) from None
+        raise SLOTS.out_of_memory(error, nbytes) from None
 
 
 def _items(data: Any) -> list[int]:
@@ -496,10 +495,9 @@ def _follow(moves: dict[int, tuple[Any, int, Any]]) -> None:
     That is rare, so that all living objects are looked at; a table of tensors would cost every op.
     """
     from .process.collector import living_objects
-    from .tensor import Tensor
 
     for each in living_objects() if moves else ():
-        if not issubclass(type(each), Tensor):
+        if not issubclass(type(each), Kind.tensor_type):
             continue
         array: Any = getattr(each, "_array", None)  # a tensor under construction has none yet
         if not is_array(array) or (move := moves.get(id(owner_of(array)))) is None:

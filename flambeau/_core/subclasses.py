@@ -65,6 +65,12 @@ def disabled_torch_function(*args: Any, **kwargs: Any) -> Any:
     return NotImplemented
 
 
+def retyped_like(original: Tensor, tensor: Tensor) -> Tensor:
+    """`tensor` as an instance of the class of `original`, if that has a `__torch_function__` that is to be heeded."""
+    retyped: Tensor = retype(tensor, type(original)) if any(True for _ in overriding((original,))) else tensor
+    return retyped
+
+
 def retype(tensor: Tensor, cls: type) -> Any:
     """The tensor as an instance of the subclass `cls`, at its place in the graph."""
     retyped: Any = object.__new__(cls)

@@ -481,11 +481,7 @@ class Tensor(TensorMethods):
         """A tensor on this memory outside the graph, with a version counter of its own."""
         counter = None if self._counter is None else DataCounter(self._counter)
         plain = Tensor._from_parts((self._array, self._kind, counter))
-        if type(self) in PLAIN_TYPES:
-            return plain
-        from .subclasses import overriding, retype
-
-        return retype(plain, type(self)) if any(True for _ in overriding((self,))) else plain
+        return plain if type(self) in PLAIN_TYPES else SLOTS.retyped_like(self, plain)
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -671,21 +667,15 @@ class Tensor(TensorMethods):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "__torch_function__" in vars(cls):
-            from .overridden_members import ask_for_members
-
-            ask_for_members(cls)
+            SLOTS.ask_for_members(cls)
 
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
-        from .text.printing import tensor_repr
-
         prefix = "tensor(" if type(self) in PLAIN_TYPES else f"{type(self).__name__}("
-        return tensor_repr(self, default_dtype=DEFAULTS.float, prefix=prefix, contents=tensor_contents)
+        return SLOTS.tensor_repr(self, default_dtype=DEFAULTS.float, prefix=prefix, contents=tensor_contents)
 
     def _repr_html_(self) -> str | None:
         """What notebooks show; a subclass says for itself how it is shown."""
-        from .text.html import tensor_html
-
-        return tensor_html(self) if type(self) in PLAIN_TYPES else None
+        return SLOTS.tensor_html(self) if type(self) in PLAIN_TYPES else None
 
     def __len__(self) -> int:
         if self._array.ndim == 0:

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from ..._core.arrays.abstract import AbstractArray
 from ..._core.modes import THREAD
 from ..._core.size import contiguous_byte_strides
+from ..._core.slots import SLOTS
 from ..._core.tensor import Tensor, new
+from ..._dispatch.op import Op
 from ..._dispatch.public.overrides import DisableTorchFunctionSubclass
-from ...func._level import Wrapper
+from ...func._level import Level, Wrapper
 from ..device_mesh import DeviceMesh
 from ._layout import Layout, normalised
 from ._moving import added_up_in_backward, moved, refuse_summands
@@ -212,10 +214,8 @@ class DTensor(Wrapper):
     def __torch_function__(
         cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        from ._running import run_function
-
         with DisableTorchFunctionSubclass():
-            return run_function(func, args, kwargs or {})
+            return SLOTS.run_function_on_mesh(func, args, kwargs or {})
 
     def _before_change(self) -> Tensor:
         return self.clone() if THREAD.modes.grad and self.requires_grad else self
@@ -355,6 +355,25 @@ class DTensor(Wrapper):
         return id(self)
 
 
+class MeshLevel(Level):
+    """Runs ops on the parts that this process has. It is entered while a public function is given a `DTensor`."""
+
+    def __init__(self) -> None:
+        self.number, self.running = 0, True
+
+    def has(self, value: Any) -> bool:
+        return isinstance(value, DTensor)
+
+    def front(self, tensor: Any) -> Any:
+        return tensor._local_tensor if isinstance(tensor, DTensor) else tensor
+
+    def run(self, op: Op, args: Sequence[Any]) -> Any:
+        return SLOTS.run_op_on_mesh(op, args)
+
+
+MESH_LEVEL = MeshLevel()
+
+
 def made(local: Tensor, layout: Layout, strides: Sequence[int] | None = None) -> DTensor:
     """The tensor whose part on this process is `local`."""
     tensor: DTensor = new(DTensor)
@@ -369,9 +388,7 @@ def made(local: Tensor, layout: Layout, strides: Sequence[int] | None = None) ->
     tensor._extra = None
     tensor._local_tensor = local
     tensor._layout = layout
-    from ._running import SPREAD
-
-    tensor.level = SPREAD
+    tensor.level = MESH_LEVEL
     return tensor
 
 

@@ -1,4 +1,4 @@
-"""How ops run on spread tensors: the interpreter that is asked for them, and what it does by an op's rule."""
+"""How ops and public functions run on distributed tensors, by the rules of the ops."""
 
 from __future__ import annotations
 
@@ -10,40 +10,26 @@ from ..._core.modes import THREAD
 from ..._core.tensor import Tensor
 from ..._dispatch.op import Op
 from ..._dispatch.public.overrides import original_of
-from ...func._level import Level
-from ._dtensor import DTensor, made
+from ._dtensor import MESH_LEVEL, DTensor, made
 from ._layout import Layout
 from ._rules.carrying import carry_out
-from ._rules.choice import Call, plan_of
+from ._rules.choice import Call
+from ._rules.families import plan_of
 from ._rules.functions import FUNCTIONS
 from .placement_types import Replicate
 
 
-class Spread(Level):
-    """Runs ops on the parts that this process has. It is entered while a public function is given a `DTensor`."""
-
-    def __init__(self) -> None:
-        self.number, self.running = 0, True
-
-    def has(self, value: Any) -> bool:
-        return isinstance(value, DTensor)
-
-    def front(self, tensor: Any) -> Any:
-        return tensor._local_tensor if isinstance(tensor, DTensor) else tensor
-
-    def run(self, op: Op, args: Sequence[Any]) -> Any:
-        operands = distributed_operands(args)
-        if not operands:
-            return op(*args)
-        call = Call(op, list(args), _as_distributed(op, args, operands[0]))
-        plan = plan_of(call)
-        if callable(plan):
-            with self:
-                return plan(*call.args)
-        return carry_out(call, plan)
-
-
-SPREAD = Spread()
+def run_op(op: Op, args: Sequence[Any]) -> Any:
+    """An op whose arguments may be distributed tensors: what this process computes of it, by the op's rule."""
+    operands = distributed_operands(args)
+    if not operands:
+        return op(*args)
+    call = Call(op, list(args), _as_distributed(op, args, operands[0]))
+    plan = plan_of(call)
+    if callable(plan):
+        with MESH_LEVEL:
+            return plan(*call.args)
+    return carry_out(call, plan)
 
 
 def run_function(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -53,9 +39,9 @@ def run_function(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
         result = rule(*args, **kwargs)
         if result is not NotImplemented:
             return result
-    if SPREAD in THREAD.modes.interpreters:
+    if MESH_LEVEL in THREAD.modes.interpreters:
         return func(*args, **kwargs)
-    with SPREAD:
+    with MESH_LEVEL:
         return func(*args, **kwargs)
 
 

@@ -143,19 +143,6 @@ def _entering(table: dict[str, Any], names: tuple[str, ...]) -> Callable[[Rule],
     return enter
 
 
-def plan_of(call: Call) -> Plan | Callable[..., Any]:
-    """How to run a call."""
-    from . import families
-
-    families.load()
-    planned = SPECIAL.get(call.op.name)
-    if planned is not None:
-        return planned(call)
-    if call.op.decomposition is not None and call.op.name not in CASES:
-        return call.op.decomposition
-    return plan_by(call, families.cases_of(call.op))
-
-
 def plan_by(call: Call, listed: Cases) -> Plan:
     """The cheapest of the listed cases, along each dimension of the mesh."""
     mesh = call.operands[0].device_mesh

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
+from typing import Any
 
 from ...._core.process.locks import new_reentrant_lock
 from ...._dispatch.axes import Along, Elements, Images, Last
 from ...._dispatch.op import Op
-from .choice import CASES, SPECIAL, Call, Case, Cases
+from .choice import CASES, SPECIAL, Call, Case, Cases, Plan, plan_by
 
 _FILES = ("pointwise", "reduce", "shape", "products", "network", "writing")
 _loaded = False
 _loading = new_reentrant_lock()
 _NAMED: set[str] = set()
 """The ops with an entry from those files: `CASES` also keeps what follows from records."""
+
+
+def plan_of(call: Call) -> Plan | Callable[..., Any]:
+    """How to run a call: by a rule of its own, as the ops that it consists of, or by the cheapest case."""
+    load()
+    planned = SPECIAL.get(call.op.name)
+    if planned is not None:
+        return planned(call)
+    if call.op.decomposition is not None and call.op.name not in CASES:
+        return call.op.decomposition
+    return plan_by(call, cases_of(call.op))
 
 
 def cases_of(op: Op) -> Cases:

@@ -430,6 +430,8 @@ class OpNode(Node):
             if done is not None:
                 return done
         entries = [None if edge is None else entry for entry, edge in zip(self.formulas, edges, strict=True)]
+        if not any(edges):
+            return self.without_edges()
         if values is None:
             values = {name: self._value(name) for entry in entries if entry is not None for name in entry[1]}
         results: list[Any] = []
@@ -449,6 +451,21 @@ class OpNode(Node):
         if type(value) is list:
             return [item.unpack(self) if type(item) is SavedTensor else item for item in value]
         return value
+
+    def without_edges(self) -> Sequence[Any]:
+        """What `apply` does where no gradient leads on: what was saved is unpacked all the same."""
+        for name in self.held_names:
+            self._value(name)
+        return [None] * len(self.edges)
+
+    def check_saved(self, edges: Sequence[Any]) -> None:
+        """Unpack what only the formulas of edges that `edges` leaves out take: it is checked, too, as in PyTorch."""
+        if self.joint is not None or self.list_input is not None:
+            return
+        taken = {name for entry, edge in zip(self.formulas, edges, strict=True) if entry and edge for name in entry[1]}
+        for name in self.held_names:
+            if name not in taken:
+                self._value(name)
 
     def _apply_to_list(self, grad: Any, edges: Sequence[Any]) -> list[Any]:
         # One input is a list of tensors: its formula gives a list, and it has an edge for each of them.

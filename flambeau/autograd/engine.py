@@ -237,7 +237,10 @@ class _Pass:
         if self.watched:
             results = run_watched(node, grads)
         elif needed is not None and hooks is None and isinstance(node, OpNode):
-            results = node.apply(grads, [edge if edge is not None and edge[0] in needed else None for edge in edges])
+            kept = [edge if edge is not None and edge[0] in needed else None for edge in edges]
+            if None in kept:
+                node.check_saved(kept)
+            results = node.apply(grads, kept)
         else:
             results = node.apply(grads)
         if len(results) != len(edges):

@@ -592,3 +592,27 @@ def test_assigning_to_a_slice_of_parameters_in_a_loop(T: Any) -> Any:
         table[row, row] *= 10
     table.sum().backward()
     return table, x.grad
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda T, view, base: view.__setitem__((slice(None), T.tensor([0])), view[:, T.tensor([0])] * 0.97),
+        lambda T, view, base: view.__setitem__((slice(None), 0), view[:, 0] * 0.97),
+        lambda T, view, base: view.copy_(view * 2),
+        lambda T, view, base: view.mul_(0.97),
+        lambda T, view, base: base.mul_(0.97),
+    ],
+    ids=["positions", "column", "copy", "mul", "base"],
+)
+@differential
+def test_a_changed_view_retains_the_gradient_of_what_it_is_now(T: Any, change: Any) -> Any:
+    x = T.tensor([[1.5], [-0.37]], requires_grad=True)
+    base = x + 0.88
+    view = base[:1, ...]
+    view.retain_grad()
+    change(T, view, base)
+    (base**2).sum().backward(retain_graph=True)
+    first = None if view.grad is None else view.grad.clone()
+    (view**2).sum().backward()
+    return first, view.grad, x.grad

@@ -434,3 +434,46 @@ def test_mutation_is_allowed_inside_one_context_alone(T: Any) -> Any:
     with allow():
         other = outcome(lambda: total.backward(), "Trying to backward outside of the")
     return outcome(nested, "cannot be nested"), outside, other, x.grad
+
+
+UNARY = "exp sin sqrt tanh sigmoid log1p reciprocal".split()
+BINARY = "mul div hypot atan2 pow logaddexp".split()
+
+
+@pytest.mark.parametrize("name", BINARY)
+@differential
+def test_what_no_asked_gradient_needs_is_checked_too(T: Any, name: str) -> Any:
+    """`grad` of one input: what was saved for the other is unpacked all the same."""
+    a, b = _leaf(T, 1.0, 2.0), _leaf(T, 3.0, 4.0)
+    reports = []
+    for changed in range(2):
+        for asked in range(2):
+            operands = a * 1, b * 1
+            result = getattr(T, name)(*operands)
+            operands[changed].add_(1)
+            reports.append(outcome(lambda: T.autograd.grad(result.sum(), [(a, b)[asked]]), "modified by an inplace"))  # noqa: B023
+    return reports
+
+
+@differential
+def test_hooks_unpack_what_no_asked_gradient_needs(T: Any) -> Any:
+    log: list[Any] = []
+    a, b = _leaf(T, 1.0, 2.0), _leaf(T, 3.0, 4.0)
+    with T.autograd.graph.saved_tensors_hooks(lambda x: x.tolist(), lambda x: _note(log, x, T.tensor(x))):
+        result = a * b
+    return T.autograd.grad(result.sum(), [a]), sorted(log)
+
+
+@pytest.mark.parametrize("name", UNARY + BINARY)
+@differential
+def test_views_from_which_no_gradient_leads_back(T: Any, name: str) -> Any:
+    """A view made without recording requires a gradient: what it takes part in is recorded, saves and is freed."""
+    x = _leaf(T, 1.0, 2.0) * 1.5
+    with T.no_grad():
+        view = x.view(2)
+    operands = (view, T.tensor([2.0, 3.0])) if name in BINARY else (view,)
+    result = getattr(T, name)(*operands)
+    again = result * 1
+    again.sum().backward(retain_graph=True)
+    again.sum().backward()
+    return result.requires_grad, outcome(lambda: again.sum().backward(), "a second time")

@@ -75,6 +75,8 @@ def _rebase_history(target: Tensor, node: Node, output_nr: int) -> None:
     base._grad_fn = slices
     base._output_nr = 0
     view.version = -1  # the next look at grad_fn finds the new history
+    if target._extra is not None and target._extra.retains_grad:
+        _ = target.grad_fn  # looks now: the node that the view had may be part of what was put into it
 
 
 def _let_results_follow(slices: CopySlices, node: Node) -> None:

@@ -53,6 +53,8 @@ def _apply_of(node_type: type[OpNode]) -> Callable[..., Any]:
         lines.append(f"return formula(grads, needed, {', '.join(map(_local, taken))})")
     else:
         lines += ["grad = grads[0]", "if grad is None:", "    return generic(self, grads, edges)"]
+        if edges and _holding(node_type):
+            lines += [f"if {' is '.join(edges)} is None:", "    return self.without_edges()"]
         given = [entry[0] for entry in node_type.formulas if entry is not None]
         if node_type.op.fuses and not node_type.op.is_view and not all(map(_hands_on, given)):
             lines += _in_one_pass(node_type, edges)  # what moves no element has nothing to compute

@@ -168,7 +168,11 @@ def node_lines(edges: str, outputs: str) -> list[str]:
 
 
 def _asking(node_type: type[OpNode], needs: Sequence[str]) -> dict[str, str]:
-    """For each value that may be saved, the condition that a gradient that is needed asks for it."""
+    """For each value that may be saved, the condition that a gradient that is needed asks for it.
+
+    What every formula takes is saved in any case: a call is recorded because one of its inputs requires a gradient, be
+    it a view made without recording, from which no gradient leads back.
+    """
     together = node_type.joint[1] if node_type.joint else ()
     conditions: dict[str, str] = {}
     for name in node_type.saved_names:
@@ -177,7 +181,8 @@ def _asking(node_type: type[OpNode], needs: Sequence[str]) -> dict[str, str]:
             for need, entry in zip(needs, node_type.formulas, strict=True)
             if entry is not None and name in entry[1]
         ]
-        conditions[name] = "True" if name in together else " or ".join(asking)
+        always = name in together or len(asking) == sum(entry is not None for entry in node_type.formulas)
+        conditions[name] = "True" if always else " or ".join(asking)
     return conditions
 
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from .process.interrupts import uninterrupted
+
 
 class Ruled:
     """A function for which autocast has a rule: `own` computes, and what is called for it depends on the thread.
@@ -90,12 +92,17 @@ class Modes:
         self.autocast: Casts = UNCAST
         self.refresh()
 
+    @uninterrupted
     def refresh(self) -> None:
-        """Derive `plain` and `watcher`; call it after changing any of the modes that they stand for."""
+        """Derive `plain` and `watcher`; call it after changing any of the modes that they stand for.
+
+        It calls nothing, so that no interrupt stops it half-way.
+        """
         stack = self.interpreters
         others = self.functions or self.anomaly or self.saved_hooks or self.forward_level >= 0
         self.plain = not (stack or others)
-        self.watcher: Any = stack[0] if len(stack) == 1 and stack[0].only_watches and not others else None
+        is_one = stack and not stack[1:]
+        self.watcher: Any = stack[0] if is_one and stack[0].only_watches and not others else None
         self.is_ordinary = self.plain or self.watcher is not None
 
     def run_as_plain(self) -> bool:
@@ -172,9 +179,11 @@ class recording:
     def __init__(self, enabled: bool) -> None:
         self._enabled = enabled
 
+    @uninterrupted
     def __enter__(self) -> None:
         modes = THREAD.modes
         self._before, modes.grad = modes.grad, self._enabled
 
+    @uninterrupted
     def __exit__(self, *error: object) -> None:
         THREAD.modes.grad = self._before

@@ -177,10 +177,10 @@ class SavedTensor:
     def _pack(self, pack: Callable[[Any], Any], unpack: Callable[[Any], Any], owner: Node | None) -> None:
         tensor = self._rebuild(owner) if self.grad_fn is not OWNER else self.tensor[1].tensor_from_parts(self.tensor)
         modes = THREAD.modes
-        hooks, modes.saved_hooks = modes.saved_hooks, []  # what the hook itself computes is not packed
-        grad, modes.grad = modes.grad, False
         before = self.counter[0]
         special = self._specials()
+        hooks, modes.saved_hooks = modes.saved_hooks, []  # what the hook itself computes is not packed
+        grad, modes.grad = modes.grad, False
         try:
             special.packed = pack(tensor)
         finally:

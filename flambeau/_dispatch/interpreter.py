@@ -24,6 +24,7 @@ from time import perf_counter_ns
 from typing import Any, TypeVar, cast
 
 from .._core.modes import THREAD, Modes
+from .._core.process.interrupts import uninterrupted
 from .op import Op
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -60,12 +61,14 @@ class Interpreter:
         """The results of `op` on `args`: a tensor or a tuple of them."""
         return op(*args)
 
+    @uninterrupted
     def __enter__(self) -> Any:
         modes = THREAD.modes
         modes.interpreters = (*modes.interpreters, self)
         modes.refresh()
         return self
 
+    @uninterrupted
     def __exit__(self, *exception: object) -> None:
         modes = THREAD.modes
         assert modes.interpreters[-1] is self, "interpreters are left in the order opposite to that of entering"

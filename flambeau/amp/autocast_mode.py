@@ -10,12 +10,12 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from .._core.dtype import bfloat16, dtype, float16, float64
+from .._core.process.interrupts import uninterrupted
 from .._core.self_type import Self
 from .._core.slots import SLOTS
 from .._core.tensor import Tensor
 from .._dispatch.arguments.autocast import (
-    autocast_decrement_nesting,
-    autocast_increment_nesting,
+    autocast_nesting,
     clear_autocast_cache,
     get_autocast_dtype,
     is_autocast_cache_enabled,
@@ -24,6 +24,7 @@ from .._dispatch.arguments.autocast import (
     set_autocast_cache_enabled,
     set_autocast_dtype,
     set_autocast_enabled,
+    set_autocast_nesting,
 )
 
 __all__ = ["autocast", "autocast_decorator", "custom_bwd", "custom_fwd", "is_autocast_available"]
@@ -114,18 +115,35 @@ class autocast:
             )
         return None
 
+    @uninterrupted
     def __enter__(self) -> Self:
         self.prev_cache_enabled = is_autocast_cache_enabled()
         self.prev = is_autocast_enabled(self.device)
         self.prev_fastdtype = get_autocast_dtype(self.device)
-        set_autocast_dtype(self.device, self.fast_dtype)
-        set_autocast_enabled(self.device, bool(self._enabled))
-        autocast_increment_nesting()
-        set_autocast_cache_enabled(self._cache_enabled)
+        outer = autocast_nesting()
+        try:
+            set_autocast_dtype(self.device, self.fast_dtype)
+            set_autocast_enabled(self.device, bool(self._enabled))
+            set_autocast_nesting(outer + 1)
+            set_autocast_cache_enabled(self._cache_enabled)
+        except BaseException:  # the user's interrupt
+            self._put_back(outer)
+            raise
         return self
 
+    @uninterrupted
     def __exit__(self, *exception: object) -> None:
-        if autocast_decrement_nesting() == 0:
+        outer = autocast_nesting() - 1
+        try:
+            self._put_back(outer)
+        except BaseException:
+            self._put_back(outer)
+            raise
+
+    def _put_back(self, outer: int) -> None:
+        """Make the settings those of before, `outer` regions being open."""
+        set_autocast_nesting(outer)
+        if outer == 0:
             clear_autocast_cache()
         set_autocast_enabled(self.device, self.prev)
         set_autocast_dtype(self.device, self.prev_fastdtype)

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, TypeVar, cast
 
 from .._core.modes import THREAD
+from .._core.process.interrupts import uninterrupted
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -86,11 +87,13 @@ class _FixedGradMode(_ContextDecorator):
         context = object.__new__(cls)
         return context if orig_func is None else context(orig_func)  # `@no_grad` without parentheses
 
+    @uninterrupted
     def __enter__(self) -> None:
         modes = THREAD.modes
         self._before = modes.grad
         modes.grad = self.enabled
 
+    @uninterrupted
     def __exit__(self, *exception: object) -> None:
         THREAD.modes.grad = self._before
 
@@ -153,9 +156,11 @@ class set_grad_enabled(_ContextDecorator):
         THREAD.modes.grad = self.prev  # a decorator changes nothing until the function is called
         return super().__call__(function)
 
+    @uninterrupted
     def __enter__(self) -> None:
         THREAD.modes.grad = self.mode
 
+    @uninterrupted
     def __exit__(self, *exception: object) -> None:
         THREAD.modes.grad = self.prev
 
@@ -189,6 +194,7 @@ class inference_mode(_ContextDecorator):
     def __init__(self, mode: bool = True) -> None:
         self.mode = mode
 
+    @uninterrupted
     def __enter__(self) -> None:
         modes = THREAD.modes
         self._before = modes.inference, modes.grad
@@ -196,6 +202,7 @@ class inference_mode(_ContextDecorator):
         modes.grad = not self.mode
         modes.refresh()
 
+    @uninterrupted
     def __exit__(self, *exception: object) -> None:
         modes = THREAD.modes
         modes.inference, modes.grad = self._before
@@ -260,11 +267,13 @@ class enforce_grad_layout_policy(_ContextDecorator):
         """A fresh context of the same meaning."""
         return type(self)(self.enable)
 
+    @uninterrupted
     def __enter__(self) -> None:
         modes = THREAD.modes
         self._before = modes.grad_layout
         modes.grad_layout = self.enable
 
+    @uninterrupted
     def __exit__(self, *exception: object) -> None:
         THREAD.modes.grad_layout = self._before
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 from .._core.hooks import RemovableHandle
 from .._core.modes import THREAD
 from .._core.node import AccumulateGrad, Node, SavedTensor, as_node
+from .._core.process.interrupts import uninterrupted
 from .._core.process.locks import new_lock
 from .._core.slots import SLOTS
 from .._core.tensor import Tensor
@@ -132,16 +133,18 @@ class saved_tensors_hooks:
         self.pack_hook = pack_hook
         self.unpack_hook = unpack_hook
 
+    @uninterrupted
     def __enter__(self) -> None:
         modes = THREAD.modes
         if modes.saved_hooks_disabled is not None:
             raise RuntimeError(modes.saved_hooks_disabled)
-        modes.saved_hooks.append((self.pack_hook, self.unpack_hook))
+        modes.saved_hooks = [*modes.saved_hooks, (self.pack_hook, self.unpack_hook)]
         modes.refresh()
 
+    @uninterrupted
     def __exit__(self, *exception: object) -> None:
         modes = THREAD.modes
-        modes.saved_hooks.pop()
+        modes.saved_hooks = modes.saved_hooks[:-1]
         modes.refresh()
 
 
@@ -190,6 +193,7 @@ class disable_saved_tensors_hooks:
     def __init__(self, error_message: str) -> None:
         self.error_message = error_message
 
+    @uninterrupted
     def __enter__(self) -> None:
         modes = THREAD.modes
         self._before = modes.saved_hooks_disabled
@@ -197,6 +201,7 @@ class disable_saved_tensors_hooks:
             raise RuntimeError(self.error_message)
         modes.saved_hooks_disabled = self.error_message
 
+    @uninterrupted
     def __exit__(self, *exception: object) -> None:
         THREAD.modes.saved_hooks_disabled = self._before
 

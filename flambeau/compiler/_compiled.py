@@ -251,7 +251,7 @@ class Compiled:
         try:
             return call(attempt)
         except BaseException as error:
-            attempt.put_back()
+            attempt.put_back(not isinstance(error, Exception))
             expected = error is attempt.error or isinstance(error, TorchDynamoException) or not self._guards
             if expected or not isinstance(error, Exception):
                 raise

@@ -12,6 +12,7 @@ from typing import Any
 
 from .._core.modes import THREAD
 from .._core.node import Node
+from .._core.process.interrupts import uninterrupted
 from .._core.tensor import Tensor
 from .._ops.create.like import ones_like, zeros_like
 from ..autograd.grad_mode import enable_grad
@@ -24,12 +25,15 @@ class Ground:
     def __init__(self, *inside: Level) -> None:
         self.inside = inside
 
+    @uninterrupted
     def __enter__(self) -> None:
         modes = THREAD.modes
         self.before = modes.interpreters
-        modes.interpreters = (*[each for each in self.before if not isinstance(each, Level)], *self.inside)
+        inside = (*[each for each in self.before if not isinstance(each, Level)], *self.inside)
+        modes.interpreters = inside
         modes.refresh()
 
+    @uninterrupted
     def __exit__(self, *exception: object) -> None:
         modes = THREAD.modes
         modes.interpreters = self.before

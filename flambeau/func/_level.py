@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .._core.modes import THREAD
+from .._core.process.interrupts import uninterrupted
 from .._core.tensor import Tensor
 from .._dispatch.interpreter import Interpreter
 from .._dispatch.public.overrides import disabled_torch_function
@@ -53,6 +54,7 @@ class Outside:
     def __init__(self, level: Level) -> None:
         self.level = level
 
+    @uninterrupted
     def __enter__(self) -> None:
         modes = THREAD.modes
         self.before = modes.interpreters
@@ -60,6 +62,7 @@ class Outside:
             modes.interpreters = self.before[: self.before.index(self.level)]
             modes.refresh()
 
+    @uninterrupted
     def __exit__(self, *exception: object) -> None:
         modes = THREAD.modes
         modes.interpreters = self.before

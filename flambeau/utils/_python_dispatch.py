@@ -14,11 +14,11 @@ to the mode around it.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._core.modes import THREAD
+from .._core.process.interrupts import uninterrupted
 from .._core.tensor import Tensor
 from .._dispatch.interpreter import Interpreter
 from .._dispatch.op import Op
@@ -80,17 +80,22 @@ def _len_torch_dispatch_stack() -> int:
     return len(_get_current_dispatch_mode_stack())
 
 
-@contextlib.contextmanager
-def _disable_current_modes() -> Iterator[list[TorchDispatchMode]]:
+class _disable_current_modes:
     """A context without the modes that are entered; classes of tensors still dispatch themselves."""
-    modes = THREAD.modes
-    before, disabled = modes.interpreters, _get_current_dispatch_mode_stack()
-    modes.interpreters = tuple([each for each in before if not isinstance(each, TorchDispatchMode)])
-    modes.refresh()
-    try:
-        yield disabled
-    finally:
-        modes.interpreters = before
+
+    @uninterrupted
+    def __enter__(self) -> list[TorchDispatchMode]:
+        modes = THREAD.modes
+        self._before, disabled = modes.interpreters, _get_current_dispatch_mode_stack()
+        left = tuple([each for each in self._before if not isinstance(each, TorchDispatchMode)])
+        modes.interpreters = left
+        modes.refresh()
+        return disabled
+
+    @uninterrupted
+    def __exit__(self, *exception: object) -> None:
+        modes = THREAD.modes
+        modes.interpreters = self._before
         modes.refresh()
 
 

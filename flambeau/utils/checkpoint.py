@@ -18,6 +18,7 @@ from typing import Any
 
 import flambeau
 from flambeau._core.modes import THREAD
+from flambeau._core.process.interrupts import Restoring
 from flambeau._core.tensor import Tensor
 from flambeau._dispatch.arguments.autocast import AutocastState
 from flambeau.autograd.function import Function
@@ -244,18 +245,24 @@ class _RandomState:
         for device, state in self.devices.items():
             getattr(flambeau, device.type).set_rng_state(state, device)
 
-    @contextlib.contextmanager
-    def replayed(self, arguments: Sequence[Any]) -> Iterator[None]:
-        present = _RandomState(arguments)
-        self.restore()
-        try:
-            yield
-        finally:
-            present.restore()
+
+class _Replayed(Restoring):
+    """A context with the random numbers of an earlier moment."""
+
+    __slots__ = ("_earlier", "_present")
+
+    def __init__(self, earlier: _RandomState, arguments: Sequence[Any]) -> None:
+        self._earlier, self._present = earlier, _RandomState(arguments)
+
+    def change(self) -> None:
+        self._earlier.restore()
+
+    def restore(self) -> None:
+        self._present.restore()
 
 
 def _replay(state: _RandomState | None, arguments: Sequence[Any]) -> contextlib.AbstractContextManager[None]:
-    return contextlib.nullcontext() if state is None else state.replayed(arguments)
+    return contextlib.nullcontext() if state is None else _Replayed(state, arguments)
 
 
 class CheckpointFunction(Function):

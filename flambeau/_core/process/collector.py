@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
+from .interrupts import Restoring
 
-@contextmanager
-def collector_paused() -> Iterator[None]:
+
+class collector_paused(Restoring):
     """Let no cycles be looked for meanwhile, as while modules are imported.
 
     Those make thousands of objects, all of which stay: the collector looks at them time and again, finds nothing, and
     comes to look at everything there is in the midst of a program's first step.
     """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
+
+    __slots__ = ("_was_enabled",)
+
+    def __init__(self) -> None:
+        self._was_enabled = gc.isenabled()
+
+    def change(self) -> None:
+        gc.disable()
+
+    def restore(self) -> None:
+        if self._was_enabled:
             gc.enable()
 
 

@@ -10,13 +10,13 @@ Elementwise functions with a rule have their operands cast by the same table.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from ..._core.device import device
 from ..._core.dtype import dtype
 from ..._core.modes import THREAD, UNCAST, Casts
+from ..._core.process.interrupts import Restoring, uninterrupted
 from ..._core.process.locks import new_lock
 from ..public.protocol import CASTING
 from .casting_calls import CastingCalls, Settings
@@ -187,6 +187,17 @@ def autocast_decrement_nesting() -> int:
     return _THREAD.settings.nesting
 
 
+@uninterrupted
+def autocast_nesting() -> int:
+    """How many regions are open in this thread."""
+    return _THREAD.settings.nesting
+
+
+def set_autocast_nesting(nesting: int) -> None:
+    """Say how many regions are open in this thread."""
+    _THREAD.settings.nesting = nesting
+
+
 def clear_autocast_cache() -> None:
     """Forget the casts of weights.
 
@@ -202,25 +213,37 @@ class AutocastState:
     def __init__(self) -> None:
         settings = _THREAD.settings
         self.enabled, self.dtypes, self.cache_enabled = settings.enabled, dict(settings.dtypes), settings.cache_enabled
+        self.nesting = settings.nesting
 
     def restore(self) -> None:
-        """Make the settings those of that moment."""
+        """Make the settings those of that moment, as often as it is called."""
         _THREAD.settings.dtypes, _THREAD.settings.cache_enabled = dict(self.dtypes), self.cache_enabled
         if self.enabled != _THREAD.settings.enabled:
             _enable(self.enabled)
 
-    @contextmanager
-    def replayed(self) -> Iterator[None]:
+    def replayed(self) -> Region:
         """A context with the settings of that moment."""
-        present = AutocastState()
-        self.restore()
-        autocast_increment_nesting()
-        try:
-            yield
-        finally:
-            if autocast_decrement_nesting() == 0:
-                clear_autocast_cache()
-            present.restore()
+        return Region(self.restore)
+
+
+class Region(Restoring):
+    """A context around a region of autocast, which `begin` begins: the settings are put back at its end."""
+
+    __slots__ = ("_begin", "_present")
+
+    def __init__(self, begin: Callable[[], object]) -> None:
+        self._begin, self._present = begin, AutocastState()
+
+    def change(self) -> None:
+        self._begin()
+        _THREAD.settings.nesting = self._present.nesting + 1
+
+    def restore(self) -> None:
+        present = self._present
+        _THREAD.settings.nesting = present.nesting
+        present.restore()
+        if present.nesting == 0:
+            clear_autocast_cache()
 
 
 def autocast_key() -> tuple[Any, ...] | None:
@@ -229,28 +252,36 @@ def autocast_key() -> tuple[Any, ...] | None:
     return (*settings.enabled.items(), settings.cache_enabled) if CASTING else None
 
 
-@contextmanager
-def own_casts() -> Iterator[None]:
+class own_casts(Restoring):
     """A context that shares no casts of weights with the region that it is in."""
-    cache = _THREAD.settings.cache
-    before = dict(cache)
-    cache.clear()
-    try:
-        yield
-    finally:
-        cache.clear()
-        cache.update(before)
+
+    __slots__ = ("_before", "_cache")
+
+    def __init__(self) -> None:
+        self._cache = _THREAD.settings.cache
+        self._before = dict(self._cache)
+
+    def change(self) -> None:
+        self._cache.clear()
+
+    def restore(self) -> None:
+        self._cache.clear()
+        self._cache.update(self._before)
 
 
-@contextmanager
-def switched_off() -> Iterator[None]:
+class switched_off(Restoring):
     """A context in which this thread casts nothing, as backward passes are run."""
-    present = AutocastState()
-    _enable({})
-    try:
-        yield
-    finally:
-        present.restore()
+
+    __slots__ = ("_present",)
+
+    def __init__(self) -> None:
+        self._present = AutocastState()
+
+    def change(self) -> None:
+        _enable({})
+
+    def restore(self) -> None:
+        self._present.restore()
 
 
 # ----- the rules at work --------------------------------------------------------------------------------------------
@@ -262,10 +293,11 @@ def _enable(enabled: dict[str, dtype]) -> None:
     settings, modes = _THREAD.settings, THREAD.modes
     change = bool(enabled) - bool(settings.enabled)
     is_inside = settings.enabled and modes.autocast is UNCAST  # in a function whose arguments were cast
-    settings.enabled = enabled
-    modes.autocast = UNCAST if is_inside or not enabled else _table(enabled)
-    if change:
-        with _LOCK:
+    table = UNCAST if is_inside or not enabled else _table(enabled)
+    with _LOCK:  # nothing in it calls a function, so that an interrupt finds all of it done, or nothing
+        settings.enabled = enabled
+        modes.autocast = table
+        if change:
             _threads += change
             CASTING[:] = [True] if _threads else []
 

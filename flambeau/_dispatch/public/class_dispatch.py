@@ -51,9 +51,9 @@ class _Classes(Interpreter):
         func, positional, kwargs = operator_call(op, args)
         types = dispatching_types(args)
         modes = THREAD.modes
-        modes.interpreters = (self,)  # what the class calls may be given such tensors again
-        modes.refresh()
         try:
+            modes.interpreters = (self,)  # what the class calls may be given such tensors again
+            modes.refresh()
             for tensor in _subclasses_first(tensors):
                 result = tensor.__torch_dispatch__(func, types, positional, kwargs)
                 if result is not NotImplemented:

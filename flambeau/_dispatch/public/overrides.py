@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from ..._core.modes import THREAD
+from ..._core.process.interrupts import uninterrupted
 from ..._core.process.locks import new_lock
 from ..._core.subclasses import all_plain, disabled_torch_function, has_override, overriding, retype
 from ..._core.tensor import DIRECT_TYPES, PLAIN_TYPES, Tensor
@@ -119,11 +120,13 @@ class seen_by:
     def __init__(self, functions: tuple[Any, ...]) -> None:
         self._functions = functions
 
+    @uninterrupted
     def __enter__(self) -> None:
         modes = THREAD.modes
         self._before, modes.functions = modes.functions, self._functions
         modes.refresh()
 
+    @uninterrupted
     def __exit__(self, *exception: object) -> None:
         modes = THREAD.modes
         modes.functions = self._before
@@ -145,20 +148,38 @@ class FunctionMode:
 
     def __enter__(self) -> Any:
         modes = THREAD.modes
-        modes.functions = (*modes.functions, self)
-        modes.refresh()
-        with FunctionMode._LOCK:
-            FunctionMode._entered += 1
-            DIRECT_TYPES.clear()
+        before = modes.functions
+        try:
+            with FunctionMode._LOCK:
+                DIRECT_TYPES.clear()
+                FunctionMode._entered += 1
+                modes.functions = (*before, self)
+                modes.refresh()
+        except BaseException:  # the user's interrupt
+            self._leave(before)
+            raise
         return self
 
+    @uninterrupted
     def __exit__(self, *exception: object) -> None:
+        functions = THREAD.modes.functions
+        assert functions[-1] is self, "modes are left in the order opposite to that of entering"
+        try:
+            self._leave(functions[:-1])
+        except BaseException:
+            self._leave(functions[:-1])
+            raise
+
+    @staticmethod
+    @uninterrupted
+    def _leave(before: tuple[Any, ...]) -> None:
+        """Make `before` the modes, if they are not, and count the one that ends."""
         modes = THREAD.modes
-        assert modes.functions[-1] is self, "modes are left in the order opposite to that of entering"
-        modes.functions = modes.functions[:-1]
-        modes.refresh()
         with FunctionMode._LOCK:
-            FunctionMode._entered -= 1
+            if modes.functions is not before and modes.functions[:-1] == before:
+                FunctionMode._entered -= 1
+                modes.functions = before
+                modes.refresh()
             if not FunctionMode._entered:
                 DIRECT_TYPES.update(PLAIN_TYPES)
 
@@ -177,11 +198,13 @@ class DisableTorchFunctionSubclass:
         tensor([2.], grad_fn=<AddBackward0>)
     """
 
+    @uninterrupted
     def __enter__(self) -> None:
         modes = THREAD.modes
         self._before = modes.overrides_disabled
         modes.overrides_disabled = True
 
+    @uninterrupted
     def __exit__(self, *exception: object) -> None:
         THREAD.modes.overrides_disabled = self._before
 
@@ -195,14 +218,21 @@ class DisableTorchFunction(DisableTorchFunctionSubclass):
         tensor([2.])
     """
 
+    @uninterrupted
     def __enter__(self) -> None:
-        super().__enter__()
-        self._modes = seen_by(())
-        self._modes.__enter__()
+        modes = THREAD.modes
+        self._functions = modes.functions
+        self._before = modes.overrides_disabled
+        modes.overrides_disabled = True
+        modes.functions = ()
+        modes.refresh()
 
+    @uninterrupted
     def __exit__(self, *exception: object) -> None:
-        self._modes.__exit__()
-        super().__exit__()
+        modes = THREAD.modes
+        modes.overrides_disabled = self._before
+        modes.functions = self._functions
+        modes.refresh()
 
 
 def default_torch_function(

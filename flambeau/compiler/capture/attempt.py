@@ -9,6 +9,17 @@ from typing import Any
 from ..._core.modes import THREAD
 from .._marks import run_inside
 
+_LEFT_BY_INTERRUPTS = (
+    "autocast",
+    "forward_level",
+    "functions",
+    "grad",
+    "inference",
+    "overrides_disabled",
+    "saved_hooks",
+)
+"""Modes that contexts change."""
+
 
 class Attempt:
     """One call of a function."""
@@ -19,8 +30,10 @@ class Attempt:
         self.result: Any = None
         self.error: BaseException | None = None
         """What the function itself raised."""
-        self._interpreters, self._collects = THREAD.modes.interpreters, gc.isenabled()
-        self._tracer = sys.gettrace()
+        self._collects, self._tracer = gc.isenabled(), sys.gettrace()
+        modes = THREAD.modes
+        self._interpreters = modes.interpreters
+        self._modes = {name: getattr(modes, name) for name in _LEFT_BY_INTERRUPTS}
 
     def run(self) -> Any:
         """Call the function, if that has not been done."""
@@ -45,12 +58,19 @@ class Attempt:
         self.function = function
         return self.run()
 
-    def put_back(self) -> None:
-        """Let nobody look on any more: the compiler has failed somewhere, or the user has interrupted it."""
+    def put_back(self, is_interrupt: bool) -> None:
+        """Let nobody look on any more: the compiler has failed somewhere, or the user has interrupted it.
+
+        An interrupt is raised in whatever looks on, too: as a context is entered or left, which then does not change
+        the modes back.
+        """
         sys.setprofile(None)
         sys.settrace(self._tracer)
         modes = THREAD.modes
         modes.interpreters = self._interpreters
+        if is_interrupt:
+            for name, value in self._modes.items():
+                setattr(modes, name, value)
         modes.refresh()
         if self._collects:
             gc.enable()

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from ..._core.backend import to_host
 from ..._core.dtype import complex64, complex128, float64
 from ..._core.dtype import dtype as Dtype
 from ..._core.modes import THREAD
+from ..._core.process.interrupts import uninterrupted
 from ..._core.tensor import Tensor
 from ..._dispatch.op import Op
 from ..._dispatch.public.overloads import operator_call
@@ -134,17 +134,20 @@ class _Input:
         self.number = number
 
 
-@contextlib.contextmanager
-def unwatched() -> Iterator[None]:
+class unwatched:
     """A context in which ops run without interpreters and without autograd."""
-    modes = THREAD.modes
-    stack, grad = modes.interpreters, modes.grad
-    modes.interpreters, modes.grad = (), False
-    modes.refresh()
-    try:
-        yield
-    finally:
-        modes.interpreters, modes.grad = stack, grad
+
+    @uninterrupted
+    def __enter__(self) -> None:
+        modes = THREAD.modes
+        self._before = modes.interpreters, modes.grad
+        modes.interpreters, modes.grad = (), False
+        modes.refresh()
+
+    @uninterrupted
+    def __exit__(self, *exception: object) -> None:
+        modes = THREAD.modes
+        modes.interpreters, modes.grad = self._before
         modes.refresh()
 
 

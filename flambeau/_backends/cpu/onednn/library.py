@@ -62,7 +62,8 @@ class Handle:
         self._destroy = destroy
 
     def __del__(self) -> None:
-        self._destroy(self.value)
+        if hasattr(self, "_destroy"):  # an interrupt may come before it is there
+            self._destroy(self.value)
 
 
 class Library:

@@ -17,6 +17,10 @@ __all__ = ["Adadelta", "adadelta"]
 class Adadelta(GroupOptimizer):
     """Scales gradients by the ratio of the recent size of the updates to that of the gradients.
 
+    `grad = grad + weight_decay * param`, `square = rho * square + (1 - rho) * grad**2`,
+    `update = sqrt(moved + eps) / sqrt(square + eps) * grad`, `moved = rho * moved + (1 - rho) * update**2` and
+    `param = param - lr * update`.
+
     See "ADADELTA: An Adaptive Learning Rate Method", https://arxiv.org/abs/1212.5701.
 
     Args:

@@ -18,6 +18,9 @@ __all__ = ["Adagrad", "adagrad"]
 class Adagrad(GroupOptimizer):
     """Divides gradients by the root of the sum of all their squares so far.
 
+    In step `t`, with `grad = grad + weight_decay * param`: `total = total + grad**2` and
+    `param = param - lr / (1 + (t - 1) * lr_decay) * grad / (sqrt(total) + eps)`.
+
     See "Adaptive Subgradient Methods", https://jmlr.org/papers/v12/duchi11a.html.
 
     Args:

@@ -25,6 +25,10 @@ __all__ = ["Adam", "adam"]
 class Adam(GroupOptimizer):
     """Steps along the average gradient, divided by the root of the average squared gradient.
 
+    In step `t`, with `grad = grad + weight_decay * param`:
+    `average = beta1 * average + (1 - beta1) * grad`, `square = beta2 * square + (1 - beta2) * grad**2` and
+    `param = param - lr * average / (1 - beta1**t) / (sqrt(square / (1 - beta2**t)) + eps)`.
+
     See "Adam: A Method for Stochastic Optimization", https://arxiv.org/abs/1412.6980. `amsgrad` divides by the largest
     average so far. With `decoupled_weight_decay` it is `AdamW`.
 

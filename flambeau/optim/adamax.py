@@ -17,6 +17,10 @@ __all__ = ["Adamax", "adamax"]
 class Adamax(GroupOptimizer):
     """`Adam` that divides by a decaying maximum of the gradients' sizes in place of an average.
 
+    In step `t`, with `grad = grad + weight_decay * param`:
+    `average = beta1 * average + (1 - beta1) * grad`, `largest = maximum(beta2 * largest, abs(grad) + eps)` and
+    `param = param - lr * average / (1 - beta1**t) / largest`.
+
     See "Adam: A Method for Stochastic Optimization", https://arxiv.org/abs/1412.6980.
 
     Args:

@@ -17,6 +17,10 @@ __all__ = ["AdamW", "adamw"]
 class AdamW(Adam):
     """`Adam` whose weight decay shrinks the parameters and does not enter the averages.
 
+    In step `t`, with `param = param - lr * weight_decay * param`:
+    `average = beta1 * average + (1 - beta1) * grad`, `square = beta2 * square + (1 - beta2) * grad**2` and
+    `param = param - lr * average / (1 - beta1**t) / (sqrt(square / (1 - beta2**t)) + eps)`.
+
     See "Decoupled Weight Decay Regularization", https://arxiv.org/abs/1711.05101.
 
     Args:

@@ -26,6 +26,9 @@ __all__ = ["RMSprop", "rmsprop"]
 class RMSprop(GroupOptimizer):
     """Divides gradients by the root of the average of their squares; `centered` by their standard deviation.
 
+    `grad = grad + weight_decay * param`, `square = alpha * square + (1 - alpha) * grad**2` and
+    `param = param - lr * grad / (sqrt(square) + eps)`; momentum and `centered` come on top.
+
     See Hinton's lecture notes, https://www.cs.toronto.edu/~tijmen/csc321/slides/lecture_slides_lec6.pdf.
 
     Args:

@@ -19,6 +19,10 @@ __all__ = ["SGD", "sgd"]
 class SGD(GroupOptimizer):
     """Gradient descent, with momentum on request: the first momentum is the first gradient.
 
+    `grad = grad + weight_decay * param`, `velocity = momentum * velocity + (1 - dampening) * grad` and
+    `param = param - lr * velocity`; with `nesterov` the last is `param - lr * (grad + momentum * velocity)`. In the
+    first step the velocity is the gradient.
+
     >>> weight = flambeau.tensor([1.0, 2.0], requires_grad=True)
     >>> optimizer = flambeau.optim.SGD([weight], lr=0.5)
     >>> (weight * weight).sum().backward()

@@ -12,6 +12,8 @@ from ._base import LRScheduler, Rate, _enable_get_lr_call, current
 class CosineAnnealingLR(LRScheduler):
     """Half a wave of a cosine: from the learning rate to `eta_min` in `T_max` steps, and up again.
 
+    `lr = eta_min + (initial_lr - eta_min) * (1 + cos(pi * epoch / T_max)) / 2`.
+
     See "SGDR: Stochastic Gradient Descent with Warm Restarts", https://arxiv.org/abs/1608.03983.
 
     Args:

@@ -46,6 +46,8 @@ class _FunctionLR(LRScheduler):
 class LambdaLR(_FunctionLR):
     """The first learning rate times a function of the epoch.
 
+    `lr = initial_lr * lr_lambda(epoch)`.
+
     Args:
         optimizer (Optimizer): the optimizer whose learning rates the schedule sets.
         lr_lambda (Factor or list of Factors): a function from the epoch to a factor, or one for each parameter group.
@@ -107,6 +109,8 @@ class MultiplicativeLR(_FunctionLR):
 class StepLR(LRScheduler):
     """Multiplied by `gamma` every `step_size` epochs.
 
+    `lr = initial_lr * gamma ** (epoch // step_size)`.
+
     Args:
         optimizer (Optimizer): the optimizer whose learning rates the schedule sets.
         step_size (int): after how many epochs the learning rate changes.
@@ -148,6 +152,8 @@ class StepLR(LRScheduler):
 class MultiStepLR(LRScheduler):
     """Multiplied by `gamma` at each of the `milestones`.
 
+    `lr = initial_lr * gamma ** sum(each <= epoch for each in milestones)`.
+
     Args:
         optimizer (Optimizer): the optimizer whose learning rates the schedule sets.
         milestones (iterable of ints): the steps at which something changes, in increasing order.
@@ -188,6 +194,8 @@ class MultiStepLR(LRScheduler):
 
 class ConstantLR(LRScheduler):
     """`factor` times the learning rate for the first `total_iters` steps.
+
+    `lr = initial_lr * (factor if epoch < total_iters else 1)`.
 
     Args:
         optimizer (Optimizer): the optimizer whose learning rates the schedule sets.
@@ -231,6 +239,8 @@ class ConstantLR(LRScheduler):
 
 class LinearLR(LRScheduler):
     """A factor that goes linearly from `start_factor` to `end_factor` in `total_iters` steps.
+
+    `lr = initial_lr * (start_factor + (end_factor - start_factor) * min(epoch / total_iters, 1))`.
 
     Args:
         optimizer (Optimizer): the optimizer whose learning rates the schedule sets.
@@ -290,6 +300,8 @@ class LinearLR(LRScheduler):
 class ExponentialLR(LRScheduler):
     """Multiplied by `gamma` at every step.
 
+    `lr = initial_lr * gamma**epoch`.
+
     Args:
         optimizer (Optimizer): the optimizer whose learning rates the schedule sets.
         gamma (float): the factor of the learning rate.
@@ -322,6 +334,8 @@ class ExponentialLR(LRScheduler):
 
 class PolynomialLR(LRScheduler):
     """Down to zero in `total_iters` steps, along a polynomial of degree `power`.
+
+    `lr = initial_lr * (1 - min(epoch / total_iters, 1)) ** power`.
 
     Args:
         optimizer (Optimizer): the optimizer whose learning rates the schedule sets.

@@ -136,7 +136,7 @@ def interpret(op: Op, args: Sequence[Any], modes: Modes) -> Any:
 
 
 def at_level(op: Op, args: Sequence[Any], tensor: Any) -> Any:
-    """A call that was given a tensor of a level which nobody has entered: one that is spread over processes."""
+    """A call that was given a tensor of a level which nobody has entered: one that is distributed over processes."""
     with tensor.level:
         return op(*args)
 

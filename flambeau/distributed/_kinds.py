@@ -1,4 +1,4 @@
-"""How parameters are spread over processes: the choices that `torch.distributed.fsdp` has names for."""
+"""How parameters are sharded over processes: the choices that `torch.distributed.fsdp` has names for."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import enum
 
 
 class ShardingStrategy(enum.Enum):
-    """What of a model is spread over processes.
+    """What of a model is sharded over processes.
 
     Example:
         >>> dist.fsdp.ShardingStrategy.FULL_SHARD.name
@@ -33,7 +33,7 @@ class BackwardPrefetch(enum.Enum):
 
 
 class StateDictType(enum.Enum):
-    """In which form the state of a spread model is asked for.
+    """In which form the state of a sharded model is asked for.
 
     Example:
         >>> [each.name for each in dist.fsdp.StateDictType]

@@ -87,7 +87,7 @@ def update_all(rule: Rule, numbers: Sequence[Any] | None, params: Sequence[Tenso
     if there is none.
     """
     lists = [params, *others]
-    if any(each.stands_for_many for each in params):  # elementwise, a rule holds for the parts of spread tensors too
+    if any(each.stands_for_many for each in params):  # rules are elementwise: right for parts too
         lists = [[each.value if each.stands_for_many else each for each in tensors] for tensors in lists]
     update_parameters(rule, numbers, lists)
 

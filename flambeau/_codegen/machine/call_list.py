@@ -12,7 +12,7 @@ entries that these count.
 - Calls `(function, arguments, options)`: three Python objects, a callable, a tuple, and a dictionary or nothing.
 - Refusals: the addresses of arrays of one number of 64 bits each, which has to be zero after the calls.
 
-Tapes with the same flag have the same memory, so only one thread can run one of them at a time: one that finds the flag
+Lists with the same flag have the same memory, so only one thread can run one of them at a time: one that finds the flag
 set leaves again. So does one that finds a condition not met, or is given something else than arrays, before anything
 has been done.
 """

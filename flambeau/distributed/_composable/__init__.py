@@ -1,4 +1,4 @@
-"""The older name of functions that spread a model."""
+"""The older name of functions that shard a model."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def shared_out(tensors: dict[str, Tensor], size: int) -> list[list[str]]:
 
 
 def stage(state: dict[str, Any], group: ProcessGroup | None, share_out: ShareOut = shared_out) -> Staged:
-    """Copies of the tensors that this process is to write. Spread ones are put together, one after the other."""
+    """Copies of the tensors that this process is to write. Distributed ones are put together, one after the other."""
     rank, size = (0, 1) if group is None else (group.rank(), group.size())
     values = named_values(state)
     tensors = {name: value for name, (_, _, value) in values.items() if isinstance(value, Tensor)}
@@ -239,7 +239,7 @@ def fill(
 
 
 def _read_part(opened: Any, name: str, target: DTensor) -> None:
-    """Read what this process has of a spread tensor, and no more."""
+    """Read what this process has of a distributed tensor, and no more."""
     if any(isinstance(each, Partial) for each in target.placements):
         raise CheckpointException(f"{name} is still to be added up ({target.placements}): redistribute it before")
     layout = target._layout

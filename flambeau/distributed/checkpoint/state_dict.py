@@ -55,7 +55,7 @@ def _inner(model: Module) -> Module:
 
 
 def _given(value: Any, options: StateDictOptions) -> Any:
-    """A value of a state as it was asked for: spread tensors put together, and moved to the host."""
+    """A value of a state as it was asked for: distributed tensors put together, and moved to the host."""
     if isinstance(value, DTensor) and options.full_state_dict:
         value = value.full_tensor()
     return value.cpu() if isinstance(value, Tensor) and options.cpu_offload else value
@@ -67,7 +67,7 @@ def _is_dropped(options: StateDictOptions) -> bool:
 
 
 def placed(value: Any, like: Any, from_first: bool = False) -> Any:
-    """A tensor spread as `like` is. `from_first`: process 0 has it, and the others have None."""
+    """A tensor distributed as `like` is. `from_first`: process 0 has it, and the others have None."""
     if from_first and isinstance(like, Tensor):
         data = value.detach().clone().contiguous() if isinstance(value, Tensor) else _empty_whole(like)
         _calls.broadcast(data, group_src=0)
@@ -193,7 +193,7 @@ def get_state_dict(
 def set_model_state_dict(
     model: Module, model_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
 ) -> Any:
-    """Take over parameters and buffers; whole tensors are spread where the model's are."""
+    """Take over parameters and buffers; whole tensors are sharded where the model's are."""
     chosen = options or StateDictOptions()
     inner = _inner(model)
     targets = inner.state_dict()
@@ -216,7 +216,7 @@ def set_optimizer_state_dict(
     *,
     options: StateDictOptions | None = None,
 ) -> None:
-    """Take over the state of optimizers; whole tensors are spread where the parameters are."""
+    """Take over the state of optimizers; whole tensors are sharded where the parameters are."""
     chosen = options or StateDictOptions()
     if chosen.broadcast_from_rank0:
         optim_state_dict = _from_first(optim_state_dict)
@@ -227,7 +227,7 @@ def set_optimizer_state_dict(
 
 
 def state_by_position(model: Module, optimizer: Optimizer, named: dict[str, Any]) -> dict[str, Any]:
-    """A state by the names of parameters as one by their positions; whole tensors are spread where parameters are."""
+    """A state by the names of parameters as one by their positions; whole tensors are sharded where parameters are."""
     names = _names(model)
     saved_groups = {name: group for group in named["param_groups"] for name in group["params"]}
     position, state, groups = 0, {}, []
@@ -245,7 +245,7 @@ def state_by_position(model: Module, optimizer: Optimizer, named: dict[str, Any]
 
 
 def _copied(value: Any, param: Tensor) -> Any:
-    """A value of a parameter's state that is nobody else's, spread as the parameter if it has its shape."""
+    """A value of a parameter's state that is nobody else's, distributed as the parameter if it has its shape."""
     if not isinstance(value, Tensor):
         return value
     own = value.detach().clone()

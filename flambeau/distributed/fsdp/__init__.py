@@ -1,4 +1,4 @@
-"""Parameters spread over processes, under the names of `torch.distributed.fsdp`."""
+"""Parameters sharded over processes, under the names of `torch.distributed.fsdp`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`fully_shard`: parameters, gradients and the state of optimizers spread over processes."""
+"""`fully_shard`: parameters, gradients and the state of optimizers sharded over processes."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ class FSDPModule:
     """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """A new module of the class that it was: copies and parts are not spread by themselves."""
+        """A new module of the class that it was: copies and parts are not sharded by themselves."""
         original = next(each for each in cls.__mro__ if not issubclass(each, FSDPModule))
         return original(*args, **kwargs)
 
@@ -323,7 +323,7 @@ def fully_shard(
     ignored_params: set[Parameter] | None = None,
     dp_mesh_dims: Any = None,
 ) -> Any:
-    """Spread the parameters of a module, or of a list of modules, as one unit; inner modules come first.
+    """Shard the parameters of a module, or of a list of modules, as one unit; inner modules come first.
 
     `reshard_after_forward`: whether the whole parameters are given up between forward and backward pass; by default
     they are, but for the outermost module. A number, which asks for parts over fewer processes, counts as True.
@@ -390,7 +390,7 @@ def attach(
     offload = Offload(place, offload_policy.pin_memory) if isinstance(offload_policy, CPUOffloadPolicy) else None
     unit = Unit(entries, mesh, place, policy, offload, reshard_after_forward is not False) if entries else None
     if unit is not None:
-        unit.spread()
+        unit.shard()
     state = _State(modules, unit, place, policy)
     state.decides_reshard = reshard_after_forward is not None
     for each in modules:

@@ -50,7 +50,7 @@ class Entry:
     """The leaf that gets gradients."""
     shown: Any = None
     """What modules have while the whole is there."""
-    spread: Any = None
+    sharded: Any = None
     """The parameter at rest; while the whole is in its place, modules do not have it."""
 
     def present(self) -> Any:
@@ -119,7 +119,7 @@ class Unit:
         return self._group.size()
 
     def _layout(self, shape: tuple[int, ...], dim: int, inner: Layout | None) -> Layout:
-        """How a parameter is spread at rest. What was cut before is cut once more, so that its parts are the outer
+        """How a parameter is sharded at rest. What was cut before is cut once more, so that its parts are the outer
         ones, though their dimension of the mesh is the last.
         """
         outer: list[Placement] = [Replicate()] if self.mesh.ndim == 2 else []
@@ -134,7 +134,7 @@ class Unit:
         size, start = Shard.local_shard_size_and_offset(entry.shape[entry.dim], self.size, self._group.rank())
         return start, size
 
-    def spread(self) -> None:
+    def shard(self) -> None:
         """Cut the parameters, of which all processes have the same, and keep the own parts."""
         for entry in self.entries:
             param = entry.present()
@@ -146,8 +146,8 @@ class Unit:
             if self.offload is not None and not part.is_meta:
                 part = self.offload.at_rest(part)
             layout = self._layout(tuple(param.shape), entry.dim, entry.inner)
-            entry.spread = Parameter(made(part, layout), param.requires_grad)
-            entry.put(entry.spread)
+            entry.sharded = Parameter(made(part, layout), param.requires_grad)
+            entry.put(entry.sharded)
 
     def name_entries(self, paths: dict[Module, str]) -> None:
         """Give parameters the names that they have in a module, from the paths of the modules in it."""
@@ -163,13 +163,13 @@ class Unit:
             return
         with no_grad():
             for entry in self.entries:
-                entry.spread = entry.present()
+                entry.sharded = entry.present()
             self._check_parts()
             dtype = common_dtype([self._dtype_of(entry) for entry in self.entries])
             given, received = (self._rows(self.entries, count, dtype) for count in (1, self.size))
             with self._beside():
                 for number, entry in enumerate(self.entries):
-                    part = entry.spread._local_tensor.detach()
+                    part = entry.sharded._local_tensor.detach()
                     given.put(0, number, part if self.offload is None else self.offload.fetched(part), entry.dim)
                 work = begun(
                     "all_gather",
@@ -186,7 +186,7 @@ class Unit:
 
     def _check_parts(self) -> None:
         """An error if parts are where they cannot be gathered from."""
-        places = [(entry.name, entry.spread._local_tensor) for entry in self.entries]
+        places = [(entry.name, entry.sharded._local_tensor) for entry in self.entries]
         if without_data := [name for name, part in places if part.is_meta]:
             raise RuntimeError(
                 "FSDP parameters should be materialized from meta device before training, but the following were still "
@@ -225,12 +225,12 @@ class Unit:
         with no_grad():
             for number, entry in enumerate(self.entries):
                 _fill(entry.whole, [received.part(row, number) for row in range(self.size)], entry.dim)
-                entry.shown.requires_grad_(entry.spread.requires_grad)
+                entry.shown.requires_grad_(entry.sharded.requires_grad)
                 entry.put(entry.shown)
         self.is_whole = True
 
     def _dtype_of(self, entry: Entry) -> Any:
-        own = entry.spread.dtype
+        own = entry.sharded.dtype
         wanted = self.policy.param_dtype
         return wanted if wanted is not None and own.is_floating_point else own
 
@@ -241,9 +241,9 @@ class Unit:
         self._room = room_for([(entry.shape, kind_of(self._dtype_of(entry), self.place)) for entry in self.entries])
         for number, (entry, tensor) in enumerate(zip(self.entries, self._room.tensors, strict=True)):
             given = tensor if entry.inner is None else made(tensor, entry.inner)
-            entry.shown = Parameter(given, entry.spread.requires_grad)
+            entry.shown = Parameter(given, entry.sharded.requires_grad)
             entry.whole = entry.shown if entry.inner is None else entry.shown._local_tensor
-            if entry.spread.requires_grad:
+            if entry.sharded.requires_grad:
                 entry.whole.register_post_accumulate_grad_hook(self._hook(number))
         return self._room
 
@@ -256,7 +256,7 @@ class Unit:
         if not self.is_whole:
             return
         for entry in self.entries:
-            entry.put(entry.spread)
+            entry.put(entry.sharded)
         assert self._room is not None
         self._room.leave([entry.whole for entry in self.entries], last, since)
         self.is_whole = False
@@ -265,7 +265,7 @@ class Unit:
         """Keep what was changed in the whole parameters: each process takes its parts."""
         with no_grad():
             for entry in self.entries:
-                local = entry.spread._local_tensor
+                local = entry.sharded._local_tensor
                 local.detach().copy_(entry.whole.detach().narrow(entry.dim, *self.part_of(entry)))
 
     def give_up_gathering(self) -> None:
@@ -282,7 +282,7 @@ class Unit:
     def _has_gradient(self, number: int) -> None:
         self._group._engine.progress()  # the sums of the unit behind this one are on their way
         self._ready.add(number)
-        wanted = [at for at, entry in enumerate(self.entries) if entry.spread.requires_grad]
+        wanted = [at for at, entry in enumerate(self.entries) if entry.sharded.requires_grad]
         if len(self._ready) == len(wanted):
             self.after_backward()
 
@@ -360,7 +360,7 @@ class Unit:
 def _add_gradients(rows: Rows, entries: list[Entry], copy: bool) -> None:
     """Add what was received to the gradients of the parameters, which become parts of it unless `copy`."""
     for number, entry in enumerate(entries):
-        local = entry.spread._local_tensor
+        local = entry.sharded._local_tensor
         part = rows.part(0, number).narrow(entry.dim, 0, local.shape[entry.dim])
         grad = part.to(local.dtype, copy=copy).contiguous()
         local.grad = grad if local.grad is None else local.grad.add_(grad)

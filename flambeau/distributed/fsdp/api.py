@@ -105,7 +105,7 @@ class LocalStateDictConfig(StateDictConfig):
 
 @dataclass
 class ShardedStateDictConfig(StateDictConfig):
-    """Spread tensors.
+    """Distributed tensors.
 
     Args:
         offload_to_cpu (bool): whether tensors are moved to the host's memory. Default: `False`.
@@ -166,7 +166,7 @@ class LocalOptimStateDictConfig(OptimStateDictConfig):
 
 @dataclass
 class ShardedOptimStateDictConfig(OptimStateDictConfig):
-    """Spread tensors.
+    """Distributed tensors.
 
     Args:
         offload_to_cpu (bool): whether tensors are moved to the host's memory. Default: `True`.

@@ -1,6 +1,6 @@
 """`FullyShardedDataParallel`: the older way to say `fully_shard`, as a module around another.
 
-Parameters are spread one by one, as `DTensor`s, also without `use_orig_params`: there are no flat parameters.
+Parameters are sharded one by one, as `DTensor`s, also without `use_orig_params`: there are no flat parameters.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ _CONFIGS: dict[StateDictType, tuple[type[StateDictConfig], type[OptimStateDictCo
 
 
 class FullyShardedDataParallel(Module):
-    """A module whose parameters, gradients and optimizer states are spread over processes.
+    """A module whose parameters, gradients and optimizer states are sharded over processes.
 
     Args:
         module (Module): the module.
         process_group: the processes; None means all.
         device_id: the device of this process.
         device_mesh (DeviceMesh, optional): the processes; None means all.
-        sharding_strategy (ShardingStrategy, optional): what is spread: parameters too (`FULL_SHARD`, the default), or
+        sharding_strategy (ShardingStrategy, optional): what is sharded: parameters too (`FULL_SHARD`, the default), or
             gradients and optimizer states only.
         cpu_offload (CPUOffload, optional): whether parameters rest in the host's memory.
         auto_wrap_policy: which modules below become units of their own.
@@ -368,7 +368,7 @@ class FullyShardedDataParallel(Module):
 
     @staticmethod
     def sharded_optim_state_dict(model: Module, optim: Optimizer, group: Any = None) -> dict[str, Any]:
-        """The state of an optimizer, spread as it is."""
+        """The state of an optimizer, sharded as it is."""
         with FullyShardedDataParallel.state_dict_type(model, StateDictType.SHARDED_STATE_DICT):
             return FullyShardedDataParallel.optim_state_dict(model, optim)
 
@@ -421,7 +421,7 @@ def _convert_buffers(module: Module, wanted: Any) -> None:
 
 
 def _before_load(module: Any, state: dict[str, Any], prefix: str, *others: Any) -> None:
-    """Take a state by the names without the wrapping; whole tensors are spread as the parameters are."""
+    """Take a state by the names without the wrapping; whole tensors are sharded as the parameters are."""
     from ..checkpoint.state_dict import placed
 
     inner = f"{prefix}{_WRAPPED}."

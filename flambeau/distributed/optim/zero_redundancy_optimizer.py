@@ -26,7 +26,7 @@ class _JoinHook(JoinHook):
 
 
 class ZeroRedundancyOptimizer(Optimizer, Joinable):
-    """Another optimizer, whose state is spread over the processes: after a step each sends its parameters to all."""
+    """Another optimizer, whose state is sharded over the processes: after a step each sends its parameters to all."""
 
     def __init__(
         self,
@@ -156,5 +156,5 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
 
     @property
     def join_process_group(self) -> Any:
-        """The group over which the state is spread."""
+        """The group over which the state is sharded."""
         return self._group

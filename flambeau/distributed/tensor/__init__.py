@@ -1,4 +1,4 @@
-"""Tensors spread over processes, under the names of `torch.distributed.tensor`."""
+"""Tensors distributed over processes, under the names of `torch.distributed.tensor`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors and modules spread over the processes of a mesh."""
+"""Tensors and modules distributed over the processes of a mesh."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def distribute_tensor(
     *,
     src_data_rank: int | None = 0,
 ) -> DTensor:
-    """Spread a tensor, which the first process of the mesh has, over all of them.
+    """Distribute a tensor, which the first process of the mesh has, over all of them.
 
     `src_data_rank=None`: each process takes its part of the tensor that it has itself, and nothing is sent.
 
@@ -52,7 +52,7 @@ def distribute_tensor(
     mesh = mesh_or_current(device_mesh)
     if isinstance(tensor, DTensor):
         if tensor.device_mesh != mesh or tuple(placements or ()) != tensor.placements:
-            raise ValueError("the tensor is spread already, in another way: redistribute changes that")
+            raise ValueError("the tensor is sharded already, in another way: redistribute changes that")
         return tensor
     if not tensor.is_leaf:
         raise RuntimeError("`distribute_tensor` should be used to distribute leaf tensors! but found non-leaf tensor!")
@@ -90,7 +90,7 @@ def distribute_module(
     input_fn: Callable[..., Any] | None = None,
     output_fn: Callable[..., Any] | None = None,
 ) -> Module:
-    """Spread the parameters of a module by `partition_fn`, all others to everybody; convert inputs and outputs.
+    """Distribute the parameters of a module by `partition_fn`, all others to everybody; convert inputs and outputs.
 
     Args:
         module (Module): the module.
@@ -125,13 +125,13 @@ def distribute_module(
 
 
 def replicate_rest(module: Module, mesh: DeviceMesh, src_data_rank: int | None = 0) -> None:
-    """Spread what a module itself has, and is not spread yet: everybody gets it."""
+    """Distribute what a module itself has, and is not distributed yet: everybody gets it."""
     everywhere = [Replicate()] * mesh.ndim
     param: Any
     for key, param in module._parameters.items():
         if param is not None and not isinstance(param, DTensor):
-            spread = distribute_tensor(param.data, mesh, everywhere, src_data_rank=src_data_rank)
-            module.register_parameter(key, Parameter(spread, param.requires_grad))
+            distributed = distribute_tensor(param.data, mesh, everywhere, src_data_rank=src_data_rank)
+            module.register_parameter(key, Parameter(distributed, param.requires_grad))
     for key, buffer in module._buffers.items():
         if buffer is not None and not isinstance(buffer, DTensor):
             module._buffers[key] = distribute_tensor(buffer, mesh, everywhere, src_data_rank=src_data_rank)
@@ -164,7 +164,7 @@ def zeros(
     *size: Any, requires_grad: bool = False, dtype: Any = None, layout: Any = strided,
     device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None,
 ) -> DTensor:  # fmt: skip
-    """A spread tensor of zeros.
+    """A distributed tensor of zeros.
 
     Args:
         *size: the shape, as separate integers or as one tuple.
@@ -192,7 +192,7 @@ def ones(
     *size: Any, dtype: Any = None, layout: Any = strided, requires_grad: bool = False,
     device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None,
 ) -> DTensor:  # fmt: skip
-    """A spread tensor of ones.
+    """A distributed tensor of ones.
 
     Example:
         >>> mesh = dist.init_device_mesh("cpu", (2,))
@@ -208,7 +208,7 @@ def empty(
     *size: Any, dtype: Any = None, layout: Any = strided, requires_grad: bool = False,
     device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None,
 ) -> DTensor:  # fmt: skip
-    """A spread tensor whose elements are not set.
+    """A distributed tensor whose elements are not set.
 
     Example:
         >>> mesh = dist.init_device_mesh("cpu", (2,))
@@ -224,7 +224,7 @@ def full(
     size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = strided, requires_grad: bool = False,
     device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None,
 ) -> DTensor:  # fmt: skip
-    """A spread tensor with one value everywhere.
+    """A distributed tensor with one value everywhere.
 
     Args:
         size: the shape, as separate integers or as one tuple.
@@ -246,7 +246,7 @@ def rand(
     *size: Any, requires_grad: bool = False, dtype: Any = None, layout: Any = strided,
     device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None,
 ) -> DTensor:  # fmt: skip
-    """A spread tensor of the uniform numbers that one process would draw, if all have the same seed.
+    """A distributed tensor of the uniform numbers that one process would draw, if all have the same seed.
 
     Example:
         >>> mesh = dist.init_device_mesh("cpu", (2,))
@@ -264,7 +264,7 @@ def randn(
     *size: Any, requires_grad: bool = False, dtype: Any = None, layout: Any = strided,
     device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None,
 ) -> DTensor:  # fmt: skip
-    """A spread tensor of the normal numbers that one process would draw, if all have the same seed.
+    """A distributed tensor of the normal numbers that one process would draw, if all have the same seed.
 
     Example:
         >>> mesh = dist.init_device_mesh("cpu", (2,))

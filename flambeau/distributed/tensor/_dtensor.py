@@ -67,7 +67,7 @@ for _name in [
 
 
 class DTensor(Wrapper):
-    """A tensor that is spread over the processes of a mesh; made by `distribute_tensor` and `from_local`.
+    """A tensor that is distributed over the processes of a mesh; made by `distribute_tensor` and `from_local`.
 
     Args:
         *args: not for users: make one by `distribute_tensor` or `DTensor.from_local`.
@@ -221,7 +221,7 @@ class DTensor(Wrapper):
         return self.clone() if THREAD.modes.grad and self.requires_grad else self
 
     def _filled_alike(self, shape: Sequence[int], kind: Any, value: Any) -> Tensor:
-        """A new tensor: spread alike if it has the same shape, else the same for all."""
+        """A new tensor: distributed alike if it has the same shape, else the same for all."""
         from ..._ops.create.constants import filled
 
         alike = tuple(shape) == tuple(self.shape)

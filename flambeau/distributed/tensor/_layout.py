@@ -1,4 +1,4 @@
-"""`Layout`: a shape, a mesh, and how the tensor of that shape is spread over it."""
+"""`Layout`: a shape, a mesh, and how the tensor of that shape is sharded over it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .placement_types import Partial, Placement, Replicate, Shard, _StridedShard
 
 @dataclass(frozen=True)
 class Layout:
-    """How a tensor is spread. A dimension that several dimensions of the mesh cut is cut by the first of them first,
+    """How a tensor is sharded. A dimension that several dimensions of the mesh cut is cut by the first of them first,
     and by those that stride last.
     """
 
@@ -63,7 +63,7 @@ class Layout:
         return len(set(dims)) < len(dims)
 
     def of_gradient(self) -> Layout:
-        """How the gradient of such a tensor is spread: where the tensor is still to be added up, all have it."""
+        """How the gradient of such a tensor is sharded: where the tensor is still to be added up, all have it."""
         kept = [Replicate() if isinstance(each, Partial) else each for each in self.placements]
         return Layout(self.shape, self.mesh, tuple(kept))
 

@@ -33,7 +33,7 @@ def run_op(op: Op, args: Sequence[Any]) -> Any:
 
 
 def run_function(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A public function that was given spread tensors; a few have a rule as a whole."""
+    """A public function that was given distributed tensors; a few have a rule as a whole."""
     rule = FUNCTIONS.get(original_of(func).__name__)
     if rule is not None:
         result = rule(*args, **kwargs)
@@ -46,7 +46,7 @@ def run_function(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
 
 
 def distributed_operands(values: Sequence[Any]) -> list[DTensor]:
-    """The spread tensors among the arguments, those in lists included."""
+    """The distributed tensors among the arguments, those in lists included."""
     found: list[DTensor] = []
     for each in values:
         if isinstance(each, DTensor):
@@ -78,7 +78,7 @@ def _as_distributed(op: Op, args: Sequence[Any], beside: DTensor) -> list[DTenso
 
 
 class _Implicit(threading.local):
-    """Whether plain tensors beside spread ones are taken to be the same on all processes."""
+    """Whether plain tensors beside distributed ones are taken to be the same on all processes."""
 
     allowed = False
 

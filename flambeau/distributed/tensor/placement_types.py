@@ -1,4 +1,4 @@
-"""How a tensor is spread along one dimension of a mesh: cut in parts, the same everywhere, or still to be added up."""
+"""How a tensor lies along one dimension of a mesh: cut in parts, the same everywhere, or still to be added up."""
 
 from __future__ import annotations
 

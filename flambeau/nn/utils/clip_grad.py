@@ -83,7 +83,7 @@ def get_total_norm(
 
 
 def _norm_of_parts(tensors: list[Any], norm_type: float) -> Tensor:
-    """The norm of tensors that are spread over processes, or some of which are."""
+    """The norm of tensors that are distributed over processes, or some of which are."""
     norms: list[Any] = [linalg.vector_norm(each, norm_type) for each in tensors]
     if not all(each.stands_for_many for each in norms):
         norms = [each.full_tensor() if each.stands_for_many else each for each in norms]

@@ -1,4 +1,4 @@
-"""Stretches of compiled programs on the device: lists of launches, and then one graph for all of them.
+"""Segments of compiled programs on the device: lists of launches, and then one graph for all of them.
 
 The first calls start the kernels one by one, and look where their inputs lie and which results are still in use when
 the next call begins. Then the launches are captured as a graph, which every later call replays. A graph finds its

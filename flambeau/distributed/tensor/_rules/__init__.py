@@ -1,1 +1,1 @@
-"""What each process computes of an op on spread tensors: rules by the families of ops."""
+"""What each process computes of an op on distributed tensors: rules by the families of ops."""

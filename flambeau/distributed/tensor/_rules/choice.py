@@ -1,4 +1,4 @@
-"""The choice among the ways in which an op can run on spread tensors.
+"""The choice among the ways in which an op can run on distributed tensors.
 
 A rule lists `Case`s, each for one dimension of the mesh: what the operands would have to be, and what the results are
 then. The one for which least has to be moved is taken, along each dimension of the mesh by itself.
@@ -51,7 +51,7 @@ class Plan:
 
 
 class Call:
-    """An op with arguments, among which are spread tensors: the `operands`."""
+    """An op with arguments, among which are distributed tensors: the `operands`."""
 
     def __init__(self, op: Op, args: list[Any], operands: list[DTensor]) -> None:
         self.op = op
@@ -108,7 +108,7 @@ def _without_data(tensor: Tensor) -> Tensor:
 Cases = Callable[[Call, int], list[Case]]
 """The ways to run an op along one dimension of the mesh, beside the one in which all have everything."""
 Special = Callable[[Call], "Plan | Callable[..., Any]"]
-"""A plan made by other means, or what to run instead on spread tensors."""
+"""A plan made by other means, or what to run instead on distributed tensors."""
 
 CASES: dict[str, Cases] = {}
 SPECIAL: dict[str, Special] = {}

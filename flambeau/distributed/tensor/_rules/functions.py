@@ -52,8 +52,8 @@ def _matmul(input: Any, other: Any, *, out: Any = None) -> Any:
 
 def _linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any:
     """A product and an addend: where the products are still to be added up, the first process adds it."""
-    spread = isinstance(input, DTensor) and isinstance(weight, DTensor)
-    if out is not None or not spread or input.ndim < 2 or weight.ndim != 2:
+    both = isinstance(input, DTensor) and isinstance(weight, DTensor)
+    if out is not None or not both or input.ndim < 2 or weight.ndim != 2:
         return NotImplemented
     product = matmul_of(input, weight)
     if bias is None:

@@ -1,4 +1,4 @@
-"""Functions on the parts of spread tensors, and plain tensors beside spread ones."""
+"""Functions on the parts of distributed tensors, and plain tensors beside distributed ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["implicit_replication", "local_map"]
 
 @contextlib.contextmanager
 def implicit_replication() -> Generator[None, None, None]:
-    """A context in which plain tensors beside spread ones are taken to be the same on all processes."""
+    """A context in which plain tensors beside distributed ones are taken to be the same on all processes."""
     before, IMPLICIT.allowed = IMPLICIT.allowed, True
     try:
         yield
@@ -34,9 +34,9 @@ def local_map(
     *,
     redistribute_inputs: bool = False,
 ) -> Any:
-    """A function of plain tensors as one of spread tensors: each process runs it on its parts.
+    """A function of plain tensors as one of distributed tensors: each process runs it on its parts.
 
-    `in_placements` says how the arguments have to be spread, None for those that are no spread tensors;
+    `in_placements` says how the arguments have to be sharded, None for those that are no distributed tensors;
     `out_placements` what the results are.
     """
     if func is None:
@@ -75,10 +75,10 @@ def local_map(
             return results
         several = isinstance(results, tuple)
         places = out_placements if several else [out_placements]
-        spread = tuple(
+        results = tuple(
             each if by is None else DTensor.from_local(each, mesh, by)
             for each, by in zip(results if several else [results], places, strict=True)
         )
-        return spread if several else spread[0]
+        return results if several else results[0]
 
     return run

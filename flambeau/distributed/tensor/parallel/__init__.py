@@ -1,4 +1,4 @@
-"""Layers spread over processes, under the names of `torch.distributed.tensor.parallel`."""
+"""Layers distributed over processes, under the names of `torch.distributed.tensor.parallel`."""
 
 from __future__ import annotations
 

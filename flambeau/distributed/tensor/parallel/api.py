@@ -1,4 +1,4 @@
-"""`parallelize_module`: a model whose layers are spread by a plan."""
+"""`parallelize_module`: a model whose layers are distributed by a plan."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def parallelize_module(
     *,
     src_data_rank: int | None = 0,
 ) -> Module:
-    """Spread a module by a style, or modules below it by a plan from names to styles.
+    """Parallelize a module by a style, or modules below it by a plan from names to styles.
 
     A name may have the wildcards of file names: "layers.*.attention". `src_data_rank`: the process whose parameters
     are taken; None: each takes its parts of its own.

@@ -1,4 +1,4 @@
-"""The ways to spread a layer: what becomes of its parameters, inputs and outputs."""
+"""The ways to parallelize a layer: what becomes of its parameters, inputs and outputs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Cuts = dict[str, dict[str, Placement]]
 
 
 class ParallelStyle(ABC):
-    """A way to spread a module.
+    """A way to parallelize a module.
 
     Example:
         >>> from flambeau.distributed.tensor.parallel import ColwiseParallel, ParallelStyle
@@ -43,7 +43,7 @@ class ParallelStyle(ABC):
 
 
 def _redistributed(value: Any, mesh: DeviceMesh, layout: Placement | None, wanted: Placement | None) -> Any:
-    """A tensor, of which this process has what `layout` says, spread as it is wanted."""
+    """A tensor, of which this process has what `layout` says, distributed as it is wanted."""
     if not isinstance(value, Tensor) or layout is None:
         return value
     found = value if isinstance(value, DTensor) else DTensor.from_local(value, mesh, (layout,))
@@ -70,8 +70,8 @@ class _OfParameters(ParallelStyle):
         for name, placement in self.cuts[kind].items():
             param = module._parameters.get(name)
             if param is not None:
-                spread = distribute_tensor(param.data, device_mesh, (placement,), src_data_rank=self.src_data_rank)
-                module.register_parameter(name, Parameter(spread, param.requires_grad))
+                distributed = distribute_tensor(param.data, device_mesh, (placement,), src_data_rank=self.src_data_rank)
+                module.register_parameter(name, Parameter(distributed, param.requires_grad))
         wanted = self._wanted_input(module)
 
         def before(module: Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -208,7 +208,7 @@ def _listed(layouts: Layouts) -> tuple[Placement | None, ...] | None:
 
 
 class PrepareModuleInput(ParallelStyle):
-    """Spreads the inputs of a module that computes with spread tensors.
+    """Distributes the inputs of a module that computes with distributed tensors.
 
     Args:
         input_layouts (Layouts): how inputs come.
@@ -250,8 +250,8 @@ class PrepareModuleInput(ParallelStyle):
             raise AssertionError("input_kwarg_layouts and desired_input_kwarg_layouts should have same length!")
 
     def _prepared(self, value: Any, mesh: DeviceMesh, layout: Placement | None, wanted: Placement | None) -> Any:
-        spread = _redistributed(value, mesh, layout, wanted)
-        return spread.to_local() if self.use_local_output and isinstance(spread, DTensor) and layout else spread
+        found = _redistributed(value, mesh, layout, wanted)
+        return found.to_local() if self.use_local_output and isinstance(found, DTensor) and layout else found
 
     def _apply(self, module: Module, device_mesh: DeviceMesh) -> Module:
         def before(module: Module, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -279,7 +279,7 @@ class PrepareModuleInput(ParallelStyle):
 
 
 class PrepareModuleOutput(ParallelStyle):
-    """Spreads the outputs of a module, or puts them together.
+    """Distributes the outputs of a module, or puts them together.
 
     Args:
         output_layouts (Layouts): how outputs are wanted.
@@ -311,9 +311,9 @@ class PrepareModuleOutput(ParallelStyle):
                 raise ValueError("module outputs and output_layouts should have same length!")
             found = []
             for each, layout, wanted in zip(outputs, self.output_layouts, self.desired_output_layouts, strict=True):
-                spread = _redistributed(each, device_mesh, layout, wanted)
-                local = self.use_local_output and layout is not None and isinstance(spread, DTensor)
-                found.append(spread.to_local() if local else spread)
+                distributed = _redistributed(each, device_mesh, layout, wanted)
+                local = self.use_local_output and layout is not None and isinstance(distributed, DTensor)
+                found.append(distributed.to_local() if local else distributed)
             return tuple(found) if isinstance(output, tuple) else found[0]
 
         module.register_forward_hook(after)

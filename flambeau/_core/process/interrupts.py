@@ -49,7 +49,7 @@ class Restoring:
         raise NotImplementedError
 
     def restore(self) -> None:
-        """Put everything back."""
+        """Put back what the context changed."""
         raise NotImplementedError
 
     @uninterrupted

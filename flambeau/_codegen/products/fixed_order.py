@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..arrays import Arguments
-from ..build import Builder
+from ..build import Builder, Value, Variable
 from ..kernel import kernel
+from ..rows.shared import load_lanes
 from ..shares import MULTIPLICATIONS, steps_worth
-from ..types import SCALARS
+from ..types import I64, SCALARS
 from .gemm import Fields
 from .tile import Product
 
@@ -69,3 +70,75 @@ def fixed_order_product(b: Builder, arguments: Arguments, dtype: str) -> None:
                 ),
                 0,
             )
+
+
+# ----- few rows and a matrix whose columns are rows of memory ---------------------------------------------------------
+
+FEW = 16
+"""More rows than these are better multiplied with a turned copy of the matrix."""
+_TOGETHER = (8, 4, 2, 1)
+
+
+@kernel
+def few_rows_of_turned(b: Builder, arguments: Arguments, dtype: str) -> None:
+    """(out, x, weight, row step of x, row step of weight): out[m, n] = sum over k of x[m, k] * weight[n, k].
+
+    Elements of rows are neighbours; `out` has no gaps. Blocks of the weight are turned in registers.
+    """
+    scalar = SCALARS[dtype]
+    width = 64 // scalar.size
+    out, x, weight = (arguments.array(number) for number in range(3))
+    x_row, weight_row = arguments.integer(3), arguments.integer(4)
+    rows, depth, columns = x.size(0), x.size(1), weight.size(0)
+    blocks = (columns + (width - 1)) // width
+    grain = steps_worth(b, rows * depth * width, MULTIPLICATIONS)
+    captured = out.data, x.data, weight.data, x_row, weight_row, rows, depth, columns
+    with b.parallel(blocks, grain, *captured, unlock=True) as (c, begin, end, inside):
+        out_, x_, weight_, x_row_, weight_row_, rows_, depth_, columns_ = inside
+        with c.loop(begin, end) as block:
+            first = block * width
+            lines = c.at(weight_, scalar, first * weight_row_)
+            position = c.variable(I64, 0)
+            for together in _TOGETHER:
+                whole = position.value + (rows_ - position.value) // together * together
+                with c.loop(position.value, whole, together) as row:
+                    factors = [c.at(x_, scalar, (row + number) * x_row_) for number in range(together)]
+                    places = [c.at(out_, scalar, (row + number) * columns_ + first) for number in range(together)]
+                    with c.either(first + width <= columns_) as (is_whole, is_rest):
+                        with is_whole:
+                            sums = [c.variable(scalar.compute, 0.0, width) for _ in range(together)]
+                            even = depth_ // width * width
+                            with c.loop(0, even, width) as k:
+                                loaded = [c.load(lines, scalar, weight_row_ * lane + k, width) for lane in range(width)]
+                                for step, column in enumerate(_transposed(c, loaded)):
+                                    _add(c, sums, [c.load(each, scalar, k + step) for each in factors], column)
+                            with c.loop(even, depth_) as k:
+                                column = load_lanes(c, lines, scalar, k, width, weight_row_)
+                                _add(c, sums, [c.load(each, scalar, k) for each in factors], column)
+                            for place, total in zip(places, sums, strict=True):
+                                c.store(place, scalar, 0, total.value)
+                        with is_rest, c.loop(0, columns_ - first) as column:
+                            line = c.at(lines, scalar, column * weight_row_)
+                            sums = [c.variable(scalar.compute, 0.0) for _ in range(together)]
+                            with c.loop(0, depth_) as k:
+                                _add(c, sums, [c.load(each, scalar, k) for each in factors], c.load(line, scalar, k))
+                            for place, total in zip(places, sums, strict=True):
+                                c.store(place, scalar, column, total.value)
+                position.value = whole
+
+
+def _add(c: Builder, sums: list[Variable], factors: list[Value], column: Value) -> None:
+    for total, factor in zip(sums, factors, strict=True):
+        total.value = c.fma(c.splat(factor, column.lanes), column, total.value)
+
+
+def _transposed(c: Builder, vectors: list[Value]) -> list[Value]:
+    """The columns of as many vectors as each has lanes, a power of two."""
+    count = len(vectors)
+    half = count // 2
+    low = [lane + other for lane in range(half) for other in (0, count)]
+    high = [lane + other for lane in range(half, count) for other in (0, count)]
+    for _ in range(count.bit_length() - 1):
+        pairs = [(vectors[number], vectors[number + half]) for number in range(half)]
+        vectors = [c.shuffle(*pair, lanes) for pair in pairs for lanes in (low, high)]
+    return vectors

@@ -21,7 +21,7 @@ from ..build import Builder, Value, Variable
 from ..kernel import kernel
 from ..machine.engine import engine
 from ..shares import MULTIPLICATIONS, steps_worth
-from ..types import I64, SCALARS, Scalar
+from ..types import BOOL, I64, SCALARS, Scalar
 
 DEPTH = 384
 """The most steps along the summed dimension between two visits of the result: so deep a panel stays in a cache."""
@@ -227,12 +227,20 @@ def multiply(
     initial: Value,
     steps: Value,
     columns: Callable[[Value], list[Value]],
+    of_tile: bool = False,
 ) -> list[list[Variable]]:
-    """The sums of a tile: `initial`, a number for each row, plus the products of `steps` depths."""
+    """The sums of a tile: `initial`, a number for each row, plus the products of `steps` depths.
+
+    `of_tile`: `initial` has a number for each element of the tile.
+    """
     sums = []
     for row in range(tile.rows):
-        value = b.splat(b.load(initial, scalar, row), tile.lanes)
-        sums.append([b.variable(scalar.compute, value, tile.lanes) for _ in range(tile.vectors)])
+        if of_tile:
+            at = range(row * tile.columns, (row + 1) * tile.columns, tile.lanes)
+            values = [b.load(initial, scalar, each, tile.lanes) for each in at]
+        else:
+            values = [b.splat(b.load(initial, scalar, row), tile.lanes)] * tile.vectors
+        sums.append([b.variable(scalar.compute, value, tile.lanes) for value in values])
 
     def step(k: Value) -> None:
         right = columns(k)
@@ -273,8 +281,11 @@ def from_panel(b: Builder, scalar: Scalar, tile: Tile, panel: Value) -> Callable
 
 
 @kernel
-def tiled_product(b: Builder, args: Arguments, dtype: str, tile: tuple[Any, ...]) -> None:
+def tiled_product(b: Builder, args: Arguments, dtype: str, tile: tuple[Any, ...], chained: bool) -> None:
     """The product of packed rows and of a matrix of addresses, plus a number for each row.
+
+    Blocks of depths are summed up by themselves and added; `chained`: each goes on with the sums of the one before, so
+    that an element is one chain of multiplications and additions, wherever the blocks begin.
 
     Arguments: the result, the packed rows, the source, the number for each row, the offsets of the depths in the
     source, for each tile of columns (first run, last run, whether its vectors are contiguous in the result, whether
@@ -286,14 +297,14 @@ def tiled_product(b: Builder, args: Arguments, dtype: str, tile: tuple[Any, ...]
     area = sizes.tiles_per_unit * columns * sizes.rows_per_unit * rows
     grain = steps_worth(b, area * sizes.blocks_per_chunk * sizes.depth_block, MULTIPLICATIONS)
     with without_lock(b), b.parallel(sizes.units, grain, *pointers) as (c, begin, end, inside):
-        _Product(c, SCALARS[dtype], Tile(*tile), inside).write(begin, end)
+        _Product(c, SCALARS[dtype], Tile(*tile), chained, inside).write(begin, end)
 
 
 class _Product:
     """Writes the body of `tiled_product`."""
 
-    def __init__(self, b: Builder, scalar: Scalar, tile: Tile, pointers: list[Value]) -> None:
-        self.b, self.scalar, self.tile = b, scalar, tile
+    def __init__(self, b: Builder, scalar: Scalar, tile: Tile, chained: bool, pointers: list[Value]) -> None:
+        self.b, self.scalar, self.tile, self.chained = b, scalar, tile, chained
         self.out, self.left, self.source, self.starts, self.offsets = pointers[:5]
         self.tiles, self.runs, self.columns, self.places, table = pointers[5:]
         self.sizes = Fields(b, table)
@@ -336,10 +347,16 @@ class _Product:
                 def multiply_rows(number: Value, right: Callable[[Value], list[Value]]) -> None:
                     valid = b.smaller(columns - number * tile.columns, tile.columns)
                     with b.loop(row_begin, row_end) as row_tile:
-                        initial = b.select(is_first, b.at(starts, scalar, row_tile * tile.rows), self.zeros)
+                        of_rows = b.at(starts, scalar, row_tile * tile.rows)
                         here = b.at(left, scalar, row_tile * panel_size)
-                        sums = multiply(b, scalar, tile, here, initial, steps, right)
-                        self._store(out, number, row_tile, valid, is_first, sums)
+                        if self.chained:
+                            self._take_up(out, number, row_tile, valid, is_first, of_rows)
+                            sums = multiply(b, scalar, tile, here, self.rest, steps, right, of_tile=True)
+                            self._store(out, number, row_tile, valid, b.constant(BOOL, 1), sums)
+                        else:
+                            initial = b.select(is_first, of_rows, self.zeros)
+                            sums = multiply(b, scalar, tile, here, initial, steps, right)
+                            self._store(out, number, row_tile, valid, is_first, sums)
 
                 with b.loop(tile_begin, tile_end) as number:
                     entry = b.offset(self.tiles, number * ENTRIES, I64)
@@ -411,6 +428,36 @@ class _Product:
                     from_, to = integer_at(b, runs, run), k * width + integer_at(b, runs, run + 1)
                     with b.loop(0, integer_at(b, runs, run + 2)) as i:
                         b.store(self.panel, scalar, to + i, b.load(source, scalar, offset + from_ + i))
+
+    def _take_up(
+        self, out: Value, number: Value, row_tile: Value, columns: Value, is_first: Value, of_rows: Value
+    ) -> None:
+        """Fill `rest` with the sums so far: a number for each row, or what the depths before have given."""
+        b, scalar, tile, sizes = self.b, self.scalar, self.tile, self.sizes
+        rows = b.smaller(sizes.rows - row_tile * tile.rows, tile.rows)
+        places = b.offset(self.places, number * tile.columns, I64)
+        corner = b.at(out, scalar, row_tile * tile.rows * sizes.out_row)
+        whole = (rows == tile.rows) & (columns == tile.columns)
+        is_contiguous = integer_at(b, self.tiles, number * ENTRIES + 2) != 0
+        at = range(0, tile.columns, tile.lanes)
+        with b.either(is_first) as (begins, goes_on):
+            with begins:
+                for row in range(tile.rows):
+                    value = b.splat(b.load(of_rows, scalar, row), tile.lanes)
+                    for column in at:
+                        b.store(self.rest, scalar, row * tile.columns + column, value)
+            with goes_on, b.either(whole & is_contiguous) as (directly, scattered):
+                with directly:
+                    for column in at:
+                        start = b.at(corner, scalar, integer_at(b, places, column))
+                        for row in range(tile.rows):
+                            value = b.load(start, scalar, sizes.out_row * row, tile.lanes)
+                            b.store(self.rest, scalar, row * tile.columns + column, value)
+                with scattered, b.loop(0, columns) as column:
+                    place = b.at(corner, scalar, integer_at(b, places, column))
+                    with b.loop(0, rows) as row:
+                        found = b.load(place, scalar, sizes.out_row * row)
+                        b.store(self.rest, scalar, row * tile.columns + column, found)
 
     def _store(
         self, out: Value, number: Value, row_tile: Value, columns: Value, is_first: Value, sums: list[list[Variable]]

@@ -17,9 +17,11 @@ from ..types import I64, SCALARS, Scalar
 from .gemm import Fields, integer_at
 from .tile import Product
 
-ROWS, COLUMNS = 32, 64
+ROWS, COLUMNS = 64, 64
 """The part of a result that a thread computes at a time."""
 _TILE = ROWS * COLUMNS
+_LONG = 1024
+"""Samples of more steps are read where they lie: copies of them would fill more than a cache."""
 TOGETHER = 8
 """So many samples of one row each are the lowest subtree, which stays in registers."""
 
@@ -59,8 +61,10 @@ def tree_product(b: Builder, arguments: Arguments, dtype: str, single: bool) -> 
     with b.parallel(units, grain, *pointers, unlock=True) as (c, begin, end, (out, left, right, starts, table)):
         part = _Part(c, scalar, Fields(c, table, Sizes))
         levels, leaves, row_blocks = part.levels, part.leaves, part.row_blocks
-        with scratch(c, scalar, (levels + 2) * _TILE) as room, c.loop(begin, end) as unit:
+        copied = TOGETHER * ROWS if single else c.smaller(part.steps, _LONG) * (ROWS + COLUMNS)
+        with scratch(c, scalar, (levels + 2) * _TILE + copied) as room, c.loop(begin, end) as unit:
             row, column = unit % row_blocks * ROWS, unit // row_blocks * COLUMNS
+            part.room = c.at(room, scalar, (levels + 2) * _TILE)
             part.move(left, right, row, column)
             height = c.variable(I64, 0)
             with c.loop(0, leaves) as leaf:
@@ -89,6 +93,8 @@ class _Part:
     columns: Value
     left: Value
     right: Value
+    room: Value
+    """Where blocks of a sample are copied to: rows of memory that are far apart push each other out of the cache."""
 
     def __init__(self, c: Builder, scalar: Scalar, sizes: Fields) -> None:
         self.c, self.scalar, self.width = c, scalar, 64 // scalar.size
@@ -115,32 +121,57 @@ class _Part:
 
     def _write_sample(self, multiply: Product, sample: Value, tile: Value) -> None:
         c, scalar = self.c, self.scalar
-        multiply(
-            c,
-            (self.rows, self.columns, self.steps),
-            (c.at(self.left, scalar, sample * self.left_sample), self.left_row, self.left_step),
-            (c.at(self.right, scalar, sample * self.right_sample), self.right_step),
-            (tile, COLUMNS),
-            0,
-        )
+        left = c.at(self.left, scalar, sample * self.left_sample)
+        right = c.at(self.right, scalar, sample * self.right_sample)
+        sizes = self.rows, self.columns, self.steps
+        with c.either((self.steps <= _LONG) & (self.left_row == 1)) as (is_copied, is_read):
+            with is_copied:
+                factors = c.at(self.room, scalar, self.steps * COLUMNS)
+                self._copy(right, self.right_step, self.columns, self.room, COLUMNS)
+                self._copy(left, self.left_step, self.rows, factors, ROWS)
+                multiply(c, sizes, (factors, 1, ROWS), (self.room, COLUMNS), (tile, COLUMNS), 0)
+            with is_read:
+                multiply(
+                    c, sizes, (left, self.left_row, self.left_step), (right, self.right_step), (tile, COLUMNS), 0
+                )
+
+    def _copy(self, source: Value, step: Value, count: Value, target: Value, width: int) -> None:
+        """Copy `count` elements of each step of a sample to rows of `width` elements."""
+        c, scalar = self.c, self.scalar
+        with c.loop(0, self.steps) as at:
+            for place, lanes in c.lanes(0, count, self.width):
+                c.store(target, scalar, at * width + place, c.load(source, scalar, at * step + place, lanes))
 
     def write_rows(self, first: Value, count: Value, top: Value) -> None:
         """The tree over the products of a few rows."""
+        c, scalar = self.c, self.scalar
+        left = c.at(self.left, scalar, first * self.left_sample)
+        for each in range(TOGETHER):  # of the next subtree
+            sample = first + count + each
+            for at in range(0, 64, self.width):
+                c.prefetch(c.at(self.right, scalar, sample * self.right_sample + at))
+                c.prefetch(c.at(self.left, scalar, sample * self.left_sample + at))
+        with c.loop(0, count) as sample:
+            line, target = c.at(left, scalar, sample * self.left_sample), c.at(self.room, scalar, sample * ROWS)
+            with c.either(self.left_row == 1) as (dense, apart):
+                with dense:
+                    for row, lanes in c.lanes(0, self.rows, self.width):
+                        c.store(target, scalar, row, c.load(line, scalar, row, lanes))
+                with apart, c.loop(0, self.rows) as row:
+                    c.store(target, scalar, row, c.load(line, scalar, row * self.left_row))
         for number in range(1, TOGETHER + 1):
-            with self.c.when(count == number):
+            with c.when(count == number):
                 self._write_tree(first, number, top)
 
     def _write_tree(self, first: Value, count: int, top: Value) -> None:
         c, scalar = self.c, self.scalar
-        left = c.at(self.left, scalar, first * self.left_sample)
         right = c.at(self.right, scalar, first * self.right_sample)
         for column, width in c.lanes(0, self.columns, self.width):
             lines = [c.load(right, scalar, self.right_sample * each + column, width) for each in range(count)]
             with c.loop(0, self.rows) as row:
-                factors = c.at(left, scalar, row * self.left_row)
+                factors = c.at(self.room, scalar, row)
                 products = [
-                    c.splat(c.load(factors, scalar, self.left_sample * each), width) * line
-                    for each, line in enumerate(lines)
+                    c.splat(c.load(factors, scalar, each * ROWS), width) * line for each, line in enumerate(lines)
                 ]
                 c.store(top, scalar, row * COLUMNS + column, _tree(products))
 

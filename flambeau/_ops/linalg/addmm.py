@@ -101,6 +101,8 @@ def _addmm_left(grad: Tensor, mat2: Tensor, mat1_sym_sizes: Any, mat1_sym_stride
 def _addmm_right(grad: Tensor, mat1: Tensor, mat2_sym_sizes: Any, mat2_sym_strides: Any, alpha: Any) -> Any:
     if REPRODUCIBILITY.samples is not None:
         return _scaled(samples_product(conj(mat1), grad), alpha)
+    if mat1._array.ndim != 2:
+        mat1 = mat1.flatten(0, -2)  # saved at another level
     if alpha == 1 and unrecorded(grad, mat1):
         left, right = mat1._array, grad._array
         column_major = _is_column_major(mat2_sym_sizes, mat2_sym_strides)

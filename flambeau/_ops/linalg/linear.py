@@ -26,10 +26,11 @@ from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.gradients.array_derivatives import TAKEN, on_arrays
 from ..._dispatch.gradients.derivative_code import first_apply
 from ..._dispatch.public.registry import public
-from ..pointwise.binary import add
-from ..shape.view import _reshaped_back, _t, _unsafe_view, _view, reshaped
+from ..pointwise.binary import add, conj
+from ..shape.view import _contiguous_clone, _reshaped_back, _t, _unsafe_view, _view, reshaped
 from .addmm import _addmm, _addmm_added, _addmm_left, _addmm_right, _check_addmm, _combined
 from .matmul import _NUMBERS, _is_column_major, _mm, _mm_left, _mm_right, matmul, write_product
+from .over_samples import samples_product
 from .products import array_dot, product_of_columns, rows_product
 
 
@@ -62,6 +63,8 @@ def _weight_array(grad: Any, mat1: Any, mat2_sym_sizes: Any, mat2_sym_strides: A
 
 @on_arrays(_weight_array)
 def _weight_gradient(grad: Tensor, mat1: Tensor, mat2_sym_sizes: Any, mat2_sym_strides: Any, alpha: Any) -> Any:
+    if REPRODUCIBILITY.samples is not None:
+        return samples_product(grad, conj(mat1))
     if mat1._array.ndim != 2:
         mat1 = reshaped(mat1, _as_matrix(mat1._array.shape))
     return _t(_addmm_right(grad, mat1, mat2_sym_sizes[::-1], mat2_sym_strides[::-1], alpha))
@@ -101,7 +104,7 @@ def _spelled_out(node: Any) -> None:
         node.mat1_sym_sizes, node.mat1_sym_strides = sizes, (sizes[1], 1)
     node.edges = (node.edges[0], given if matrix is None else (matrix, 0), transposed and (transposed, 0))
     _save_instead(node.mat2, transposed, lambda array: array.T)
-    if type(node.mat1) is SavedTensor and node.mat1.tensor is not None and _array_of(node.mat1).ndim != 2:
+    if type(node.mat1) is SavedTensor and node.mat1.tensor is not None and _is_saved_as_matrix(node.mat1):
         _save_instead(node.mat1, matrix, _rows_of)
     node.__class__ = _addmm.node_class
 
@@ -112,6 +115,11 @@ def _before(node: Any, numbers: int, node_class: Any, edge: Any, output: tuple[A
     initialise(made, (edge,), (output,))
     made.sequence, made.place = node.sequence - numbers, node.place
     return made
+
+
+def _is_saved_as_matrix(saved: SavedTensor) -> bool:
+    """Whether PyTorch's node keeps a matrix of these rows: sums that are trees over samples ask what a sample is."""
+    return _array_of(saved).ndim != 2 and REPRODUCIBILITY.samples is None
 
 
 def _array_of(saved: SavedTensor) -> Any:
@@ -155,6 +163,9 @@ def _factor_array(grad: Any, self: Any, mat2_sym_sizes: Any, mat2_sym_strides: A
 @on_arrays(_factor_array)
 def _factor_gradient(grad: Tensor, self: Tensor, mat2_sym_sizes: Any, mat2_sym_strides: Any) -> Tensor:
     """The gradient of the weight."""
+    if REPRODUCIBILITY.samples is not None:
+        found: Tensor = samples_product(grad, conj(self))
+        return found
     return _t(_mm_right(_matrix_of(grad), _matrix_of(self), mat2_sym_sizes[::-1], mat2_sym_strides[::-1]))
 
 
@@ -202,7 +213,7 @@ def _spelled_out_rows(node: Any) -> None:
         matrix.self_sym_sizes = product.self_sym_sizes
         product.self_sym_sizes, product.self_sym_strides = sizes, (sizes[1], 1)
     product.edges = (matrix and (matrix, 0), weight)
-    if type(product.self) is SavedTensor and product.self.tensor is not None:
+    if type(product.self) is SavedTensor and product.self.tensor is not None and _is_saved_as_matrix(product.self):
         _save_instead(product.self, matrix, _rows_of)
     product.sequence -= 1  # that of the transpose comes before that of the matrix
     _spelled_out_product(product)
@@ -228,8 +239,12 @@ _rows_of_transposed.spelled_out = _spelled_out_rows
 
 
 def _takes_weight_as_it_lies(kind: Any, factor: Any) -> bool:
-    """Whether a short op may read a weight in place of its transpose: nobody watches, and its rows are contiguous."""
-    return bool(TAKEN[kind] and THREAD.modes.plain and factor.flags.c_contiguous)
+    """Whether a short op may read a weight in place of its transpose: nobody watches, and its rows are contiguous.
+
+    Where sums are trees over samples it does so for watchers, too: rows of a matrix do not say which sample is theirs.
+    """
+    plain = THREAD.modes.plain or REPRODUCIBILITY.samples is not None
+    return bool(TAKEN[kind] and plain and factor.flags.c_contiguous)
 
 
 def _short_product(input: Tensor, weight: Tensor) -> Tensor | None:
@@ -272,6 +287,8 @@ _product_by_rows = BackendOp("product_by_rows", elsewhere=_rows_by_rows)
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input @ weight.T + bias`."""
     kind = input._kind
+    if REPRODUCIBILITY.samples is not None and input._array.ndim > 2 and not input._array.flags.c_contiguous:
+        input = _contiguous_clone(input)  # one order of sums for all layouts
     if bias is None and weight._kind is kind:
         short = _short_product(input, weight)
         if short is not None:

@@ -96,6 +96,8 @@ def _mm_right(grad: Tensor, self: Tensor, mat2_sym_sizes: Any, mat2_sym_strides:
     if REPRODUCIBILITY.samples is not None:
         result: Tensor = samples_product(conj(self), grad)
         return result
+    if self._array.ndim != 2:
+        self = self.flatten(0, -2)  # saved at another level
     if _is_column_major(mat2_sym_sizes, mat2_sym_strides):
         return _t((THREAD.modes.autocast[_RULED_MM] if CASTING else _mm)(_t(grad), conj(self)))
     return (THREAD.modes.autocast[_RULED_MM] if CASTING else _mm)(conj(_t(self)), grad)

@@ -19,10 +19,11 @@ _MOST = 1 << 22
 def samples_product(left: Any, right: Any) -> Any:
     """The sum of the outer products of the rows of two tensors, or arrays, of floating-point numbers.
 
-    They are of the shapes (samples, steps, m) and (samples, steps, n), or (samples, m) and (samples, n).
+    They are of the shapes (samples, ..., m) and (samples, ..., n); one of them may be a matrix of all rows.
     """
-    if left.ndim == 2:
-        left, right = left[:, None], right[:, None]
+    samples = (left if left.ndim > right.ndim else right).shape[0]
+    if left.ndim != 3 or right.ndim != 3:
+        left, right = left.reshape(samples, -1, left.shape[-1]), right.reshape(samples, -1, right.shape[-1])
     if not isinstance(left, Tensor):
         return REPRODUCIBILITY.samples.samples_product(left, right)
     if unrecorded(left, right) and type(left._array) is np.ndarray:

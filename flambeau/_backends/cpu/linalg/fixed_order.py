@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ...._codegen.products.fixed_order import COLUMNS, ROWS, Sizes, fixed_order_product
+from ...._codegen.products.fixed_order import COLUMNS, FEW, ROWS, Sizes, few_rows_of_turned, fixed_order_product
 from ...._core.arrays.quick import joint_shape
+from ..elementwise.copy import copy_into
+from .gemm import Product, plan
 
 _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
+_NAMES = {_SINGLE: "float32", _DOUBLE: "float64"}
+_LEAST_TURNED = 16
+"""With fewer rows most of the lanes of a turned product would be empty."""
 
 
 def product(left: Any, right: Any) -> Any:
@@ -35,10 +41,13 @@ def product(left: Any, right: Any) -> Any:
     if not depth or 0 in shape:
         return np.zeros(shape, left.dtype)
     count, item = math.prod(batch), left.itemsize
+    if columns > 1 and math.prod(right.shape[:-2]) == 1:
+        matrix = right.reshape(depth, columns)
+        return matrix_product(left.reshape(-1, depth), matrix).reshape(shape)
     left, left_matrix = _as_stack(left, batch, count)
     right, right_matrix = _as_stack(right, batch, count)
     if right.strides[-1] != item and columns > 1:
-        right = np.ascontiguousarray(right)
+        right = _dense(right)
         right_matrix = depth * columns if len(right) > 1 else 0
     out = np.empty(shape, left.dtype)
     sizes = Sizes(
@@ -54,7 +63,54 @@ def product(left: Any, right: Any) -> Any:
         -(-rows // ROWS),
         -(-columns // COLUMNS),
     )
-    return fixed_order_product(left.dtype.name)(out, left, right, np.array(sizes, np.int64))
+    return fixed_order_product(_NAMES[left.dtype])(out, left, right, np.array(sizes, np.int64))
+
+
+def matrix_product(left: Any, right: Any) -> Any:
+    """The product of two matrices of float32 or float64, none of which is empty, by tiles that are packed first.
+
+    Each element is the same chain as in `fixed_order_product`, whichever way round the matrices are multiplied.
+    """
+    left, right = in_elements(left), in_elements(right)
+    (rows, depth), columns, item = left.shape, right.shape[1], left.itemsize
+    if rows <= FEW and right.strides[0] == item and left.strides[1] == item and depth > 1:
+        few = few_rows_of_turned(_NAMES[left.dtype])
+        out = np.empty((rows, columns), left.dtype)
+        return few(out, left, right.T, left.strides[0] // item, right.strides[1] // item)
+    if right.strides[1] != item and columns > 1:
+        # Elements of a row of the right matrix have to be neighbours: it is turned, or (AB)' = B'A' is computed.
+        turned = left.strides[0] == item or rows == 1
+        if rows * columns + (0 if turned else rows * depth) < depth * columns and rows >= _LEAST_TURNED:
+            return _dense(matrix_product(right.T, left.T if turned else _dense(left.T)).T)
+        right = _dense(right)
+    out = np.empty((rows, columns), left.dtype)
+    left_steps = left.strides[0] // item, left.strides[1] // item
+    plan = _plan(_NAMES[left.dtype], rows, depth, columns, left_steps, right.strides[0] // item)
+    plan.run(out, left, right)
+    return out
+
+
+def _dense(array: Any) -> Any:
+    """A copy whose elements lie one after another."""
+    result = np.empty(array.shape, array.dtype)
+    return result if copy_into(result, array) else array.copy("C")
+
+
+@functools.lru_cache(maxsize=1024)
+def _plan(dtype: str, rows: int, depth: int, columns: int, left: tuple[int, int], right_row: int) -> Product:
+    """All that depends on sizes alone: networks repeat theirs."""
+    return plan(
+        dtype,
+        rows=rows,
+        offsets=np.arange(depth) * right_row,
+        left_offsets=np.arange(depth) * left[1],
+        places=np.arange(columns),
+        column_offsets=np.arange(columns),
+        out_row=columns,
+        left_row=left[0],
+        limit=(depth - 1) * right_row + columns,
+        chained=True,
+    )
 
 
 def _as_stack(matrices: Any, batch: tuple[int, ...], count: int) -> tuple[Any, int]:

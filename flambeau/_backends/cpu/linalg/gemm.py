@@ -75,6 +75,7 @@ class Product(NamedTuple):
     packed_size: int
     chunks: int
     zeros: Any
+    chained: bool
 
     def run(self, out: Any, left: Any, source: Any, bias: Any = None, workspace: Workspace = DIRECT) -> bool:
         """Write the product of `left` and `source` to `out`, plus a number for each row, of all groups: it succeeds."""
@@ -86,7 +87,7 @@ class Product(NamedTuple):
 
     def run_packed(self, out: Any, packed: Any, source: Any, starts: Any, workspace: Workspace = DIRECT) -> None:
         """Write the product to `out` from rows that are packed already."""
-        kernel = tiled_product(self.dtype, tuple(self.tile))
+        kernel = tiled_product(self.dtype, tuple(self.tile), self.chained)
         workspace.run(kernel, out, packed, source, starts, self.offsets, *self.columns, self.table)
 
     def _starts(self, bias: Any, workspace: Workspace) -> Any:
@@ -125,10 +126,16 @@ def plan(
     left_group: int = 0,
     left_depth_batch: int = 0,
     may_split_depth: bool = False,
+    chained: bool = False,
 ) -> Product:
-    """Decide how a product is cut into blocks. Steps and offsets are in elements; see `Sizes` for their meaning."""
+    """Decide how a product is cut into blocks. Steps and offsets are in elements; see `Sizes` for their meaning.
+
+    `chained`: each element is one chain of fused multiplications and additions, for any processor and any blocks.
+    """
     depth, count = len(offsets), len(column_offsets)
     tile = tile_for(dtype, rows, count)
+    if chained:
+        tile = tile._replace(fused=True)
     row_tiles = -(-rows // tile.rows)
     deepest = max(min(DEPTH, _PANEL_ELEMENTS // (row_tiles * tile.rows)), 64)
     depth_blocks = -(-depth // deepest)
@@ -192,4 +199,5 @@ def plan(
         groups * blocks * row_tiles * depth_block * tile.rows,
         chunks,
         np.zeros(groups * row_tiles * tile.rows, dtype),
+        chained,
     )

@@ -13,6 +13,7 @@ import numpy as np
 
 from .._core.backend import faster_for, is_of_host
 from .._core.geometry.moving_windows import Geometry, Shape
+from .._core.process.reproducibility import REPRODUCIBILITY
 from .tiers import generated, library
 
 Array = Any
@@ -49,6 +50,12 @@ def _first(name: str, products: int, *arguments: Any, generated_first: bool = Fa
     return None
 
 
+def _in_any_batch(name: str, first: Array, *arguments: Any) -> Array | None:
+    """What generated code gives, which does not ask for the size of the batch."""
+    kernels = generated("conv")
+    return None if kernels is None else getattr(kernels, name)(first, *arguments)
+
+
 def _kernels(family: str, array: Array) -> Any:
     """The functions of a family that can read `array`; other backends' convolutions are all of one family."""
     if type(array) is np.ndarray:
@@ -60,6 +67,8 @@ def correlate(
     input: Array, weight: Array, bias: Array | None, output: Shape, geometry: Geometry, last: bool
 ) -> Array | None:
     """The convolution of `input` with `weight`, of which the first `output` positions are wanted, plus `bias`."""
+    if REPRODUCIBILITY.product is not None and type(input) is np.ndarray:
+        return _in_any_batch("correlate", input, weight, bias, output, geometry, last)
     products = input.shape[0] * weight.size * math.prod(output)
     if _FEW < products < _WORTHWHILE and is_of_host(type(input)):
         return None
@@ -71,6 +80,8 @@ def spread(
     grad: Array, weight: Array, bias: Array | None, sizes: Shape, geometry: Geometry, last: bool
 ) -> Array | None:
     """The transpose of `correlate` with respect to its input, of spatial `sizes`, plus `bias`."""
+    if REPRODUCIBILITY.product is not None and type(grad) is np.ndarray:
+        return _in_any_batch("spread", grad, weight, bias, sizes, geometry, last)
     products = grad.size * math.prod(weight.shape[1:])
     worthwhile = _WORTHWHILE if len(sizes) < 3 else _WORTHWHILE_IN_SPACE
     if grad.shape[0] * weight.shape[1] * geometry.groups * math.prod(sizes) >= _FEW:  # each is looked at, all the same
@@ -82,7 +93,24 @@ def spread(
 
 def weight_gradient(input: Array, grad: Array, kernel: Shape, geometry: Geometry, last: bool) -> Array | None:
     """The gradient of the weight of `correlate`, from the gradient of its result."""
+    if REPRODUCIBILITY.samples is not None and type(input) is np.ndarray:
+        return _weight_gradient_by_samples(input, grad, kernel, geometry, last)
     products = grad.size * (input.shape[1] // geometry.groups) * math.prod(kernel)
     if _FEW < products < _WORTHWHILE and is_of_host(type(grad)):
         return None
     return _first("weight_gradient", products, input, grad, kernel, geometry, last)
+
+
+def _weight_gradient_by_samples(
+    input: Array, grad: Array, kernel: Shape, geometry: Geometry, last: bool
+) -> Array | None:
+    """`weight_gradient` as a tree over samples."""
+
+    def of_sample(sample: int) -> Array | None:
+        one = slice(sample, sample + 1)
+        return _in_any_batch("weight_gradient", input[one], grad[one], kernel, geometry, last)
+
+    first = of_sample(0)
+    if first is None or len(input) == 1:
+        return first
+    return REPRODUCIBILITY.samples.samples_total(len(input), lambda sample: of_sample(sample) if sample else first)

@@ -16,6 +16,7 @@ from typing import Any
 
 from .._core.backend import backend_of
 from .._core.process.collector import collector_paused
+from .._core.process.reproducibility import REPRODUCIBILITY
 from .families import PLACES
 
 FAMILIES: dict[str, Any] = {}
@@ -56,6 +57,35 @@ def use_library(wished: bool) -> None:
 _kept: dict[str, Any] = {}
 """The families that `use_generated` has put aside."""
 
+IN_ANY_BATCH: dict[str, str] = {
+    "conv": "correlate spread weight_gradient",
+    "copy": "copy_into contiguous flipped",
+    "gather": "within gathered selected selected_places embedding",
+    "join": "concatenated",
+    "losses": "nll_loss_gradient",
+    "masks": "fill",
+    "multi": "*",
+    "norms": "layer_norm layer_norm_backward rms_norm rms_norm_backward group_norm group_norm_backward",
+    "pointwise": "*",
+    "pool": "max_pool max_pool_with_indices max_pool2d_backward",
+    "rows": "softmax safe_softmax softmax_backward log_softmax log_softmax_backward",
+}
+"""For families of which some functions give a sample the same bits in any batch, these; "*": all do."""
+
+
+class _SomeOf:
+    """A module of which others than its chosen functions do nothing: they return None."""
+
+    def __init__(self, module: Any, names: str) -> None:
+        self.__dict__.update({name: getattr(module, name) for name in names.split()})
+
+    def __getattr__(self, name: str) -> Any:
+        return _does_nothing
+
+
+def _does_nothing(*arguments: Any) -> None:
+    """For what NumPy's kernels have to do."""
+
 
 def use_generated(wished: bool) -> None:
     """Let generated kernels be used, or NumPy's alone, in all threads."""
@@ -67,7 +97,8 @@ def use_generated(wished: bool) -> None:
         _kept.clear()
     else:
         _kept.update({name: module for name, module in FAMILIES.items() if name != "library"})
-        FAMILIES.update(dict.fromkeys(_kept))
+        FAMILIES.clear()
+        FAMILIES.update(dict.fromkeys(name for name in _kept if name not in IN_ANY_BATCH))
     use_library(_library_wanted)
 
 
@@ -88,8 +119,14 @@ def available() -> bool:
 
 
 def _load(family: str) -> Any:
-    if not available():
-        return None
+    if REPRODUCIBILITY.product is not None and family in IN_ANY_BATCH:
+        names = IN_ANY_BATCH[family]
+        module = _imported(family)
+        return module if names == "*" else _SomeOf(module, names)
+    return _imported(family) if available() else None
+
+
+def _imported(family: str) -> Any:
     with collector_paused():
         module = importlib.import_module(f"flambeau._backends.cpu.{PLACES[family]}")
         # Large results are to come from the pool.
@@ -103,7 +140,7 @@ def numpy_only() -> Iterator[None]:
     global _enabled
     before, _enabled = _enabled, False
     families = dict(FAMILIES)
-    FAMILIES.update(dict.fromkeys(FAMILIES))
+    FAMILIES.update(dict.fromkeys((*PLACES, *FAMILIES)))
     backend_of("cpu").forget()
     try:
         yield

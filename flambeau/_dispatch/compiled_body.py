@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._core.backend import ARRAY_CLASSES, LARGE, Backend, backend_of, faster_for, is_of_host
+from .._core.process.reproducibility import REPRODUCIBILITY
 
 _HALVES = frozenset(("float16", "bfloat16"))
 
@@ -232,7 +233,7 @@ def _compiled_from(least: int, kernel: Body) -> Body:
         first = args[0]
         kind = type(first)
         if kind is np.ndarray:
-            if first.size < least:
+            if first.size < least and (REPRODUCIBILITY.product is None or not first.size):
                 return kernel(*args)
             if type(args[-1]) is kind:
                 found = alike.get((first.dtype, len(args), _HOST.generation))
@@ -261,7 +262,7 @@ def _compiled_from(least: int, kernel: Body) -> Body:
         try:
             found = compiled[key]
         except KeyError:
-            if len(compiled) >= module.MOST_VARIANTS:
+            if len(compiled) >= module.MOST_VARIANTS and REPRODUCIBILITY.product is None:
                 return kernel(*args)
             operands = [each.dtype if type(each) is kind else each for each in args]
             found = compiled[key] = module.pointwise(kernel, operands, first.dtype)
@@ -271,7 +272,7 @@ def _compiled_from(least: int, kernel: Body) -> Body:
             return kernel(*args)
         for each in arrays:
             if each.shape != first.shape:
-                return kernel(*args)
+                return kernel(*args) if REPRODUCIBILITY.product is None else found.many(*arrays)[0]
         if kind is np.ndarray and arrays is args and _are_alike(args):
             if len(alike) >= module.MOST_VARIANTS:
                 alike.clear()

@@ -37,6 +37,7 @@ from .._core.geometry.layout import arranged
 from .._core.kind import Kind, kind_of
 from .._core.modes import THREAD, Ruled
 from .._core.node import OpNode
+from .._core.process.reproducibility import REPRODUCIBILITY
 from .._core.tensor import DIRECT_TYPES, PLAIN_TYPES, Tensor
 from .abstract.meta import arranged_dataless
 from .arguments.autocast_rules import ELEMENTWISE_DEVICES, Autocast, rules_of
@@ -215,7 +216,8 @@ class Elementwise(Op):
         met = given if computed is kind.dtype else computed.numpy
         scalar = _not_in_single if self.keeps_halves and kind.dtype in _HALF else self.body
         large = LargeBody(kind.backend, body, scalar, given, met, result.dtype.numpy, self.exact_numbers)
-        entry = large if kind.backend.costs_per_call or self.body in AT_ANY_SIZE else body, result, large
+        at_any_size = kind.backend.costs_per_call or self.body in AT_ANY_SIZE or REPRODUCIBILITY.product is not None
+        entry = large if at_any_size else body, result, large
         if kind.dataless or is_packed(kind.dtype):
             return entry  # nothing is computed, or it is refused, which the longer path does with the reason
         if self.rule != FLOATING or kind.dtype.category >= FLOAT:
@@ -620,7 +622,7 @@ def _write(entry: Entry, target: Any, *operands: Any) -> None:
     if (body is large or target.size >= LARGE) and large.into(target, *operands):
         return
     plain = large.plain
-    if type(plain) is np.ufunc:
+    if type(plain) is np.ufunc and (body is not large or REPRODUCIBILITY.product is None):
         plain(*operands, target)
     else:
         result = body(*operands)

@@ -11,6 +11,8 @@ from .._backends import tiers
 from .._core.backend import WHEN_INSTALLED, Backend, devices_backends
 from .._core.process.determinism import DETERMINISM
 from .._core.process.reproducibility import LEVELS, REPRODUCIBILITY
+from .._dispatch.elementwise import Elementwise
+from .._dispatch.op import OPS
 
 VARIABLE = "FLAMBEAU_REPRODUCIBLE"
 _FIXED = ("threads", "batch")
@@ -109,6 +111,10 @@ def _fix_orders(fixed: bool) -> None:
     else:
         REPRODUCIBILITY.product = REPRODUCIBILITY.total = REPRODUCIBILITY.samples = None
     tiers.use_generated(not fixed)
+    for op in OPS.values():
+        if isinstance(op, Elementwise):  # which of its bodies runs depends on it
+            op.table.clear()
+            op.mixed.clear()
 
 
 def _limit_libraries() -> None:

@@ -141,3 +141,13 @@ def norm_backward(
         if centre:
             rows.store("of_bias", grad, parameters, COLUMN)
     return rows.finished()
+
+
+@cache
+def norm_slopes(dtype: str, kept: str, centre: bool, wide: str | None = None) -> RowProgram:
+    """(grad, x, rstd, mean) -> out: what each element adds to the gradient of its column's weight."""
+    rows = RowTrace(dtype, wide)
+    grad, x = rows.load("grad"), rows.load("x")
+    rstd = rows.load("rstd", kept, ROW)
+    rows.store("out", grad * ((x - rows.load("mean", kept, ROW) if centre else x) * rstd))
+    return rows.finished()

@@ -17,6 +17,7 @@ from ..lower import operation, run_program
 from ..reduction import REDUCTIONS, start_of, summand_of
 from ..shares import steps_worth
 from ..types import SCALARS, Scalar
+from .shared import steps, totals
 
 ROW_CHUNK = 8192
 """How many neighbours in memory are reduced in one go."""
@@ -24,6 +25,8 @@ COLUMN_CHUNK = 64
 """How many rows are reduced in one go, where columns are."""
 COLUMNS = 2048
 """How many columns are reduced at a time."""
+_ORDERED = 128
+"""How many columns a thread sums up in order before it takes others."""
 _WIDTH = 64
 """How many bytes of results are computed at a time."""
 
@@ -137,6 +140,44 @@ def _take_rows(
         while len(values) > 1:
             values = [combine(one, two) for one, two in zip(values[::2], values[1::2], strict=True)]
         c.store(goal, target, position, combine(c.load(goal, target, position, lanes), values[0]))
+
+
+@kernel
+def sums_in_order(b: Builder, arguments: Arguments, dtype: str, rows: bool) -> None:
+    """(out, x, outer, length, inner): sums along the middle dimension, in float64, in one order for any other sizes.
+
+    A column is summed up from its first element to its last. With `rows` `inner` is 1, and each lane of a vector adds
+    up its own elements. Either way zeros behind the last element change nothing.
+    """
+    scalar, wide = SCALARS[dtype], SCALARS["float64"]
+    out, x = arguments.array(0).data, arguments.array(1).data
+    outer, length, inner = (arguments.integer(number) for number in (2, 3, 4))
+    if rows:
+        with b.parallel(outer, steps_worth(b, length), out, x, length, unlock=True) as (c, begin, end, inside):
+            out_, x_, length_ = inside
+            with c.loop(begin, end) as row:
+                place = c.at(x_, scalar, row * length_)
+
+                def terms(position: Value, lanes: int, c: Builder = c, place: Value = place) -> list[Value]:
+                    return [c.convert(c.load(place, scalar, position, lanes), wide.compute)]
+
+                (total,) = totals(c, 0, length_, 16, wide, 1, terms)
+                c.store(out_, scalar, row, c.convert(total, scalar.compute))
+        return
+    blocks = (inner + (_ORDERED - 1)) // _ORDERED
+    grain = steps_worth(b, length * b.smaller(inner, _ORDERED))
+    with b.parallel(outer * blocks, grain, out, x, length, inner, blocks, unlock=True) as (c, begin, end, inside):
+        out_, x_, length_, inner_, blocks_ = inside
+        with c.loop(begin, end) as unit:
+            batch = unit // blocks_
+            column = (unit - batch * blocks_) * _ORDERED
+            place = c.at(x_, scalar, batch * length_ * inner_ + column)
+            goal = c.at(out_, scalar, batch * inner_ + column)
+            for position, lanes in steps(c, 0, c.smaller(inner_ - column, _ORDERED), 32, 8):
+                total = c.variable(wide.compute, 0.0, lanes)
+                with c.loop(0, length_) as row:
+                    total.add(c.convert(c.load(place, scalar, row * inner_ + position, lanes), wide.compute))
+                c.store(goal, scalar, position, c.convert(total.value, scalar.compute))
 
 
 @kernel

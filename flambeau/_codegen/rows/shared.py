@@ -9,7 +9,7 @@ import llvmlite.ir as ir
 
 from ..build import Builder, Operand, Value
 from ..shares import ELEMENTS, steps_worth
-from ..types import F64, I32, I64, POINTER, VOID, Scalar, float32, float64
+from ..types import F64, I32, I64, POINTER, SCALARS, VOID, Scalar, float32, float64
 
 BLOCK = 1024
 """So many neighbours are added in their own precision; such sums then in double precision."""
@@ -49,18 +49,32 @@ def steps(c: Builder, begin: Operand, end: Operand, *widths: int) -> Iterator[tu
 def totals(
     c: Builder, begin: Operand, end: Operand, width: int, scalar: Scalar, count: int, terms: Terms
 ) -> list[Value]:
-    """`count` sums over a range, in float64, of what `terms(position, lanes)` gives."""
+    """`count` sums over a range, in float64, of what `terms(position, lanes)` gives.
+
+    Each lane adds up its own elements, those of an incomplete vector at the end, too: zeros behind the last element
+    change nothing.
+    """
     begin, end = c.integer(begin), c.integer(end)
     results = [c.variable(F64, 0.0) for _ in range(count)]
+    rooms = [c.stack(scalar.compute, width, _CACHE_LINE) for _ in range(count)]
     with c.loop(begin, end, BLOCK) as start:
         stop = c.smaller(start + BLOCK, end)
         wide = [c.variable(scalar.compute, 0.0, width) for _ in range(count)]
-        single = [c.variable(scalar.compute, 0.0) for _ in range(count)]
-        for position, lanes in c.lanes(start, stop, width):
-            for total, term in zip(wide if lanes == width else single, terms(position, lanes), strict=True):
+        whole = start + (stop - start) // width * width
+        with c.loop(start, whole, width) as position:
+            for total, term in zip(wide, terms(position, width), strict=True):
                 total.add(term)
-        for result, vector, rest in zip(results, wide, single, strict=True):
-            result.add(c.convert(c.total(vector.value) + rest.value, F64))
+        kind = SCALARS["float64" if scalar.compute == F64 else "float32"]
+        with c.when(whole < stop):
+            for room, vector in zip(rooms, wide, strict=True):
+                c.store(room, kind, 0, vector.value)
+            with c.loop(whole, stop) as position:
+                for room, term in zip(rooms, terms(position, 1), strict=True):
+                    c.store(room, kind, position - whole, c.load(room, kind, position - whole) + term)
+            for room, vector in zip(rooms, wide, strict=True):
+                vector.value = c.load(room, kind, 0, width)
+        for result, vector in zip(results, wide, strict=True):
+            result.add(c.convert(c.total(vector.value), F64))
     return [result.value for result in results]
 
 

@@ -17,6 +17,7 @@ from ...._codegen.images.conv import Layout, channels_innermost_copy
 from ...._codegen.products.gemm import as_array, tile_for
 from ...._core.arrays.quick import dim_moved
 from ...._core.geometry.moving_windows import Geometry, Shape, new_array, strides_for
+from ...._core.process.reproducibility import REPRODUCIBILITY
 from ..elementwise.copy import copy_into
 from ..linalg.gemm import Product, plan
 from ..memory.workspace import DIRECT, Workspace
@@ -67,6 +68,11 @@ def _rounded(result: Any, array_type: Any, last: bool) -> Any:
     if not copy_into(rounded, result):
         rounded[...] = result
     return rounded
+
+
+def _ways() -> tuple[bool, ...]:
+    """Whether to try tiles, which few images are not worth, and which an element that is not finite spoils."""
+    return (True, False) if REPRODUCIBILITY.product is None else (False,)
 
 
 def _spatial(steps: Shape) -> Shape:
@@ -132,7 +138,7 @@ def correlate(
         return None
     computed = _computed_in(dtype)
     result = _new((input.shape[0], weight.shape[0], *output), np.dtype(computed), last, workspace)
-    for by_tiles in (True, False):
+    for by_tiles in _ways():
         made = _correlation(dtype, input.shape, steps, weight.shape, weight_steps, output, geometry, last, by_tiles)
         if _written(made.work, result, weight, made.image.read(input, computed, workspace), bias, last, workspace):
             break
@@ -211,7 +217,7 @@ def spread(
         return None
     computed = _computed_in(dtype)
     result = _new((grad.shape[0], weight.shape[1] * geometry.groups, *sizes), np.dtype(computed), last, workspace)
-    for by_tiles in (True, False):
+    for by_tiles in _ways():
         made = _spreading(dtype, grad.shape, steps, weight.shape, weight_steps, sizes, geometry, last, by_tiles)
         if not made.covers:
             if workspace is not DIRECT:
@@ -340,7 +346,10 @@ def weight_gradient(
     computed = _computed_in(dtype)
     outputs, channels = grad.shape[1], input.shape[1] // geometry.groups
     by_planes = channels == 1 and outputs == geometry.groups and not last
-    in_tiles = winograd_gradient.fits(computed, kernel, geometry, channels, outputs, len(input), grad.shape[2:])
+    tried = _ways()[0]
+    in_tiles = tried and winograd_gradient.fits(
+        computed, kernel, geometry, channels, outputs, len(input), grad.shape[2:]
+    )
     if workspace is not DIRECT and (by_planes or in_tiles):
         raise NotImplementedError(_NOT_WRITTEN)
     result = _new((outputs, channels, *kernel), np.dtype(computed), last, workspace)

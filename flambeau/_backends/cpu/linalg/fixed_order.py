@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...._codegen.products.fixed_order import COLUMNS, FEW, ROWS, Sizes, few_rows_of_turned, fixed_order_product
+from ...._codegen.rows.reduce import sums_in_order
 from ...._core.arrays.quick import joint_shape
 from ..elementwise.copy import copy_into
 from .gemm import Product, plan
@@ -138,16 +139,19 @@ def complex_product(multiply: Callable[[Any, Any], Any], left: Any, right: Any) 
 
 
 def chain(array: Any, summed: tuple[int, ...], keepdims: bool) -> Any:
-    """The sum of floating-point numbers along sorted dimensions, in float64, in the order of these dimensions."""
-    ndim = array.ndim
+    """The sum of floating-point numbers along sorted dimensions, in float64, in an order that these alone decide."""
+    ndim, given = array.ndim, array.dtype
     kept = [each for each in range(ndim) if each not in summed]
-    length = math.prod([array.shape[each] for each in summed])
-    lines = array.transpose(*kept, *summed).astype(_DOUBLE).reshape(-1, length) if array.size else None
     shape = [1 if each in summed else array.shape[each] for each in range(ndim) if keepdims or each not in summed]
-    if lines is None:
-        return np.zeros(shape, array.dtype)
-    return product(lines, _ones(length)).reshape(shape).astype(array.dtype, copy=False)
-
-
-def _ones(length: int) -> Any:
-    return np.ones((length, 1), _DOUBLE)
+    if not array.size:
+        return np.zeros(shape, given)
+    if given not in _NAMES:
+        array = array.astype(_SINGLE)
+    first, last = (summed[0], summed[-1]) if summed else (0, -1)
+    if last - first + 1 != len(summed):  # those in between come before them
+        array, first, last = array.transpose(*kept, *summed), len(kept), ndim - 1
+    array = array if array.flags.c_contiguous and array.flags.aligned else _dense(array)
+    sizes = [math.prod(array.shape[each]) for each in (slice(first), slice(first, last + 1), slice(last + 1, None))]
+    out = np.empty(shape, array.dtype)
+    sums_in_order(_NAMES[array.dtype], sizes[2] == 1)(out, array, *sizes)
+    return out.astype(given, copy=False)

@@ -85,11 +85,11 @@ def total(array: Any, dims: tuple[int, ...] | None, keepdims: bool) -> Any:
         return result
     ndim = array.ndim
     summed = tuple(range(ndim)) if dims is None else tuple(sorted(each % ndim for each in dims))
-    if not array.size or not summed or summed[0] or len(array) == 1:
+    if not array.size or not summed or summed[0]:
         return chain(array, summed, keepdims)
     shape = [1 if each in summed else array.shape[each] for each in range(ndim) if keepdims or each not in summed]
     of_samples = chain(array, summed[1:], True) if summed[1:] else array
-    return samples_sum(of_samples).reshape(shape)
+    return (of_samples[0].copy() if len(array) == 1 else samples_sum(of_samples)).reshape(shape)
 
 
 def samples_sum(array: Any) -> Any:

@@ -23,6 +23,7 @@ from ...._codegen.rows.one_by_one import rows_one_by_one, rows_with_sums
 from ...._codegen.rows.shared import LINES
 from ...._core.arrays.quick import dim_moved
 from ...._core.geometry.layout import in_format_of
+from ...._core.process.reproducibility import REPRODUCIBILITY
 from ..elementwise.copy import contiguous
 from ..memory.workspace import DIRECT, Workspace
 from ..runtime.dtypes import name_of_type, only_gradient, wide_type
@@ -158,6 +159,8 @@ def _rows_backward(
     size, dtype = input.size, input.dtype
     if grad.dtype is not dtype or not size:
         return None
+    if REPRODUCIBILITY.samples is not None and (needed[1] or needed[2]):
+        return _rows_backward_by_samples(grads, needed, input, shape, weight, mean, rstd, workspace)
     of_input, of_parameters = needed[0], needed[1] or needed[2]
     weighted, centre = weight is not None and of_input, mean is not None
     parameters = rstd.dtype if weight is None else weight.dtype
@@ -182,6 +185,48 @@ def _rows_backward(
     else:
         workspace.run(kernel, *arrays, rows, length)
     return [result if wanted else None for result, wanted in zip(results, needed, strict=True)]
+
+
+def _slope_rows(dtype: str, parameters: str, kept: str, centre: bool) -> Any:
+    return rows_one_by_one(programs.norm_slopes(dtype, kept, centre, wide="float64"))
+
+
+def _rows_backward_by_samples(
+    grads: list[Array | None],
+    needed: tuple[bool, ...],
+    input: Array,
+    shape: tuple[int, ...],
+    weight: Array | None,
+    mean: Array | None,
+    rstd: Array,
+    workspace: Workspace,
+) -> list[Array | None] | None:
+    """`_rows_backward`; the gradients of parameters are trees over samples."""
+    if workspace is not DIRECT:
+        raise NotImplementedError("sums over samples take no workspace")
+    grad = only_gradient(grads)
+    kernel = _find(_slope_rows, input.size, input.dtype, input.dtype, rstd.dtype, mean is not None)
+    if grad is None or kernel is None:
+        return None
+    results: list[Array | None] = [None, None, None]
+    if needed[0]:
+        done = _rows_backward(grads, (True, False, False), input, shape, weight, mean, rstd, workspace)
+        if done is None:
+            return None
+        results = done
+    parameters = rstd.dtype if weight is None else weight.dtype
+    outer = tuple(range(input.ndim - len(shape)))
+    if needed[1]:
+        arrays = [np.empty(input.shape, input.dtype), contiguous(grad), contiguous(input), rstd]
+        slopes = kernel(*arrays, *([] if mean is None else [mean]), rstd.size, input.size // rstd.size)
+        results[1] = _summed(slopes, outer).astype(parameters, copy=False)
+    if needed[2]:
+        results[2] = _summed(grad, outer).astype(parameters, copy=False)
+    return results
+
+
+def _summed(values: Array, outer: tuple[int, ...]) -> Array:
+    return REPRODUCIBILITY.samples.total(values, outer, False) if outer else values.copy()
 
 
 # ----- channels of a batch -----------------------------------------------------------------------------------------
@@ -397,4 +442,9 @@ def group_norm_backward(
     partial = workspace.empty(2 * samples * channels, wide_type(input.dtype))
     arrays = *results, partial, contiguous(grad), source, contiguous(mean), contiguous(rstd), factors
     workspace.run(kernel, *arrays, samples * groups, groups, channels // groups, places)
+    if REPRODUCIBILITY.samples is not None:
+        if workspace is not DIRECT:
+            raise NotImplementedError("sums over samples take no workspace")
+        for number, of_samples in enumerate(partial.reshape(2, samples, channels), 1):
+            results[number] = REPRODUCIBILITY.samples.total(of_samples, (0,), False).astype(parameters, copy=False)
     return [result if wanted else None for result, wanted in zip(results, needed, strict=True)]

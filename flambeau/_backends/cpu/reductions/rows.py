@@ -16,6 +16,7 @@ from ...._codegen.rows import programs
 from ...._codegen.rows.in_lanes import rows_in_lanes
 from ...._codegen.rows.in_tiles import rows_in_tiles
 from ...._codegen.rows.one_by_one import rows_one_by_one
+from ...._core.process.reproducibility import REPRODUCIBILITY
 from ..elementwise.copy import contiguous
 from ..memory.workspace import DIRECT, Workspace
 from ..runtime.dtypes import name_of_type
@@ -27,15 +28,18 @@ _SEVERAL = 8
 
 
 def is_short(rows: int, length: int) -> bool:
-    """Whether rows are put into the lanes of vectors side by side: they are short, and there are several."""
-    return length < _SHORT and rows >= _SEVERAL
+    """Whether rows are put into the lanes of vectors side by side: they are short, and there are several.
+
+    Not where a row has to give the same bits among many as alone.
+    """
+    return length < _SHORT and rows >= _SEVERAL and REPRODUCIBILITY.product is None
 
 
 @functools.lru_cache(maxsize=1024)
 def _plan(
-    dtype: np.dtype[Any], shape: tuple[int, ...], dim: int, logarithm: bool, backward: bool
+    dtype: np.dtype[Any], shape: tuple[int, ...], dim: int, logarithm: bool, backward: bool, level: str | None
 ) -> tuple[Any, tuple[int, ...]] | None:
-    """The kernel that fits, and the sizes that it is told; None: there is none."""
+    """The kernel that fits at a level of `reproducible`, and the sizes that it is told; None: there is none."""
     name = name_of_type(dtype)
     if name is None or not shape or 0 in shape:
         return None
@@ -51,7 +55,7 @@ def _plan(
 def _forward(logarithm: bool) -> Callable[..., Array | None]:
     def run(x: Array, dim: int, workspace: Workspace = DIRECT) -> Array | None:
         shape, dtype = x.shape, x.dtype
-        plan = _plan(dtype, shape, dim, logarithm, False)
+        plan = _plan(dtype, shape, dim, logarithm, False, REPRODUCIBILITY.level)
         if plan is None:
             return None
         kernel, sizes = plan
@@ -64,7 +68,7 @@ def _forward(logarithm: bool) -> Callable[..., Array | None]:
 def _backward(logarithm: bool) -> Callable[..., Array | None]:
     def run(grad: Array, result: Array, dim: int, workspace: Workspace = DIRECT) -> Array | None:
         shape, dtype = grad.shape, grad.dtype
-        plan = _plan(dtype, shape, dim, logarithm, True)
+        plan = _plan(dtype, shape, dim, logarithm, True, REPRODUCIBILITY.level)
         if plan is None or result.dtype is not dtype or result.shape != shape:
             return None
         kernel, sizes = plan

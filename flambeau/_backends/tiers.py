@@ -58,6 +58,7 @@ _kept: dict[str, Any] = {}
 """The families that `use_generated` has put aside."""
 
 IN_ANY_BATCH: dict[str, str] = {
+    "attention": "attention attention_gradients",
     "conv": "correlate spread weight_gradient",
     "copy": "copy_into contiguous flipped",
     "gather": "within gathered selected selected_places embedding",

@@ -15,6 +15,7 @@ from ..._core.dtype import C_NAMES, FLOAT, bool_, float32, float64
 from ..._core.geometry.layout import element_strides, empty_array, preserved_strides
 from ..._core.kind import kind_of
 from ..._core.modes import THREAD
+from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._dispatch.arguments.autocast_rules import LOWER
 from ..._dispatch.arguments.precision import in_single
@@ -282,7 +283,7 @@ def _is_small(query: Tensor, key: Tensor, value: Tensor, attn_mask: Any) -> bool
     Interpreters that do something else with ops see the dozen, which each of them knows.
     """
     modes, kind = THREAD.modes, query._kind
-    if not modes.run_as_plain() or CASTING or kind not in _SINGLE_AND_DOUBLE:
+    if not modes.run_as_plain() or CASTING or kind not in _SINGLE_AND_DOUBLE or REPRODUCIBILITY.samples is not None:
         return False
     for each in (query, key, value, attn_mask):
         if each is not None and (type(each) not in PLAIN_TYPES or each._kind is not kind):

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...._codegen.products.attention import attention_backward, attention_forward, attention_of_few_queries
 from ...._core.geometry.layout import element_strides, preserved_strides
+from ...._core.process.reproducibility import REPRODUCIBILITY
 from ..elementwise.copy import contiguous
 from ..memory.workspace import DIRECT, Workspace
 from ..runtime.dtypes import FULL_NAMES, only_gradient, wide
@@ -65,7 +66,8 @@ def attention(
     output = workspace.arranged(query.shape, preserved_strides(query.shape, element_strides(query)), query.dtype)
     direct = output if output.dtype == q.dtype else workspace.empty(q.shape, q.dtype)
     sums = workspace.empty(q.shape[:3], q.dtype)
-    family = attention_of_few_queries if q.shape[2] <= _FEW else attention_forward
+    few = q.shape[2] <= _FEW and REPRODUCIBILITY.product is None  # a query gives the same bits alone as among others
+    family = attention_of_few_queries if few else attention_forward
     half = "" if q.dtype == query.dtype else query.dtype.name
     kernel = family(FULL_NAMES[q.dtype], is_causal, mask is not None, half)
     workspace.run(kernel, direct, sums, q, k, v, _mask_for(mask, q, k), _factor(scale, q.shape[-1]))

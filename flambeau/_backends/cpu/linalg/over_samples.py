@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...._codegen.products.tree import COLUMNS, ROWS, TOGETHER, Sizes, tree_product
+from ..indexing.gather import add_slices
 from .fixed_order import chain, complex_product, in_elements, product
 
 _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
@@ -143,12 +144,16 @@ def rows_sum(indices: Any, rows: Any, count: int) -> Any:
     keys = (indices.reshape(samples, -1).astype(np.int64) << levels | path[:, None]).reshape(-1)
     keys, places = np.unique(keys, return_inverse=True)
     sums = np.zeros((len(keys), width), rows.dtype)
-    np.add.at(sums, places.reshape(-1), rows.reshape(-1, width))
+    places, added = np.ascontiguousarray(places.reshape(-1), np.int64), rows.reshape(-1, width)
+    if not add_slices(sums, 0, places, added):  # one after the other, as NumPy does
+        np.add.at(sums, places, added)
+    at = np.arange(len(keys))
     for _ in range(levels):
         keys >>= 1
         first = np.concatenate(([True], keys[1:] != keys[:-1]))
         second = np.flatnonzero(~first)
-        sums[second - 1] += sums[second]
-        keys, sums = keys[first], sums[first]
-    total[keys] = sums
-    return total + 0  # negative zeros are gone: a process without such an index has zero there
+        if second.size:
+            sums[at[second - 1]] += sums[at[second]]
+            keys, at = keys[first], at[first]
+    total[keys] = sums[at] + 0  # negative zeros are gone: a process without such an index has zero there
+    return total

@@ -332,7 +332,7 @@ def lstm_steps(
 ) -> tuple[Array, ...] | None:
     """All steps of a layer, from the input's part of the gates, which they replace."""
     kernels = _recurrent_kernels(gates, sizes)
-    return None if kernels is None else kernels.lstm_forward(gates, hidden, cell, w_hh, len(sizes), reverse)
+    return None if kernels is None else kernels.lstm_forward(gates, hidden, cell, w_hh, sizes, reverse)
 
 
 def lstm_steps_backward(
@@ -344,7 +344,7 @@ def lstm_steps_backward(
     if kernels is None:
         return None
     given = of_output, of_hidden, of_cell, gates, before, shown, w_hh
-    found: tuple[Array, Array, Array] = kernels.lstm_backward(*given, len(sizes), reverse)
+    found: tuple[Array, Array, Array] = kernels.lstm_backward(*given, sizes, reverse)
     return found
 
 
@@ -353,7 +353,7 @@ def gru_steps(
 ) -> tuple[Array, Array, Array] | None:
     """All steps of a layer, from the input's part of the gates: the states, the gates, the last state."""
     kernels = _recurrent_kernels(products, sizes)
-    return None if kernels is None else kernels.gru_forward(products, hidden, w_hh, b_hh, len(sizes), reverse)
+    return None if kernels is None else kernels.gru_forward(products, hidden, w_hh, b_hh, sizes, reverse)
 
 
 def gru_steps_backward(
@@ -364,7 +364,5 @@ def gru_steps_backward(
     kernels = _recurrent_kernels(gates, sizes)
     if kernels is None:
         return None
-    found: tuple[Array, Array, Array] = kernels.gru_backward(
-        of_output, of_hidden, gates, before, w_hh, len(sizes), reverse
-    )
+    found: tuple[Array, Array, Array] = kernels.gru_backward(of_output, of_hidden, gates, before, w_hh, sizes, reverse)
     return found

@@ -69,6 +69,7 @@ IN_ANY_BATCH: dict[str, str] = {
     "norms": "layer_norm layer_norm_backward rms_norm rms_norm_backward group_norm group_norm_backward",
     "pointwise": "*",
     "pool": "max_pool max_pool_with_indices max_pool2d_backward",
+    "recurrent": "*",
     "rows": "softmax safe_softmax softmax_backward log_softmax log_softmax_backward",
 }
 """For families of which some functions give a sample the same bits in any batch, these; "*": all do."""

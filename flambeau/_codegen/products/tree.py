@@ -131,9 +131,7 @@ class _Part:
                 self._copy(left, self.left_step, self.rows, factors, ROWS)
                 multiply(c, sizes, (factors, 1, ROWS), (self.room, COLUMNS), (tile, COLUMNS), 0)
             with is_read:
-                multiply(
-                    c, sizes, (left, self.left_row, self.left_step), (right, self.right_step), (tile, COLUMNS), 0
-                )
+                multiply(c, sizes, (left, self.left_row, self.left_step), (right, self.right_step), (tile, COLUMNS), 0)
 
     def _copy(self, source: Value, step: Value, count: Value, target: Value, width: int) -> None:
         """Copy `count` elements of each step of a sample to rows of `width` elements."""

@@ -17,6 +17,8 @@ from .gemm import Product, plan
 
 _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 _NAMES = {_SINGLE: "float32", _DOUBLE: "float64"}
+_MANY_ROWS = 64
+"""More rows than these are worth the packing of both matrices."""
 _LEAST_TURNED = 16
 """With fewer rows most of the lanes of a turned product would be empty."""
 
@@ -112,6 +114,27 @@ def _plan(dtype: str, rows: int, depth: int, columns: int, left: tuple[int, int]
         limit=(depth - 1) * right_row + columns,
         chained=True,
     )
+
+
+def step_product(right: Any) -> Callable[[Any, Any, Any], object]:
+    """What multiplies rows without gaps, again and again other ones, with one matrix: `(left, right, out)`."""
+    (depth, columns), item, kernel = right.shape, right.itemsize, fixed_order_product(_NAMES[right.dtype])
+    dense = right if right.strides[1] == item and right.flags.aligned else _dense(right)
+    tables: dict[int, Any] = {}
+
+    def run(left: Any, _: Any, out: Any) -> None:
+        rows = len(left)
+        if rows > _MANY_ROWS:
+            out[...] = matrix_product(left, dense)
+            return
+        table = tables.get(rows)
+        if table is None:
+            blocks = -(-rows // ROWS), -(-columns // COLUMNS)
+            sizes = Sizes(1, rows, columns, depth, depth, 1, 0, dense.strides[0] // item, 0, *blocks)
+            table = tables[rows] = np.array(sizes, np.int64)
+        kernel(out, left, dense, table)
+
+    return run
 
 
 def _as_stack(matrices: Any, batch: tuple[int, ...], count: int) -> tuple[Any, int]:

@@ -64,12 +64,12 @@ def _order(steps: int, backwards: bool) -> range:
 
 
 def lstm_forward(
-    gates: DeviceArray, hidden: DeviceArray, cell: DeviceArray, w_hh: DeviceArray, steps: int, reverse: bool
+    gates: DeviceArray, hidden: DeviceArray, cell: DeviceArray, w_hh: DeviceArray, sizes: Sequence[int], reverse: bool
 ) -> tuple[DeviceArray, ...]:
     """All steps of a layer, from the input's part of the gates, which they replace: output, cells, their tanh, the last
     state and cell.
     """
-    dtype, (count, width) = gates.dtype, (len(gates), cell.shape[-1])
+    dtype, (count, width), steps = gates.dtype, (len(gates), cell.shape[-1]), len(sizes)
     output, cells, shown = (empty((count, width), dtype) for _ in range(3))
     launch, pack, turned = _kernel(lstm_step_source, name_of(dtype)), Struct("=qqQQQQQ").pack, dense(w_hh).T
     states, gate_steps, cell_steps = (_Steps(each, steps) for each in (output, gates, cells))
@@ -90,10 +90,10 @@ def lstm_forward(
 
 def lstm_backward(
     of_output: DeviceArray | None, of_hidden: DeviceArray, of_cell: DeviceArray, gates: DeviceArray,
-    before: DeviceArray, shown: DeviceArray, w_hh: DeviceArray, steps: int, reverse: bool,
+    before: DeviceArray, shown: DeviceArray, w_hh: DeviceArray, sizes: Sequence[int], reverse: bool,
 ) -> tuple[DeviceArray, DeviceArray, DeviceArray]:  # fmt: skip
     """The gradients of all gates, of the first state and of the first cell. `before` has the cell before each step."""
-    dtype, width = gates.dtype, shown.shape[-1]
+    dtype, width, steps = gates.dtype, shown.shape[-1], len(sizes)
     of_gates = empty(gates.shape, dtype)
     of_hidden, of_cell = of_hidden.copy(), of_cell.copy()
     launch = _kernel(lstm_step_backward_source, name_of(dtype), of_output is not None)
@@ -117,10 +117,15 @@ def lstm_backward(
 
 
 def gru_forward(
-    products: DeviceArray, hidden: DeviceArray, w_hh: DeviceArray, b_hh: DeviceArray | None, steps: int, reverse: bool
+    products: DeviceArray,
+    hidden: DeviceArray,
+    w_hh: DeviceArray,
+    b_hh: DeviceArray | None,
+    sizes: Sequence[int],
+    reverse: bool,
 ) -> tuple[DeviceArray, DeviceArray, DeviceArray]:
     """All steps of a layer, from the input's part of the gates: the states, the gates, the last state."""
-    dtype, (count, width) = products.dtype, (len(products), hidden.shape[-1])
+    dtype, (count, width), steps = products.dtype, (len(products), hidden.shape[-1]), len(sizes)
     output, gates = empty((count, width), dtype), empty((count, 4 * width), dtype)
     product = empty((count // steps, 3 * width), dtype)
     launch, pack = _kernel(gru_step_source, name_of(dtype), b_hh is not None), Struct("=qqQQQQQQ").pack
@@ -142,10 +147,10 @@ def gru_forward(
 
 def gru_backward(
     of_output: DeviceArray | None, of_hidden: DeviceArray, gates: DeviceArray, before: DeviceArray, w_hh: DeviceArray,
-    steps: int, reverse: bool,
+    sizes: Sequence[int], reverse: bool,
 ) -> tuple[DeviceArray, DeviceArray, DeviceArray]:  # fmt: skip
     """The gradients of the products with the state, of those with the input, and of the first state."""
-    dtype, (count, width) = gates.dtype, before.shape
+    dtype, (count, width), steps = gates.dtype, before.shape, len(sizes)
     of_states, of_inputs = empty((count, 3 * width), dtype), empty((count, 3 * width), dtype)
     of_hidden = of_hidden.copy()
     launch = _kernel(gru_step_backward_source, name_of(dtype), of_output is not None)

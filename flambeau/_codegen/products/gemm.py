@@ -453,11 +453,11 @@ class _Product:
                         for row in range(tile.rows):
                             value = b.load(start, scalar, sizes.out_row * row, tile.lanes)
                             b.store(self.rest, scalar, row * tile.columns + column, value)
-                with scattered, b.loop(0, columns) as column:
-                    place = b.at(corner, scalar, integer_at(b, places, column))
-                    with b.loop(0, rows) as row:
-                        found = b.load(place, scalar, sizes.out_row * row)
-                        b.store(self.rest, scalar, row * tile.columns + column, found)
+                with scattered, b.loop(0, columns) as across:
+                    place = b.at(corner, scalar, integer_at(b, places, across))
+                    with b.loop(0, rows) as down:
+                        found = b.load(place, scalar, sizes.out_row * down)
+                        b.store(self.rest, scalar, down * tile.columns + across, found)
 
     def _store(
         self, out: Value, number: Value, row_tile: Value, columns: Value, is_first: Value, sums: list[list[Variable]]

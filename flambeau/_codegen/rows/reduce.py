@@ -174,10 +174,10 @@ def sums_in_order(b: Builder, arguments: Arguments, dtype: str, rows: bool) -> N
             place = c.at(x_, scalar, batch * length_ * inner_ + column)
             goal = c.at(out_, scalar, batch * inner_ + column)
             for position, lanes in steps(c, 0, c.smaller(inner_ - column, _ORDERED), 32, 8):
-                total = c.variable(wide.compute, 0.0, lanes)
+                summed = c.variable(wide.compute, 0.0, lanes)
                 with c.loop(0, length_) as row:
-                    total.add(c.convert(c.load(place, scalar, row * inner_ + position, lanes), wide.compute))
-                c.store(goal, scalar, position, c.convert(total.value, scalar.compute))
+                    summed.add(c.convert(c.load(place, scalar, row * inner_ + position, lanes), wide.compute))
+                c.store(goal, scalar, position, c.convert(summed.value, scalar.compute))
 
 
 @kernel

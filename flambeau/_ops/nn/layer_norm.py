@@ -11,6 +11,7 @@ import numpy as np
 from ..._core.device import channels_last, channels_last_3d, contiguous_format
 from ..._core.dtype import FLOAT, LEGACY_NAMES, dtype, finfo, float32
 from ..._core.geometry.layout import contiguous_array, has_format, in_format_of
+from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.autocast_rules import FULL, on
 from ..._dispatch.backend_op import BackendOp
@@ -234,6 +235,8 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
     if kind.dtype.category < FLOAT:
         raise NotImplementedError(f'"rms_norm" not implemented for {LEGACY_NAMES[input.dtype]!r}')
     floor = _precision(kind.dtype) if eps is None else eps
+    if REPRODUCIBILITY.product is not None and not input._array.flags.c_contiguous:
+        input = input.contiguous()  # of a few samples, parts of rows may have no gaps where those of many have
     if (
         not kind.dataless
         and kind.dtype.category == FLOAT

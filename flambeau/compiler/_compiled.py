@@ -1,9 +1,9 @@
 """A compiled function: programs of earlier calls, each with the checks under which it is right.
 
-The first calls run as usual; the second is watched: which Python code runs in it. The ops of the next are recorded. If
-nothing but ops and known Python happened, the state that the code can reach becomes a list of checks, the ops a program
-on arrays, both one function. From then on a call that passes the checks of a program is that program. Everything else
-runs as it stands.
+The first call is watched: which Python code runs in it. The ops of the next are recorded, or those of the first one, if
+it can be foreseen which code runs. If nothing but ops and known Python happened, the state that the code can reach
+becomes a list of checks, the ops a program on arrays, both one function. From then on a call that passes the checks of
+a program is that program. Everything else runs as it stands.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from .capture.attempt import Attempt
 from .capture.breaks.parts import Parts, code_behind, in_parts
 from .capture.breaks.split import Definition
 from .capture.effort import Effort, Trial
+from .capture.foresight import foreseen, narrowed
 from .capture.full_graph import Looks, looked
 from .capture.guards import MISS, State
 from .capture.mutations import Change, undone
@@ -312,7 +313,7 @@ class Compiled:
             suspect, self._suspect = self._suspect, None
             if suspect is not None:
                 return self._looked_for(attempt, *suspect)
-            return self._watched(attempt) if self._may_attempt() else attempt.run()
+            return self._first(attempt) if self._may_attempt() else attempt.run()
         waits = [each.waits(bool(self.dynamic)) for each in self._families]  # all: they forget what they were asked for
         if any(waits):  # sizes may never come again, as those of a cache that grows
             return attempt.run_plainly() if any(each.grows for each in self._families) else attempt.run()
@@ -327,8 +328,15 @@ class Compiled:
             self.recompiles.append(missed)
             log("recompiles", f"Recompiling {self._name()}\ntriggered by the following guard failure: {missed}")
         try:
-            recording = self._recorded(attempt, self._watch)
-            self._watch = recording.watch.with_lines_of(self._watch)
+            recording = self._recorded(attempt, self._watch, Watch())
+        except Refused as refused:
+            return self._refuse(refused, attempt)
+        self._watch = recording.watch.with_lines_of(self._watch)
+        return self._kept(attempt, recording)
+
+    def _kept(self, attempt: Attempt, recording: Recording) -> Any:
+        """Keep the program of a recorded call; its result."""
+        try:
             program = self._program_of(recording)
         except Refused as refused:
             return self._refuse(refused, attempt)
@@ -337,6 +345,24 @@ class Compiled:
         elif program is not None:
             self._programs.append(program)
         return attempt.result
+
+    def _first(self, attempt: Attempt) -> Any:
+        """A first call: it is recorded if it can be said before which code it runs, and watched if not."""
+        expected = None if self.fullgraph or self._attempts else foreseen(self.function)
+        if expected is None:
+            return self._watched(attempt)
+        now = Watch(expected.codes)
+        try:
+            recording = self._recorded(attempt, expected, now)
+        except Refused as refused:
+            if not attempt.has_run:
+                return self._watched(attempt)
+            if refused.reason not in _MAY_END:
+                return self._refuse(refused, attempt)
+            self._suspect = None
+            return self._after(attempt, now)
+        self._watch = now
+        return self._kept(attempt, recording)
 
     def _may_attempt(self) -> bool:
         """Whether there is time to watch or record a call; `fullgraph` has to know what breaks."""
@@ -347,11 +373,15 @@ class Compiled:
         watch, looks = Watch(), Looks(self.function) if self.fullgraph else nullcontext()
         with deferring_launches(), looks, watch:
             attempt.run()
-        if watch.fault is not None:
-            raise watch.fault
-        if isinstance(looks, Looks) and looks.reason is not None:
+        if isinstance(looks, Looks) and looks.reason is not None and watch.fault is None:
             self._note(looks.reason)
             raise self._unsupported(looks.reason)
+        return self._after(attempt, watch)
+
+    def _after(self, attempt: Attempt, watch: Watch) -> Any:
+        """Take note of what a watched call has read; its result."""
+        if watch.fault is not None:
+            raise watch.fault
         if watch.reason is not None:
             refused = Refused(watch.reason, watch.breaks)
             if watch.place is not None and not self.fullgraph:
@@ -413,8 +443,8 @@ class Compiled:
         except Uncompilable as refused:
             raise Refused(str(refused)) from None
 
-    def _recorded(self, attempt: Attempt, watched: Watch) -> Recording:
-        """Make a call, and write it down; `watched` has seen such a one before."""
+    def _recorded(self, attempt: Attempt, watched: Watch, now: Watch) -> Recording:
+        """Make a call, and write it down; `watched` has seen such a one before, and `now` is to see this one."""
         names = watched.names()
         call = attempt.args, attempt.kwargs
         with_gradients = not names.isdisjoint(("backward", "grad", "zero_grad"))
@@ -424,7 +454,9 @@ class Compiled:
                 state = State(watched, with_gradients).of_call(self.function, *call)
         except Uncompilable as refused:
             raise Refused(str(refused)) from None
-        known, now = settings(), Watch()
+        if now.expected is not None and not all(each._kind.is_cpu for each, _ in state.tensors.values()):
+            raise Refused("it uses a device, whose kernels are compiled while a first call runs")
+        known = settings()
         contents, recorder = state.contents(), self._recorder(state, now, self.function, made)
         with now, recorder, own_casts():
             result = attempt.run()
@@ -454,8 +486,12 @@ class Compiled:
                     reason = CHANGES
         if reason is None and settings() != known:
             reason = "it changes settings"
+        if reason is None and now.expected is not None:
+            given = set() if joint is None else {each.number for each in joint.arriving}
+            narrow = None if changes else narrowed(state, recorder, now, self.function, call, given)
+            state, reason = (state, OTHER_CODE) if narrow is None else (narrow, None)
         if reason is not None:
-            self._watch = now.with_lines_of(watched) if reason == OTHER_CODE else now
+            self._watch = now.with_lines_of(watched) if reason == OTHER_CODE and now.expected is None else now
             raise Refused(reason, breaks)
         return Recording(state, recorder, joint, call, result, known, now, changes)
 

@@ -20,9 +20,9 @@ def recordings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     record = Compiled._recorded
 
-    def recorded(self: Any, attempt: Any, watched: Any) -> Any:
+    def recorded(self: Any, *args: Any) -> Any:
         found.append(self._name().split(" ")[0])
-        return record(self, attempt, watched)
+        return record(self, *args)
 
     monkeypatch.setattr(Compiled, "_recorded", recorded)
     return found

@@ -19,8 +19,7 @@ X = torch.linspace(-2, 2, 12).reshape(3, 4).clone()
 def recorded(function: Any, *args: Any) -> Compiled:
     """A function after the call that is recorded."""
     made = Compiled(function)
-    for _ in range(2):
-        made(*args)
+    made(*args)
     assert [type(each) for each in made._programs] == [Later], made.reasons
     return made
 

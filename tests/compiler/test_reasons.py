@@ -45,8 +45,6 @@ def test_which_value_differed() -> None:
 def test_zero_programs_have_a_reason() -> None:
     f = torch.compile(lambda x: x * 2)
     assert "too few calls" in torch.compiler.explain(f)
-    f(X)
-    assert "too few calls" in torch.compiler.explain(f)
     f = torch.compile(lambda x: x * 2, backend="eager")
     assert "backend='eager'" in torch.compiler.explain(f)
     f = torch.compile(lambda x: x * 2)
@@ -121,7 +119,7 @@ def test_what_is_never_compiled_is_soon_left_alone(monkeypatch: pytest.MonkeyPat
     for _ in range(20):
         assert f(X).tolist() == (X * 2).tolist()
     assert len(torch.compiler.explain(f).reasons) == 2
-    assert (len(walks), len(tried)) == (0, 2)
+    assert (len(walks), len(tried)) == (1, 2)
 
 
 def test_the_third_call_runs_the_program() -> None:

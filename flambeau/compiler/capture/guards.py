@@ -120,6 +120,8 @@ class State:
         """Modules of which no more is read than some of their attributes."""
         self._names_of_sys: set[str] = set()
         """The names under which modules have `sys`."""
+        self.checks_offsets = False
+        """Whether the call has asked where an array begins in its storage."""
         self._variables = 0
         self._at_gradients = False
         self.gradients = Gradients()
@@ -147,6 +149,7 @@ class State:
 
     def check_offset(self, array: Any, expression: str) -> None:
         """Check also that an array begins at the same place of its storage: the call has asked for that."""
+        self.checks_offsets = True
         self._check(f"{self._constant(offset_of)}({expression}) != {offset_of(array)}")
 
     def has_seen(self, value: Any) -> bool:
@@ -562,7 +565,7 @@ class State:
             accounted.update(inner)
             waiting += inner
         for code, seen in self._watch.codes.items():
-            if code not in accounted and not self._is_of_its_module(code, seen):
+            if code not in accounted and not self._is_of_its_module(code, seen) and not self._watch.is_of_future:
                 place = f"{code.co_filename}:{code.co_firstlineno}"
                 raise Uncompilable(f"it is unknown where {code.co_name} ({place}) came from")
 

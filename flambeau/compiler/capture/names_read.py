@@ -31,7 +31,7 @@ def names_in(code: CodeType, lines: Lines) -> frozenset[str]:
     """Every name by which code may look something up: attributes, globals, strings for `getattr`."""
     if lines is None:
         texts = [each for each in code.co_consts if type(each) is str and each.isidentifier()]
-        return frozenset((*code.co_names, *texts))
+        return frozenset((*code.co_names, *code.co_varnames, *code.co_cellvars, *code.co_freevars, *texts))
     has_run = _runs_in(code, lines)
     found = [each for each in _instructions(code) if has_run(each)]
     named = [str(each.argval) for each in found if each.opcode in _NAMING]

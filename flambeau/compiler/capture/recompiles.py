@@ -21,6 +21,7 @@ _LENGTH = re.compile(r"len\((\w+)\) != (\d+)")
 _EMPTY = re.compile(r"if (\w+) or type\(\1\)")
 _SETTINGS = re.compile(r"if settings\(\) != (\w+)")
 _VALUE = re.compile(r"if (\w+) is not (c\d+) and \(type")
+_NUMBER = re.compile(r"if repr\((\w+)\) != (c\d+)")
 _OBJECT = re.compile(r"if (.+?) is not (None|True|False|c\d+):")
 _ITEMS = re.compile(r"^([\w, ]+), = (\w+)(\.values\(\))?$")
 _PLACE = re.compile(r"^(\w+) = (.+)$")
@@ -131,6 +132,8 @@ def _sentence(check: str, origins: _Origins, scope: dict[str, Any]) -> str:
         return f"{origins.of(layout[2])} was {scope[layout[1]]}, now it is {_shown(scope[layout[2]])}"
     if (value := _VALUE.match(check)) is not None:
         return f"{origins.of(value[1])} was {_shown(scope[value[2]])}, now it is {_shown(scope[value[1]])}"
+    if (number := _NUMBER.match(check)) is not None:
+        return f"{origins.of(number[1])} was {scope[number[2]]}, now it is {_shown(scope[number[1]])}"
     if (thing := _OBJECT.match(check)) is not None:
         now = eval(thing[1], scope)
         return f"{origins.of(thing[1])} was {_shown(eval(thing[2], scope))}, now it is {_shown(now)}"

@@ -75,7 +75,7 @@ class Recorder(Capture):
         return Interpreter.__enter__(self)  # what was there before is known from the walk over Python state
 
     def run(self, op: Op, args: Sequence[Any]) -> Any:
-        if self.fault is not None or self.reason is not None or self._watch.reason is not None:
+        if self.fault is not None or self.is_refused:
             return op(*args)  # it will not be compiled
         # Ops run nothing of the user's, and to hear of all that they do takes longer than they do.
         watching, tracing = sys.getprofile(), sys.gettrace() if self._watch.traces else None
@@ -100,7 +100,7 @@ class Recorder(Capture):
     @property
     def is_refused(self) -> bool:
         """Whether the call cannot be compiled."""
-        return self.reason is not None or self._watch.reason is not None
+        return self.reason is not None or self._watch.reason is not None or self._watch.is_surprised
 
     def _apply(self, function: Any, args: Sequence[Any], declines: bool = False) -> Any:
         """Run an op: what it raises is its own, and what it gives counts if all else fails.

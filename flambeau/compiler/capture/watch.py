@@ -12,7 +12,7 @@ import itertools
 import os
 import sys
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from importlib.util import resolve_name
@@ -50,7 +50,7 @@ _RUN_OUTSIDE = ("step", "zero_grad")
 _STANDARD_LIBRARY = os.path.dirname(os.__file__) + os.sep
 _PACKAGES = os.path.join(_STANDARD_LIBRARY, "site-packages")
 
-_REFUSED_BUILTINS = frozenset(
+REFUSED_BUILTINS = frozenset(
     ("__import__", "breakpoint", "compile", "eval", "exec", "globals", "id", "input", "locals", "open", "print", "vars")
 )
 _PURE_MODULES = frozenset(("builtins", "math", "cmath", "_operator", "itertools", "_functools", "_collections", "_abc"))
@@ -86,7 +86,13 @@ Breaks = dict[CodeType, set[int]]
 class Watch:
     """Collects, while it is entered, the watched code that runs in this thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, expected: Container[CodeType] | None = None) -> None:
+        self.expected = expected
+        """The code that is thought to run; None: nobody knows."""
+        self.is_surprised = False
+        """Whether other code has run."""
+        self.is_of_future = False
+        """Whether nothing has run yet, and its code is what may run."""
         self.breaks: Breaks = {}
         self.place: Place | None = None
         """Where something happened that speaks against compiling the call."""
@@ -198,7 +204,7 @@ class Watch:
         """The modules that code which ran imports by itself, by their names, and what it reads of them."""
         found: dict[str, set[Path]] = {}
         for code, seen in self.codes.items():
-            if not _is_standard(code):
+            if not is_standard(code):
                 for name, level, takes, paths in import_reads(code, self.lines_of(code)):
                     whole = resolve_name("." * level + name, seen.get("__package__")) if level else name
                     found.setdefault(whole, set())
@@ -322,7 +328,8 @@ class Watch:
                         return
                     self.codes.setdefault(code, frame.f_globals)
                     self._watched[id(code)] = code
-                    if "__dict__" in code.co_names and not (_is_ours(frame) or _is_standard(code)):
+                    self.is_surprised |= self.expected is not None and code not in self.expected
+                    if "__dict__" in code.co_names and not (_is_ours(frame) or is_standard(code)):
                         self._reads_any_name = True
                     if code in DISABLED:
                         self._refuse(frame, f"{code.co_name} runs, which is not to be compiled")
@@ -346,12 +353,12 @@ class Watch:
         name = getattr(function, "__name__", "?")
         if type(owner) is ContextVar:
             self.variables.append(owner)  # what it holds is compared, before and after
-        elif name in ("id", "vars") and (_is_ours(frame) or _is_standard(frame.f_code)):
+        elif name in ("id", "vars") and (_is_ours(frame) or is_standard(frame.f_code)):
             return  # they tell apart objects that are compared, or look for names that stand there
         elif _is_ours(frame) and (name == "globals" or type(owner) is np.ufunc):
             return  # a name that is found when it is first asked for; a look at arrays, by an op where it is recorded
         elif function in _BY_NAME:
-            if not (_is_ours(frame) or _is_standard(frame.f_code)):
+            if not (_is_ours(frame) or is_standard(frame.f_code)):
                 self._by_name.add((frame.f_code, frame.f_lasti))
         elif not is_harmless(function):
             module = getattr(function, "__module__", None)
@@ -409,7 +416,7 @@ def is_harmless(function: Any) -> bool:
         return isinstance(owner, _LOCAL_TYPES) or _is_plain_object_method(function, owner)
     name, module = getattr(function, "__name__", "?"), getattr(function, "__module__", None)
     if module == "builtins":
-        return name not in _REFUSED_BUILTINS
+        return name not in REFUSED_BUILTINS
     return module is None or module in _PURE_MODULES or f"{module}.{name}" in _HARMLESS
 
 
@@ -425,7 +432,7 @@ def lines_in(frame: FrameType | None) -> Breaks:
 @functools.lru_cache(maxsize=4096)
 def reads_all_modules(code: CodeType, names: frozenset[str]) -> bool:
     """Whether code may look something up in `sys.modules`: it asks `sys`, by one of its names, or passes it on."""
-    if _is_standard(code):
+    if is_standard(code):
         return False  # it looks for where something was defined
     if not names.isdisjoint([each for each in code.co_consts if type(each) is str]):
         return True
@@ -440,7 +447,7 @@ def reads_all_modules(code: CodeType, names: frozenset[str]) -> bool:
     return False
 
 
-def _is_standard(code: CodeType) -> bool:
+def is_standard(code: CodeType) -> bool:
     """Whether code is of Python's own library."""
     return code.co_filename.startswith(_STANDARD_LIBRARY) and not code.co_filename.startswith(_PACKAGES)
 
@@ -455,7 +462,7 @@ def _is_library(frame: FrameType) -> bool:
     file = frame.f_code.co_filename
     if file == "<string>":
         return str(frame.f_globals.get("__name__")).startswith(("namedtuple_", __name__.partition(".")[0] + "."))
-    return file.startswith("<frozen ") or _is_standard(frame.f_code)
+    return file.startswith("<frozen ") or is_standard(frame.f_code)
 
 
 def _is_plain_object_method(function: Any, owner: Any) -> bool:

@@ -18,6 +18,7 @@ from .._compiled import Compiled, Refused
 from .._errors import WrongProgram
 from ..capture.attempt import Attempt
 from ..capture.breaks.split import Definition
+from ..capture.watch import Watch
 from ..emit.source import Source
 from ..emit.stages import Stage, stages_of
 from ..emit.write import Recording, places_of, write, write_checks
@@ -323,7 +324,7 @@ class Verified(Compiled):
 
         def verified(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             try:
-                now = self._recorded(Attempt(self.function, args, kwargs), watch)
+                now = self._recorded(Attempt(self.function, args, kwargs), watch, Watch())
             except Refused as refused:
                 raise WrongProgram(f"{_STALE}: {refused.reason}") from None
             if _reads_otherwise(recording, now):

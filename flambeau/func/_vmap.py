@@ -9,7 +9,7 @@ from typing import Any
 from .._core.tensor import Tensor
 from .._ops.shape.join import cat
 from ..utils._pytree import TreeSpec, _broadcast_to_and_flatten, tree_flatten, tree_unflatten
-from ._batching.level import Vmap
+from ._batching.interpreter import Interpreter
 
 __all__ = ["vmap"]
 
@@ -128,7 +128,7 @@ def _run(
     func: Callable[..., Any], size: int, dims: list[Any], leaves: list[Any], structure: TreeSpec, out_dims: Dims,
     randomness: str, kwargs: dict[str, Any],
 ) -> Any:  # fmt: skip
-    level = Vmap(size, randomness)
+    level = Interpreter(size, randomness)
     try:
         args = tree_unflatten(
             [
@@ -163,7 +163,7 @@ def _flat_out_dims(structure: TreeSpec, out_dims: Dims, func: Any) -> list[Any]:
     return dims
 
 
-def _unwrapped(level: Vmap, results: Any, out_dims: Dims, func: Any) -> Any:
+def _unwrapped(level: Interpreter, results: Any, out_dims: Dims, func: Any) -> Any:
     flat, structure = tree_flatten(results)
     dims = _flat_out_dims(structure, out_dims, func)
     unwrapped = []

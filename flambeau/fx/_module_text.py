@@ -27,16 +27,14 @@ def _indented(text: str) -> str:
     return "\n".join([first, *("    " + line if line.strip() else "" for line in rest)])
 
 
-def readable(module: Any, name: str, **options: Any) -> str:
-    """The verbose code of a module as a class, with those of its submodules inside."""
-    from .graph_module import GraphModule
-
+def readable(module: Any, name: str, graph_module: type[Module], **options: Any) -> str:
+    """The verbose code of a module as a class, with those of its submodules of the class `graph_module` inside."""
     written = module.graph.python_code(root_module="self", verbose=True, **options)
     text = _indented(f"class {name}(torch.nn.Module):\n" + written.src.lstrip("\n"))
     inner = [
-        readable(child, child_name, **{**options, "expanded_def": False})
+        readable(child, child_name, graph_module, **{**options, "expanded_def": False})
         for child_name, child in module.named_children()
-        if isinstance(child, GraphModule)
+        if isinstance(child, graph_module)
     ]
     return text + _indented("\n".join(["", *inner]))
 

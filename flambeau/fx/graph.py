@@ -8,7 +8,7 @@ import importlib
 import inspect
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ._code import CodeGen, PythonCode, StackFrame, TransformCodeFunc, attribute_text, parse_stack_trace
 from ._code_of_nests import _BoxedCodeGen, _PyTreeInfo
@@ -114,6 +114,9 @@ class Graph:
         tracer_cls: the class of the tracer that made it.
         tracer_extras: what that class needs to be made again.
     """
+
+    _module_class: ClassVar[Any] = ()
+    """`GraphModule`, as soon as there is that class."""
 
     def __init__(
         self, owning_module: GraphModule | None = None, tracer_cls: Any = None, tracer_extras: Any = None
@@ -375,8 +378,6 @@ class Graph:
 
     def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] | None = None) -> bool:
         """Erase the nodes that nobody uses and that do nothing else; whether there were some."""
-        from .graph_module import GraphModule
-
         self.lint()
         is_impure = is_impure_node or Node.is_impure
         changed = False
@@ -387,7 +388,7 @@ class Graph:
         if self.owning_module is not None:
             used = {node.target for node in self.find_nodes(op="get_attr")}
             for name, child in self.owning_module.named_children():
-                if name in used and isinstance(child, GraphModule):
+                if name in used and isinstance(child, self._module_class):
                     changed |= child.graph.eliminate_dead_code()
                     child.recompile()
         return changed

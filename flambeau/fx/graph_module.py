@@ -229,8 +229,8 @@ class GraphModule(Module):
     ) -> str:  # fmt: skip
         """The code with what is known of the values and where they come from, submodules included."""
         text = readable(
-            self, self._get_name(), include_stride=include_stride, include_device=include_device, colored=colored,
-            expanded_def=expanded_def, additional_meta=additional_meta,
+            self, self._get_name(), GraphModule, include_stride=include_stride, include_device=include_device,
+            colored=colored, expanded_def=expanded_def, additional_meta=additional_meta,
         )  # fmt: skip
         if print_output:
             print(text)  # noqa: T201
@@ -357,3 +357,6 @@ class GraphModule(Module):
 
 def _call_wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
     return self._wrapped_call(self, *args, **kwargs)
+
+
+Graph._module_class = GraphModule

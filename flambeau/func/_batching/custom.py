@@ -96,7 +96,7 @@ class _Call:
         self, function: Callable[..., Any], saved: Sequence[Any], kind: str, given: Sequence[Any], batched: list[bool]
     ) -> tuple[Vmap, tuple[Any, ...]]:
         """Run the backward or jvp on examples: those of a new level, since that of the forward may have ended."""
-        level = Vmap(self.level.size, self.level.randomness)
+        level = type(self.level)(self.level.size, self.level.randomness)
 
         def examples(values: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
             pairs = zip(values, flags, strict=True)

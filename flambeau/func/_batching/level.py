@@ -1,4 +1,4 @@
-"""One level of `vmap`: tensors that stand for one example each, and the interpreter that runs ops on all of them.
+"""One level of `vmap`: tensors that stand for one example each, and the values behind them.
 
 A `BatchedTensor` has the shape of one example. Its `value` has all examples, along a first dimension.
 """
@@ -16,9 +16,6 @@ from ..._core.tensor import Tensor, new
 from ..._dispatch.public.return_types import named
 from .._level import Level, Wrapper
 
-if TYPE_CHECKING:
-    from ..._dispatch.op import Op
-
 _DATA_DEPENDENT = (
     "vmap: It looks like you're calling .{what} on a Tensor. We don't support vmap over calling .{what} on a Tensor: a "
     "number in Python would have to be the same for every example. Try to rewrite it with torch.where, or move it out "
@@ -30,21 +27,21 @@ class Example(np.ndarray):
     """The shape and dtype of one example. It has no elements that could be looked at: each example has others."""
 
     def __array_ufunc__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise RuntimeError(_READ)
+        raise RuntimeError(READ)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if function in _OF_SHAPES:
             return super().__array_function__(function, types, args, kwargs)
-        raise RuntimeError(_READ)
+        raise RuntimeError(READ)
 
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise RuntimeError(_READ)
+        raise RuntimeError(READ)
 
     item = tolist = astype = take = nonzero = argsort = searchsorted = tobytes = copy = _refuse
     __bool__ = __int__ = __float__ = __complex__ = __index__ = __iter__ = _refuse
 
 
-_READ = (
+READ = (
     "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow: the function would "
     "have to look at elements, which every example has others of. We don't support that; compute with tensors "
     "instead, for example by torch.where."
@@ -99,17 +96,11 @@ class BatchedTensor(Wrapper):
 
     def _one_by_one(self, function: Callable[..., Any], args: Sequence[Any], options: dict[str, Any]) -> Any:
         """`function`, which looks at elements, on each example of the innermost level among its arguments."""
-        from .loop import in_turn
-
-        level = _innermost((*args, *options.values()))
-        with level.outside():
-            return level.finished(in_turn(level, function, function.__name__, args, options))
+        return _innermost((*args, *options.values())).one_by_one(function, args, options)
 
     def _custom_function(self, function: Any, args: Sequence[Any]) -> Any:
         """A user's `autograd.Function` of examples."""
-        from .custom import apply
-
-        return apply(_innermost(args), function, args)
+        return _innermost(args).custom_function(function, args)
 
     def _resize(self, shape: tuple[int, ...]) -> None:
         """Take another shape; the elements of each example stay where it begins, and what is added has no value."""
@@ -124,7 +115,7 @@ class BatchedTensor(Wrapper):
             self._become(level.wrapped(flat[:, :count].reshape(level.size, *shape)))
 
     def _refuse_reading(self) -> NoReturn:
-        raise RuntimeError(_READ)
+        raise RuntimeError(READ)
 
     def item(self) -> Any:
         raise RuntimeError(_DATA_DEPENDENT.format(what="item()"))
@@ -171,7 +162,7 @@ Rule = Callable[["Vmap", Any, Sequence[Any]], Any]
 
 
 class Vmap(Level):
-    """The interpreter of one `vmap` call."""
+    """The tensors of one `vmap` call; the `Interpreter` runs ops on them."""
 
     leading = 1
 
@@ -220,20 +211,7 @@ class Vmap(Level):
             return tensor.value
         return tensor.unsqueeze(0).expand(self.size, *tensor._array.shape)
 
-    # ----- ops --------------------------------------------------------------------------------------------------
-
-    def run(self, op: Op, args: Sequence[Any]) -> Any:
-        from .rules import rule_of
-
-        if not self.among(args):
-            return self.unbatched(op, args)
-        if op.reads:
-            raise RuntimeError(_READ)
-        decomposes, rule = rule_of(op)
-        if decomposes:
-            with self:
-                return rule(*args)
-        return self.finished(rule(self, op, args))
+    # ----- results ----------------------------------------------------------------------------------------------
 
     def finished(self, result: Any) -> Any:
         """The results of a rule as examples."""
@@ -246,17 +224,10 @@ class Vmap(Level):
         finished = [self.finished(each) for each in result]
         return finished if type(result) is list else named(type(result), finished)
 
-    def unbatched(self, op: Op, args: Sequence[Any]) -> Any:
-        """An op that has nothing of this level among its arguments: the same for every example, unless it draws."""
-        if op.draws:
-            from .random import draw_unbatched
+    def one_by_one(self, function: Callable[..., Any], args: Sequence[Any], options: dict[str, Any]) -> Any:
+        """The results of a function that looks at elements, on each example by itself."""
+        raise NotImplementedError
 
-            return draw_unbatched(self, op, args)
-        if op.name in _UNWRITTEN and self.randomness == "different" and args[-2] is None:
-            from .random import unwritten
-
-            return unwritten(self, op, args)
-        return op(*args)
-
-
-_UNWRITTEN = ("full", "full_strided")
+    def custom_function(self, function: Any, args: Sequence[Any]) -> Any:
+        """The results of a user's `autograd.Function`."""
+        raise NotImplementedError

@@ -18,8 +18,8 @@ class Kind:
     """What a tensor holds and where. Two tensors of the same kind have the identical `Kind` object."""
 
     __slots__ = (
-        "backend", "dataless", "device", "differentiable", "dtype", "indirect", "is_cpu", "plain", "runs", "shown",
-        "tries",
+        "backend", "beside", "dataless", "device", "differentiable", "dtype", "indirect", "is_cpu", "plain", "runs",
+        "shown", "tries",
     )  # fmt: skip
 
     def __init__(self, dtype: dtype, device: device) -> None:
@@ -33,6 +33,7 @@ class Kind:
         self.indirect = device.dataless or dtype.wide is not None
         self.backend = backend_at(device)
         self.runs, self.tries = self.backend.runs, self.backend.tries  # one look-up less on the way to a kernel
+        self.beside = _arrays_on(device)  # by the type of an array the kind of such results on the same device
         self.plain: Kind = self  # the kind of results; another one where a sign is still to be taken (lazy_signs.py)
 
     tensor_type: ClassVar[type[Tensor]]
@@ -59,9 +60,26 @@ class FakeKind(Kind):
     __slots__ = ()
 
 
+class _KindsOfArrays(dict[np.dtype[Any], Kind]):
+    """For the types of arrays on one device their kinds, each made when it is first asked for."""
+
+    __slots__ = ("_place",)
+
+    def __init__(self, place: device) -> None:
+        super().__init__()
+        self._place = place
+
+    def __missing__(self, array_type: np.dtype[Any]) -> Kind:
+        found = self[array_type] = kind_of(from_numpy_dtype(array_type), self._place)
+        return found
+
+
 _KINDS: dict[tuple[dtype, device], Kind] = {}
-_CPU_KINDS: dict[np.dtype[Any], Kind] = {}
-_PLACED_KINDS: dict[tuple[np.dtype[Any], device], Kind] = {}
+_KINDS_OF_ARRAYS: dict[device, _KindsOfArrays] = {}
+
+
+def _arrays_on(place: device) -> _KindsOfArrays:
+    return _KINDS_OF_ARRAYS.get(place) or _KINDS_OF_ARRAYS.setdefault(place, _KindsOfArrays(place))
 
 
 def kind_of(dtype: dtype, device: device) -> Kind:
@@ -75,12 +93,4 @@ def kind_of(dtype: dtype, device: device) -> Kind:
 
 def kind_of_array(array_type: np.dtype[Any], place: device) -> Kind:
     """The kind of a kernel's result: an array of `array_type` on `place`."""
-    if place is CPU:
-        found = _CPU_KINDS.get(array_type)
-        if found is None:
-            found = _CPU_KINDS[array_type] = kind_of(from_numpy_dtype(array_type), CPU)
-        return found
-    kind = _PLACED_KINDS.get((array_type, place))
-    if kind is None:
-        kind = _PLACED_KINDS[array_type, place] = kind_of(from_numpy_dtype(array_type), place)
-    return kind
+    return _arrays_on(place)[array_type]

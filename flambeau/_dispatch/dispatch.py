@@ -24,7 +24,6 @@ import numpy as np
 from .._core.arrays.lazy_signs import content, is_neg, marked
 from .._core.arrays.narrow import run_widened
 from .._core.device import CPU, is_fake
-from .._core.kind import kind_of_array
 from .._core.modes import THREAD
 from .._core.node import Node, OpNode
 from .._core.process.caller import GENERATED, PACKAGE
@@ -223,7 +222,7 @@ class Primitive(Op, Generic[P, Results]):
         if type(array) is not np.ndarray:
             array = kind.backend.asarray(array)
         if array.dtype is not source._array.dtype:
-            kind = kind_of_array(array.dtype, kind.device)
+            kind = kind.beside[array.dtype]
             if self.makes_windows and is_neg(source._kind):
                 kind = marked(kind, False, True)
         if self.is_view:

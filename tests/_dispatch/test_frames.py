@@ -65,6 +65,7 @@ def _cases() -> dict[str, tuple[int, Callable[[], Any]]]:
         "x * b, backward": (46, _one_pass(lambda: x * b)),
         "Linear, backward": (69, _one_pass(lambda: linear(rows))),
         "Linear on a vector, backward": (82, _one_pass(lambda: linear(rows[0]))),
+        "a cast, backward": (72, _one_pass(lambda: x.to(T.bfloat16))),
         "a[1] += 1": (27, lambda: _add_to_row(a)),
         "Adam": (74, adam.step),
         "Conv2d, backward": (101, _one_pass(lambda: conv(image))),

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+import flambeau as torch
+from flambeau._dispatch.call.primitive import CALLS
 from tests.support.differential import differential, outcome
 
 FREED = "Trying to backward through the graph a second time"
@@ -538,7 +540,7 @@ def test_error_in_one_pass_leaves_the_engine_usable(T: Any) -> Any:
 @differential
 def test_gradients_that_are_added_lie_as_sums_of_tensors_do(T: Any) -> Any:
     """What reads them, a sum over pictures say, may add in the order in which they lie."""
-    found = []
+    found: list[Any] = []
     for first, second in ((0, 1), (1, 0)):
         formats = (T.contiguous_format, T.channels_last)
         factors = [T.ones(2, 3, 4, 5).contiguous(memory_format=formats[each]) for each in (first, second)]
@@ -615,3 +617,28 @@ def test_gradients_on_another_device(T: Any) -> Any:
     return outcome(
         lambda: Away.apply(x).sum().backward(), "invalid gradient at index 0 - expected device cpu but got meta"
     )
+
+
+@pytest.mark.parametrize("layout", ["rows", "columns", "gaps"])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float64"])
+def test_gradients_are_cast_alike_early_and_late(dtype: str, layout: str) -> None:
+    """A cast of a gradient takes a shorter way once its op has been called often; whoever looks on sees the op."""
+    given = torch.arange(24.0).reshape(4, 6) / 7
+    shown = {"rows": given, "columns": given.T, "gaps": given[:, ::2]}[layout]
+    found: list[Any] = []
+
+    def unchanged(tensor: Any) -> Any:
+        return tensor
+
+    for _ in range(CALLS + 10):
+        leaf = shown.clone().requires_grad_()
+        (leaf.to(getattr(torch, dtype)) * 3).sum().backward()
+        found.append(leaf.grad)
+    with torch.autograd.graph.saved_tensors_hooks(unchanged, unchanged):
+        leaf = shown.clone().requires_grad_()
+        (leaf.to(getattr(torch, dtype)) * 3).sum().backward()
+        found.append(leaf.grad)
+    assert {each.dtype for each in found} == {torch.float32}
+    assert {each.stride() for each in found} == {found[0].stride()}
+    assert {each._version for each in found} == {0}
+    assert all(torch.equal(each, found[0]) for each in found)

@@ -19,7 +19,7 @@ from ..gradients import recorder
 from ..gradients.recorder import edge_lines, listed, node_lines, operand, saved_lines, written
 from ..op import OPTIONAL_TENSOR
 from . import text
-from .text import indented, is_recorded, needs_gradient, new_tensor, new_view
+from .text import OUTSIDE_THE_GRAPH, indented, is_recorded, needs_gradient, new_tensor, new_view
 
 CALLS = 100
 """So often an op is called before its own function is written."""
@@ -70,7 +70,7 @@ def _head_and_body(op: Any, watched: bool) -> tuple[str, list[str]]:
     arrays = ", ".join(map(_array(op), arguments))
     lines += [
         f"result = (kind.tries.get(self) or kind.backend.first_try(self))({arrays})",
-        "if type(result) is not ndarray:",
+        "if type(result) is not ndarray and type(result) is not kind.backend.array_class:",
         "    if result is None:",
         f"        result = self.kernel({arrays})",
         "    if type(result) is tuple or type(result) is list:",
@@ -80,12 +80,15 @@ def _head_and_body(op: Any, watched: bool) -> tuple[str, list[str]]:
         "    if type(result) is not kind.backend.array_class:",
         "        result = kind.backend.asarray(result)",
         "if result.dtype is not kind.dtype.numpy:",
-        "    kind = kind_of_array(result.dtype, kind.device)",
-        *(new_view("result", first) if op.is_view else new_tensor("result")),
+        "    kind = kind.beside[result.dtype]",
+        *(new_view("result", first, ()) if op.is_view else new_tensor("result", place=())),
     ]
-    if op.node_class is not None:
+    if op.node_class is None:
+        lines += OUTSIDE_THE_GRAPH
+    else:
         lines.append(f"if {recorded} and kind.differentiable:")
         lines += [f"    {line}" for line in _recording(op, lambda position: _argument(arguments, position))]
+        lines += ["else:", *[f"    {line}" for line in OUTSIDE_THE_GRAPH]]
     if watched:
         lines.append(told.format("output"))
     lines.append("return output")

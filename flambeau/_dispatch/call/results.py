@@ -32,7 +32,7 @@ fresh: Callable[[Any, Tensor], Tensor] = _function(
     "    array = kind.backend.asarray(array)",
     # A sparse tensor has a kind of its own, and so has one whose signs are still to be taken.
     "if type(kind) is not Kind or array.dtype is not kind.dtype.numpy:",
-    "    kind = kind_of_array(array.dtype, kind.device)",
+    "    kind = kind.beside[array.dtype]",
     "modes = THREAD.modes",
     *new_tensor("array", "kind.tensor_type"),
     "return output",
@@ -68,7 +68,7 @@ several: Any = _function(
     "    for array in arrays:",
     "        if type(array) not in ARRAY_CLASSES:",  # NumPy's reductions give numbers where no dimension is left
     "            array = own.backend.asarray(array)",
-    "        kind = own if array.dtype is own.dtype.numpy else kind_of_array(array.dtype, own.device)",
+    "        kind = own if array.dtype is own.dtype.numpy else own.beside[array.dtype]",
     *_block(_block(new_tensor("array"))),
     "        outputs.append(output)",
     "if recorded is not None:",

@@ -10,7 +10,6 @@ import linecache
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..._core.kind import kind_of_array
 from ..._core.modes import THREAD, UNCAST
 from ..._core.process.caller import GENERATED
 from ..._core.tensor import DEFAULT, INFERENCE, NO_GRAD, PLAIN_TYPES, Tensor, View, new
@@ -24,32 +23,35 @@ NAMES: Mapping[str, Any] = {
     "Tensor": Tensor,
     "UNCAST": UNCAST,
     "View": View,
-    "kind_of_array": kind_of_array,
     "new": new,
 }
 """What the text below refers to."""
 
-_OUTSIDE_THE_GRAPH = (
-    "output._requires_grad = False",
-    "output._grad_fn = None",
-    "output._output_nr = 0",
-    "output._grad = None",
-    "output._extra = None",
-)
+OUTSIDE_THE_GRAPH = ("output._requires_grad = False", "output._grad_fn = None")
+"""What a tensor has that no node made."""
+
+_ALWAYS = ("output._output_nr = 0", "output._grad = None", "output._extra = None")
 
 
-def new_tensor(array: str, of_type: str = "Tensor") -> list[str]:
-    """Makes `output`: a tensor of `kind` over an array in memory of its own, outside the graph."""
+def new_tensor(array: str, of_type: str = "Tensor", place: Sequence[str] = OUTSIDE_THE_GRAPH) -> list[str]:
+    """Makes `output`: a tensor of `kind` over an array in memory of its own.
+
+    `place` puts it outside the graph; a call that decides later where it belongs leaves that out.
+    """
     return [
         *_over(array, of_type),
         "output._counter = None if modes.inference else [0, None]",
         "output._view = None",
-        *_OUTSIDE_THE_GRAPH,
+        *place,
+        *_ALWAYS,
     ]
 
 
-def new_view(array: str, source: str) -> list[str]:
-    """Makes `output`: a tensor of `kind` over a window on the memory of `source`. See `remember_base`."""
+def new_view(array: str, source: str, place: Sequence[str] = OUTSIDE_THE_GRAPH) -> list[str]:
+    """Makes `output`: a tensor of `kind` over a window on the memory of `source`. See `remember_base`.
+
+    For `place` see `new_tensor`.
+    """
     return [
         *_over(array),
         f"counter = output._counter = {source}._counter",
@@ -65,7 +67,8 @@ def new_view(array: str, source: str) -> list[str]:
         "        origin.creation = DEFAULT if view is None else view.creation",
         "    else:",
         "        origin.creation = NO_GRAD",
-        *_OUTSIDE_THE_GRAPH,
+        *place,
+        *_ALWAYS,
     ]
 
 
@@ -80,7 +83,8 @@ def new_window(array: str) -> list[str]:
         "view.base = base",
         "view.version = version",
         "view.creation = creation",
-        *_OUTSIDE_THE_GRAPH,
+        *OUTSIDE_THE_GRAPH,
+        *_ALWAYS,
     ]
 
 

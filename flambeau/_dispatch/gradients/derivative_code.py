@@ -13,14 +13,15 @@ from typing import Any
 from ..._core.backend import LARGE
 from ..._core.modes import THREAD
 from ..._core.node import FREED_NUMBER, OpNode, SavedTensor
-from ..._core.tensor import PLAIN_TYPES
+from ..._core.tensor import PLAIN_TYPES, Tensor, new
 from ..call.results import fresh
+from ..call.text import new_tensor
 from .array_derivatives import TAKEN
 from .recorder import written
 
 _NAMES = {
     "LARGE": LARGE, "PLAIN_TYPES": PLAIN_TYPES, "SavedTensor": SavedTensor, "TAKEN": TAKEN, "THREAD": THREAD,
-    "fresh": fresh, "generic": OpNode.apply,
+    "Tensor": Tensor, "fresh": fresh, "generic": OpNode.apply, "new": new,
 }  # fmt: skip
 
 
@@ -116,7 +117,12 @@ def _on_arrays(node_type: type[OpNode], number: int, taken: tuple[str, ...]) -> 
         "if fits:",
         f"    made = shorter{number}({arguments})",
         "    if made is not None:",
-        f"        r{number} = fresh(made, grad)",
+        # What `fresh` does, in place where nothing about the gradient's kind is special.
+        "        if type(made) is kind.backend.array_class and made.dtype is kind.dtype.numpy:",
+        *[f"            {line}" for line in new_tensor("made")],
+        f"            r{number} = output",
+        "        else:",
+        f"            r{number} = fresh(made, grad)",
     ]
 
 

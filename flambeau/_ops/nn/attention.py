@@ -77,8 +77,7 @@ def _causal_mask(scores: Any) -> Any:
     rows, columns = scores.shape[-2:]
     if is_array(scores):
         return np.where(_causal(scores), scores.dtype.type(0), scores.dtype.type(_LOWEST))
-    zeros = scores.new_zeros((rows, columns))
-    return zeros.masked_fill(zeros.new_ones((rows, columns), dtype=bool_).tril().logical_not(), _LOWEST)
+    return scores.new_full((rows, columns), _LOWEST).triu(1)
 
 
 def _factor(scale: float | None, width: int) -> float:

@@ -323,7 +323,10 @@ def runs_recurrent_network(input: Array, states: Sequence[Array], params: Sequen
 
 
 def _recurrent_kernels(gates: Array, sizes: Sequence[int]) -> Any:
-    kernels = _kernels("recurrent", gates) if type(gates) is np.ndarray else faster_for(gates, "recurrent")
+    if type(gates) is np.ndarray:
+        kernels = FAMILIES.get("recurrent") or generated("recurrent")
+    else:
+        kernels = faster_for(gates, "recurrent")
     return kernels if kernels is not None and kernels.serves(gates.dtype, sizes) else None
 
 

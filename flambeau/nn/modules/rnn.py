@@ -631,8 +631,9 @@ class RNNCellBase(Module):
     def _step(self, cell: Any, input: Tensor, hx: Any) -> Any:
         """One step of `cell`, for a batch or, without its dimension, for one sample."""
         name = type(self).__name__
-        if input.dim() not in (1, 2):
-            raise ValueError(f"{name}: Expected input to be 1D or 2D, got {input.dim()}D instead")
+        dims = input._array.ndim
+        if dims not in (1, 2):
+            raise ValueError(f"{name}: Expected input to be 1D or 2D, got {dims}D instead")
         paired = isinstance(hx, (tuple, list))
         for number, each in enumerate(hx if paired else [] if hx is None else [hx]):
             what = f"hx[{number}]" if paired else "hidden"
@@ -640,7 +641,7 @@ class RNNCellBase(Module):
                 raise TypeError(f"{name}: Expected {what} to be Tensor, not {type(each).__name__}")
             if each.dim() not in (1, 2):
                 raise ValueError(f"{name}: Expected {what} to be 1D or 2D, got {each.dim()}D instead")
-        if batched := input._array.ndim == 2:
+        if batched := dims == 2:
             batch: Any = input
         else:
             batch, hx = input.unsqueeze(0), _each(hx, lambda state: state.unsqueeze(0))

@@ -31,13 +31,13 @@ from .capture.effort import Effort, Trial
 from .capture.foresight import foreseen, narrowed
 from .capture.full_graph import Looks, looked
 from .capture.guards import MISS, State
-from .capture.mutations import Change, undone
+from .capture.mutations import Change, Changing, undone
 from .capture.new_objects import Made
 from .capture.readings import Readings, Unsteady
 from .capture.recompiles import OTHER_ELEMENTS, Values, why_missed
 from .capture.recorder import Recorder
 from .capture.settings import settings, what_forbids
-from .capture.watch import Breaks, LineRuns, Place, Uncompilable, Watch, is_watching
+from .capture.watch import Breaks, LineRuns, Uncompilable, Watch, is_watching
 from .emit.backward import Joint, is_of_ops
 from .emit.deferred import Later
 from .emit.outline import places_in
@@ -122,8 +122,8 @@ class Compiled:
         """Whether it runs as if it were not compiled, for that is quicker."""
         self._hits = self._misses = 0
         """How many calls were programs, and how many of a part were none though there were programs."""
-        self._suspect: tuple[Refused, Place] | None = None
-        """Why the last call could not be compiled, and the line that is to blame."""
+        self._suspect: tuple[Refused, LineRuns | Changing] | None = None
+        """Why the last call could not be compiled, and what tells whether the next one does the same."""
         self._effort, self._trial = Effort(), Trial()
         self._families: list[Family] = []
         self._of_one_size: list[AllButSizes] = []
@@ -309,10 +309,10 @@ class Compiled:
                 self._split(expected)
                 if self.parts is not None:
                     return attempt.run_as(self.parts.run)
+        suspect, self._suspect = self._suspect, None
+        if suspect is not None:
+            return self._looked_for(attempt, *suspect)
         if self._watch is None:
-            suspect, self._suspect = self._suspect, None
-            if suspect is not None:
-                return self._looked_for(attempt, *suspect)
             return self._first(attempt) if self._may_attempt() else attempt.run()
         waits = [each.waits(bool(self.dynamic)) for each in self._families]  # all: they forget what they were asked for
         if any(waits):  # sizes may never come again, as those of a cache that grows
@@ -357,10 +357,7 @@ class Compiled:
         except Refused as refused:
             if not attempt.has_run:
                 return self._watched(attempt)
-            if refused.reason not in _MAY_END:
-                return self._refuse(refused, attempt)
-            self._suspect = None
-            return self._after(attempt, now)
+            return self._after(attempt, now) if refused.reason in _MAY_END else self._refuse(refused, attempt)
         self._watch = now
         return self._kept(attempt, recording)
 
@@ -385,18 +382,19 @@ class Compiled:
         if watch.reason is not None:
             refused = Refused(watch.reason, watch.breaks)
             if watch.place is not None and not self.fullgraph:
-                self._suspect = refused, watch.place
+                self._suspect = refused, LineRuns(watch.place)
             return self._refuse(refused, attempt)
         self._watch = watch
         return attempt.result
 
-    def _looked_for(self, attempt: Attempt, refused: Refused, place: Place) -> Any:
-        """Make a call and see no more than whether the line runs again for which the last call was not compiled."""
-        if sys.gettrace() is not None:
+    def _looked_for(self, attempt: Attempt, refused: Refused, sign: LineRuns | Changing) -> Any:
+        """Make a call and see no more than whether it does again what the last one was not compiled for."""
+        if isinstance(sign, LineRuns) and sys.gettrace() is not None:
             return self._watched(attempt)
-        with LineRuns(place) as line:
+        with sign:
             attempt.run()
-        return self._refuse(refused, attempt) if line.has_run else attempt.result
+        refused.is_known = sign.has_run
+        return self._refuse(refused, attempt) if sign.has_run else attempt.result
 
     def _why_missed(self, attempt: Attempt) -> str | None:
         """Why a call is none of those that there are programs for; None: there are none."""
@@ -492,7 +490,10 @@ class Compiled:
             state, reason = (state, OTHER_CODE) if narrow is None else (narrow, None)
         if reason is not None:
             self._watch = now.with_lines_of(watched) if reason == OTHER_CODE and now.expected is None else now
-            raise Refused(reason, breaks)
+            found = Refused(reason, breaks)
+            if reason == CHANGES and (sign := Changing(changes)).is_likely and not (self._programs or self.fullgraph):
+                self._suspect = found, sign
+            raise found
         return Recording(state, recorder, joint, call, result, known, now, changes)
 
     def _refused_by(self, watch: Watch, recorder: Recorder) -> Refused:
@@ -502,7 +503,7 @@ class Compiled:
         self._watch = watch
         place = next(((code, min(lines)) for code, lines in breaks.items() if code in watch.codes), None)
         if place is not None and not self._programs and not self.fullgraph:
-            self._watch, self._suspect = None, (refused, place)
+            self._watch, self._suspect = None, (refused, LineRuns(place))
         return refused
 
     def _program(self, recording: Recording) -> Callable[..., Any] | None:

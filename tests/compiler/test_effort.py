@@ -192,3 +192,49 @@ def test_what_a_counter_costs(monkeypatch: pytest.MonkeyPatch) -> None:
     for turn in range(1, 25):
         assert g(X).tolist() == ((X * 2).relu() + turn).tolist()
     assert len(recorded) <= 5
+
+
+def test_what_changes_again_is_not_recorded_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded: list[int] = []
+    recorder = Recorder.__init__
+
+    def counted(self: Any, *args: Any) -> None:
+        recorded.append(len(recorded))
+        recorder(self, *args)
+
+    monkeypatch.setattr(Recorder, "__init__", counted)
+    grown = [1]
+
+    def f(x: Any) -> Any:
+        grown.append(1)
+        return x * 2
+
+    g = Compiled(f)
+    g(X)
+    assert len(recorded) == 1
+    g(X)
+    assert len(recorded) == 1  # it was only seen that the list grows again
+    assert g.parts is not None
+    for _ in range(6):
+        assert g(X).tolist() == (X * 2).tolist()
+    assert len(grown) == 9
+
+
+def test_what_is_made_once_does_not_count_as_a_change_that_comes_again() -> None:
+    class Lazy(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table: Any = None
+            self.names: list[str] = []
+
+        def forward(self, x: Any) -> Any:
+            if self.table is None:
+                self.table = x.new_ones(3)
+                self.names.append("x")
+            return x * self.table + len(self.names)
+
+    g = Compiled(Lazy())
+    for _ in range(3):
+        assert g(X).tolist() == (X + 1).tolist()
+    assert g._hits == 1
+    assert not g.reasons

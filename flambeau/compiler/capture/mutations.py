@@ -47,6 +47,38 @@ class Contents:
         ]
 
 
+class Changing:
+    """Tells, while it is entered, whether containers that a call has changed go on changing: a counter goes up, or a
+    list grows. What is made in the first calls alone, an attribute or the items of an empty list, does not count.
+    """
+
+    def __init__(self, changes: Iterable[Change]) -> None:
+        self._counting = [each for each in changes if not each.is_given and _goes_on(each.before, each.after)]
+        self._before = Contents(())
+        self.has_run = False
+
+    @property
+    def is_likely(self) -> bool:
+        """Whether the changes are such that the next call may make them, too."""
+        return bool(self._counting)
+
+    def __enter__(self) -> Changing:
+        self._before = Contents([(each.container, each.place, False) for each in self._counting])
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.has_run = any(_goes_on(each.before, each.after) for each in self._before.changes())
+        self._before = Contents(())
+
+
+def _goes_on(before: Any, after: Any) -> bool:
+    """Whether a container has got longer that was not empty, or has another number under one of its keys."""
+    if not isinstance(before, dict):
+        return 0 < len(before) < len(after)
+    pairs = [(value, after[key]) for key, value in before.items() if key in after]
+    return any(type(one) in (int, float) and type(one) is type(other) and one != other for one, other in pairs)
+
+
 def _is_same(one: Any, other: Any) -> bool:
     if len(one) != len(other) or not all(map(operator.is_, one, other)):
         return False

@@ -32,7 +32,7 @@ UPWARD = {"_serialization -> nn", "cuda -> nn", "nn -> distributed", "nn -> util
 CIRCLES: set[str] = set()
 """Circles of more than four files that import each other as they load."""
 
-LATE_CIRCLES = [9, 5]
+LATE_CIRCLES: list[int] = []
 """Sizes of the circles of more than four files if imports inside functions count."""
 
 MOST_FILES = 25

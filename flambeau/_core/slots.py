@@ -56,6 +56,8 @@ class Slots:
     """`(error, bytes)`: the error that says why so many bytes could not be had, and who holds the others."""
     run_on_sparse: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
     """`(function, args, kwargs)`: a public function, of arguments among which are sparse tensors."""
+    distributed_function: Callable[[str], Callable[..., Any]]
+    """`(name)`: a public function of `torch.distributed`."""
     run_function_on_mesh: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
     """`(function, args, kwargs)`: a public function, of arguments among which are distributed tensors."""
     run_op_on_mesh: Callable[[Any, Sequence[Any]], Any]
@@ -107,6 +109,12 @@ class Slots:
     """`(module, forward, args, kwargs)`: call a module with another `forward` than its own."""
     compiled_module: Callable[[Any, Any], Any]
     """What `compile` gives for a module, which is a module too; None for what is none."""
+    scripted_module: Callable[[Any], Any]
+    """A `jit.ScriptModule` that was written in Python, as the module of a TorchScript program."""
+    save_scripted: Callable[..., None]
+    """`jit.save`."""
+    load_scripted: Callable[[Any], Any]
+    """`jit.load`, of a file."""
     tree_flatten: Callable[[Any], tuple[list[Any], Any]]
     """`utils._pytree.tree_flatten`: the leaves of containers, and their structure."""
     tree_unflatten: Callable[[Sequence[Any], Any], Any]

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._core.slots import SLOTS
+
 
 class GroupCalls:
     """The collectives and messages of a group."""
@@ -17,112 +19,90 @@ class GroupCalls:
 
     def allreduce_coalesced(self, tensors: Any, opts: Any = 0) -> Any:
         """Combine several tensors of all processes, on all of them."""
-        from . import _calls
-
-        return _calls.all_reduce_coalesced(tensors, getattr(opts, "reduceOp", opts), self, True)
+        return SLOTS.distributed_function("all_reduce_coalesced")(tensors, getattr(opts, "reduceOp", opts), self, True)
 
     def broadcast(self, tensor: Any, root: Any = 0, timeout: Any = None) -> Any:
         """The tensor of one process, on all of them."""
-        from . import _calls
-
-        return _calls.broadcast(_single(tensor), group=self._own(), async_op=True, group_src=_root(root))
+        return SLOTS.distributed_function("broadcast")(
+            _single(tensor), group=self._own(), async_op=True, group_src=_root(root)
+        )
 
     def reduce(self, tensor: Any, root: Any = 0, op: Any = 0, timeout: Any = None) -> Any:
         """Combine the tensors of all processes, on one of them."""
-        from . import _calls
-
         how = getattr(root, "reduceOp", op)
-        return _calls.reduce(_single(tensor), op=how, group=self._own(), async_op=True, group_dst=_root(root))
+        return SLOTS.distributed_function("reduce")(
+            _single(tensor), op=how, group=self._own(), async_op=True, group_dst=_root(root)
+        )
 
     def allgather(self, output_tensors: Any, input_tensor: Any, timeout: Any = None) -> Any:
         """The tensors of all processes, on all of them."""
-        from . import _calls
-
         if isinstance(input_tensor, (list, tuple)):
             output_tensors, input_tensor = output_tensors[0], input_tensor[0]
-        return _calls.all_gather(output_tensors, input_tensor, self, True)
+        return SLOTS.distributed_function("all_gather")(output_tensors, input_tensor, self, True)
 
     def allgather_coalesced(self, output_lists: Any, input_list: Any, opts: Any = None) -> Any:
         """Several tensors of all processes, on all of them: a list for each process."""
-        from . import _calls
-
-        return _calls.all_gather_coalesced(output_lists, input_list, self, True)
+        return SLOTS.distributed_function("all_gather_coalesced")(output_lists, input_list, self, True)
 
     def _allgather_base(self, output: Any, input: Any, options: Any = None) -> Any:
-        from . import _calls
-
-        return _calls.all_gather_into_tensor(output, input, self, True)
+        return SLOTS.distributed_function("all_gather_into_tensor")(output, input, self, True)
 
     def gather(self, output_tensors: Any, input_tensor: Any, root: Any = 0, timeout: Any = None) -> Any:
         """The tensors of all processes, on one of them."""
-        from . import _calls
-
         outs = _inner(output_tensors) if isinstance(input_tensor, (list, tuple)) else output_tensors
-        return _calls.gather(_single(input_tensor), outs or None, None, self._own(), True, _root(root))
+        return SLOTS.distributed_function("gather")(
+            _single(input_tensor), outs or None, None, self._own(), True, _root(root)
+        )
 
     def scatter(self, output_tensor: Any, input_tensors: Any, root: Any = 0, timeout: Any = None) -> Any:
         """The tensors of one process, one for each."""
-        from . import _calls
-
         given = _inner(input_tensors) if isinstance(output_tensor, (list, tuple)) else input_tensors
-        return _calls.scatter(_single(output_tensor), given or None, None, self._own(), True, _root(root))
+        return SLOTS.distributed_function("scatter")(
+            _single(output_tensor), given or None, None, self._own(), True, _root(root)
+        )
 
     def reduce_scatter(self, output: Any, input_tensors: Any, op: Any = 0, timeout: Any = None) -> Any:
         """Combine the n-th tensors of all processes, on the n-th process."""
-        from . import _calls
-
         given = _inner(input_tensors) if isinstance(output, (list, tuple)) else input_tensors
-        return _calls.reduce_scatter(_single(output), given, getattr(op, "reduceOp", op), self, True)
+        return SLOTS.distributed_function("reduce_scatter")(
+            _single(output), given, getattr(op, "reduceOp", op), self, True
+        )
 
     def _reduce_scatter_base(self, output: Any, input: Any, options: Any = None) -> Any:
-        from . import _calls
-
-        return _calls.reduce_scatter_tensor(output, input, getattr(options, "reduceOp", 0), self, True)
+        return SLOTS.distributed_function("reduce_scatter_tensor")(
+            output, input, getattr(options, "reduceOp", 0), self, True
+        )
 
     def alltoall(self, output_tensors: Any, input_tensors: Any, opts: Any = None) -> Any:
         """The n-th process gets the n-th tensor of each."""
-        from . import _calls
-
-        return _calls.all_to_all(output_tensors, input_tensors, self, True)
+        return SLOTS.distributed_function("all_to_all")(output_tensors, input_tensors, self, True)
 
     def alltoall_base(
         self, output: Any, input: Any, output_split_sizes: Any, input_split_sizes: Any, opts: Any = None
     ) -> Any:
         """The n-th process gets the n-th part of each tensor."""
-        from . import _calls
-
         sizes = list(output_split_sizes) or None, list(input_split_sizes) or None
-        return _calls.all_to_all_single(output, input, *sizes, self, True)
+        return SLOTS.distributed_function("all_to_all_single")(output, input, *sizes, self, True)
 
     def send(self, tensors: Any, dstRank: int, tag: int) -> Any:
         """Send a tensor to a process of the group."""
-        from . import _points
-
-        return _points.isend(_single(tensors), group=self._own(), tag=tag, group_dst=dstRank)
+        return SLOTS.distributed_function("isend")(_single(tensors), group=self._own(), tag=tag, group_dst=dstRank)
 
     def recv(self, tensors: Any, srcRank: int, tag: int) -> Any:
         """Receive a tensor from a process of the group."""
-        from . import _points
-
-        return _points.irecv(_single(tensors), group=self._own(), tag=tag, group_src=srcRank)
+        return SLOTS.distributed_function("irecv")(_single(tensors), group=self._own(), tag=tag, group_src=srcRank)
 
     def recv_anysource(self, tensors: Any, tag: int) -> Any:
         """Receive a tensor from whoever sends one."""
-        from . import _points
-
-        return _points.irecv(_single(tensors), group=self._own(), tag=tag)
+        return SLOTS.distributed_function("irecv")(_single(tensors), group=self._own(), tag=tag)
 
     def barrier(self, opts: Any = None) -> Any:
         """Nobody goes on before everybody has come."""
-        from . import _calls
-
-        return _calls.barrier(self._own(), True)
+        return SLOTS.distributed_function("barrier")(self._own(), True)
 
     def monitored_barrier(self, timeout: Any = None, wait_all_ranks: bool = False) -> None:
         """A barrier that names those who do not come."""
-        from . import _calls
-
-        _calls.monitored_barrier(self._own(), timeout, wait_all_ranks)
+        SLOTS.distributed_function("monitored_barrier")(self._own(), timeout, wait_all_ranks)
 
     def _own(self) -> Any:
         return self

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from typing import Any
 
+from .._core.slots import SLOTS
 from .._core.tensor import Tensor
 from ..nn.modules.module import Module
 from ._language.program import ClassDefinition, Function, WithProgram
@@ -63,15 +64,12 @@ class ScriptModule(Module):
         return type(self).__name__ if name == "original_name" else getattr(self._program(), name)
 
     def _program(self) -> RecursiveScriptModule:
-        from ._scripting.modules import scripted
-
-        return scripted(self)
+        program: RecursiveScriptModule = SLOTS.scripted_module(self)
+        return program
 
     def save(self, f: Any, **kwargs: Any) -> None:
         """Write an archive that `jit.load` reads, here and in PyTorch."""
-        from ._saving import save
-
-        save(self, f, **kwargs)
+        SLOTS.save_scripted(self, f, **kwargs)
 
     def save_to_buffer(self, **kwargs: Any) -> bytes:
         """The bytes of such an archive."""
@@ -245,6 +243,4 @@ def module_of(definition: ClassDefinition) -> RecursiveScriptModule:
 
 
 def _from_bytes(content: bytes) -> Any:
-    from ._loading import load
-
-    return load(io.BytesIO(content))
+    return SLOTS.load_scripted(io.BytesIO(content))

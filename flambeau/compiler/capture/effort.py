@@ -12,10 +12,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from time import perf_counter, thread_time
+from time import perf_counter
 from typing import Any
 
 from .attempt import Attempt
+
+try:
+    from time import thread_time
+except ImportError:  # in the browser, which has one thread
+    thread_time = perf_counter
 
 _FREE_SECONDS = 2.0
 """All attempts together may take so long, however short calls are."""

@@ -1,4 +1,4 @@
-"""Windows and macOS, stood in for: small programs run, and agree with PyTorch, without what these systems lack.
+"""Windows, macOS and the browser, stood in for: small programs agree with PyTorch, without what these systems lack.
 
 The parts of Python that differ there are taken away before Flambeau is imported. It is not the system itself: its C
 library and its file system are not tested. Generated code stays off for Windows here, since it would call that system's
@@ -27,6 +27,8 @@ NOT_ON_WINDOWS = (
     "getuid", "geteuid", "killpg", "getpgid", "setsid", "posix_fallocate", "mkfifo", "pipe2", "uname", "getloadavg",
 )  # fmt: skip
 NOT_ON_MACOS = ("memfd_create", "sched_getaffinity", "sched_setaffinity", "posix_fallocate", "pipe2")
+NOT_IN_BROWSER = (*NOT_ON_WINDOWS, "thread_time", "pthread_getcpuclockid")
+MODULES_NOT_IN_BROWSER = ("llvmlite", "ml_dtypes", "resource")
 MODULES_NOT_ON_WINDOWS = ("fcntl", "resource", "pwd", "grp", "termios")
 
 PROGRAM = """
@@ -36,18 +38,19 @@ platform, names, modules = json.loads(sys.argv[1])
 import asyncio, concurrent.futures, ctypes, ctypes.util, multiprocessing.connection, multiprocessing.pool
 import multiprocessing.queues, multiprocessing.reduction, multiprocessing.resource_tracker
 import multiprocessing.shared_memory, multiprocessing.spawn, multiprocessing.synchronize
-import os, selectors, signal, socket, subprocess, tempfile, threading
+import os, selectors, signal, socket, subprocess, tempfile, threading, time
 import numpy, numpy.random, numpy.linalg, numpy.fft
 for name in names:
-    if hasattr(os, name):
-        delattr(os, name)
+    for module in (os, time):
+        if hasattr(module, name):
+            delattr(module, name)
 for name in modules:
     sys.modules[name] = None
 if platform == "win32":
     del signal.SIGKILL, socket.AF_UNIX
     real, access = os.path.isdir, os.access
     os.path.isdir = lambda path: path != "/dev/shm" and real(path)
-else:
+elif platform == "darwin":
     import llvmlite.binding
 sys.platform = platform
 from tests.support.small_programs import PROGRAMS
@@ -67,11 +70,18 @@ def differing(found: dict[str, Any]) -> list[str]:
     return [name for name in PROGRAMS if not close(found[name], expected[name], 1e-2 if "bfloat16" in name else 1e-5)]
 
 
-@pytest.mark.parametrize("platform", ["win32", "darwin"])
+LACKING: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "win32": (NOT_ON_WINDOWS, MODULES_NOT_ON_WINDOWS),
+    "darwin": (NOT_ON_MACOS, ()),
+    "emscripten": (NOT_IN_BROWSER, MODULES_NOT_IN_BROWSER),
+}
+"""What a platform lacks: names of `os` and `time`, and modules."""
+
+
+@pytest.mark.parametrize("platform", LACKING)
 def test_programs_agree_with_pytorch_on(platform: str) -> None:
     windows = platform == "win32"
-    taken = NOT_ON_WINDOWS if windows else NOT_ON_MACOS
-    given = json.dumps([platform, taken, MODULES_NOT_ON_WINDOWS if windows else ()])
+    given = json.dumps([platform, *LACKING[platform]])
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "FLAMBEAU_ONEDNN": "0"}
     if windows:
         environment["FLAMBEAU_GENERATED"] = "0"

@@ -243,6 +243,9 @@ except ValueError as error:
     assert "Invalid learning rate" in str(error)
 else:
     raise AssertionError("a negative learning rate")
+for name in ("params", "lr", "momentum", "weight_decay"):
+    assert f"    {name} (" in torch.optim.SignSGD.__doc__
+assert "betas" not in torch.optim.SignSGD.__doc__
 """,
     )
 

@@ -104,6 +104,21 @@ def test_gradients_of_the_second_call() -> None:
     assert compiled._hits == 3
 
 
+def test_gradients_that_were_there_before_a_first_call_stay() -> None:
+    for accumulated in (True, False):
+        torch.manual_seed(0)
+        models = [nn.TransformerEncoderLayer(4, 2, 8, 0.0) for _ in range(2)]
+        models[1].load_state_dict(models[0].state_dict())
+        calls = [models[0], Compiled(models[1])]
+        for turn in range(4):
+            for call, model in zip(calls, models, strict=True):
+                call(X[:, None] + turn).sum().backward()
+                if not accumulated:
+                    model.zero_grad()
+            grads = [[each.grad for each in model.parameters()] for model in models]
+            assert seen(grads[0]) == seen(grads[1]), (accumulated, turn)
+
+
 def test_only_lines_that_ran_are_guards() -> None:
     names: dict[str, Any] = {"unused": 1}
     exec("def f(x, which):\n    if which:\n        return x * unused\n    return x + 1\n", names)

@@ -17,7 +17,6 @@ import numpy as np
 from .._core.backend import ARRAY_CLASSES
 from .._core.device import contiguous_format, strided
 from .._core.geometry.layout import is_dense
-from .._core.kind import Kind
 from .._core.modes import THREAD
 from .._core.node import Node, OpNode
 from .._core.process.another_stack import on_another_stack
@@ -28,6 +27,7 @@ from .._core.tensor import Tensor, View
 from .._core.text.memory_errors import out_of_memory
 from .._dispatch.arguments.broadcast import expandable, sum_to_shape
 from .._dispatch.axes import ELEMENTS_OF_FIRST
+from .._dispatch.call.cast import cast
 from .._dispatch.dispatch import Array, primitive
 from .._dispatch.writer import writer
 from .anomaly_mode import run_watched
@@ -507,7 +507,7 @@ def checked(gradient: Tensor, target: Target, number: int, source: Any) -> Tenso
         if type(gradient) is Tensor and given.device is kind.device and not (given.indirect or given.dtype.is_complex):
             if kind.dtype.is_complex:
                 return SLOTS.converted(gradient, kind.plain, None)
-            return _cast(gradient, kind)
+            return cast(gradient, kind)
         if kind.dtype.is_complex or not gradient._kind.dtype.is_complex:
             gradient = gradient.to(kind.dtype)
         else:
@@ -520,22 +520,6 @@ def checked(gradient: Tensor, target: Target, number: int, source: Any) -> Tenso
                 f"got {gradient.device}: move it there"
             )
     return gradient
-
-
-def _cast(gradient: Tensor, kind: Kind) -> Tensor:
-    """A gradient in the dtype of `kind`, on the same device: at once by the backend's kernel where nobody looks on.
-
-    Under autocast every second gradient is cast: of each parameter, and wherever precisions meet.
-    """
-    op: Any = SLOTS.to_copy
-    modes, given = THREAD.modes, gradient._kind
-    run = given.tries.get(op)  # there once the op has a function of its own
-    if run is not None and modes.plain and not modes.grad and not kind.indirect:
-        made = run(gradient._array, kind.dtype, None)
-        if type(made) is kind.backend.array_class:
-            return Tensor._from_parts((made, kind, None if modes.inference else [0, None]))
-    result: Tensor = op(gradient, kind.dtype, None)
-    return result
 
 
 def _name(source: Any) -> str:

@@ -80,7 +80,8 @@ def same_in_batches(entry: Entry) -> str | None:
                     if one is None or many is None or one.ndim == 0 or not one.size or one.dtype.kind not in "fc":
                         continue
                     wanted = np.concatenate([one] * times)
-                    if many.shape != wanted.shape or not _are_close(many, wanted):
+                    # Nothing but zeros, as in gradients of a product of all elements, does not tell what a sample is.
+                    if many.shape != wanted.shape or not wanted.any() or not _are_close(many, wanted):
                         continue
                     ran = True
                     if np.ascontiguousarray(many).tobytes() != np.ascontiguousarray(wanted).tobytes():

@@ -190,6 +190,7 @@ ELEMENTWISE: dict[str, Callable[[Any], Any]] = {
     "softplus": F.softplus,
     "mish": F.mish,
     "pow": lambda x: (x.abs() + 0.1) ** 1.3,
+    "addcdiv": lambda x: flambeau.addcdiv(x, x, x.abs() + 0.7, value=3.14),
     "in place": lambda x: x.clone().mul_(0.3).tanh_(),
     "in place, apart": lambda x: flambeau.cat([x, x], -1)[..., : x.shape[-1]].tanh_(),
     "with a row": lambda x: flambeau.atan2(x, x[:1].detach() * 0 + 0.7),
@@ -212,6 +213,26 @@ def test_elements_and_their_gradients_are_the_same_at_every_size(name: str, dtyp
         for found, wanted in zip(run(x[start:end]), whole, strict=True):
             size = len(wanted) // 500
             assert found == wanted[start * size : end * size]
+
+
+@pytest.mark.parametrize("function", [lambda x: x.prod(-1), lambda x: x.cumprod(-1)], ids=["prod", "cumprod"])
+def test_zeros_of_other_samples_change_no_gradient(function: Callable[[Any], Any]) -> None:
+    x = flambeau.from_numpy(numbers(7, 5))
+    x[3, 2] = 0
+
+    def run(part: Any) -> Any:
+        part = part.detach().requires_grad_()
+        return flambeau.autograd.grad(function(part).sum(), part)[0]
+
+    whole = run(x)
+    for at in range(7):
+        assert bits(run(x[at : at + 1])) == bits(whole[at : at + 1])
+        one = x[at].double()
+        for place in range(5):  # the slope along one element, which it is linear in
+            step = flambeau.zeros(5, dtype=flambeau.float64)
+            step[place] = 1
+            slope = (function(one + step) - function(one)).sum()
+            assert flambeau.allclose(whole[at, place].double(), slope, 1e-4, 1e-5)
 
 
 @pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN], ids=lambda kind: kind.__name__)

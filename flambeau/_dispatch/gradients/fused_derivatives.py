@@ -15,6 +15,7 @@ from typing import Any
 from ..._core.modes import THREAD
 from ..._core.node import OpNode
 from ..._core.process.locks import new_lock
+from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..dispatch import fresh
 from ..interpreter import interpret
@@ -23,6 +24,11 @@ from ..op import Op
 _MOST_VARIANTS = 16
 _MOST_PLANS = 1024
 """So many combinations of operands are remembered for each op."""
+
+
+def _kernels(grad: Tensor) -> Any:
+    """What compiles formulas; None where a few samples, whose formulas run as they stand, give the bits of many."""
+    return None if REPRODUCIBILITY.product is not None else grad._kind.backend.array_functions("pointwise")
 
 
 class _Fusion:
@@ -56,7 +62,7 @@ class Derivative(Op):
             return None
         if grad._kind.indirect:
             return None
-        module = grad._kind.backend.array_functions("pointwise")
+        module = _kernels(grad)
         fusion = None if module is None else self.fusion(module, grad, needed, saved)
         if fusion is None:
             return None
@@ -77,7 +83,7 @@ class Derivative(Op):
 
     def note_plan(self, key: Any, grad: Tensor, needed: tuple[bool, ...], saved: tuple[Any, ...]) -> None:
         """Keep under a key how the gradients are computed in one pass, if they can be."""
-        module = None if grad._kind.indirect else grad._kind.backend.array_functions("pointwise")
+        module = None if grad._kind.indirect else _kernels(grad)
         fusion = None if module is None else self.fusion(module, grad, needed, saved)
         sources: list[int | None] | None = None
         if fusion is not None:

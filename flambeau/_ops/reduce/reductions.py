@@ -348,6 +348,8 @@ def _cat(tensors: list[Tensor], dim: int) -> Tensor:
 
 
 def _is_without_zeros(self: Tensor) -> bool:
+    if REPRODUCIBILITY.product is not None:
+        return False  # nobody asks: a sample's gradient does not depend on zeros of others
     return not self._kind.dataless and bool(read(self._array.all()))
 
 

@@ -13,6 +13,7 @@ from ..._core.arrays.quick import dim_moved
 from ..._core.backend import LARGE, read
 from ..._core.dtype import BOOL, COMPLEX, FLOAT
 from ..._core.geometry.layout import contiguous_array
+from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.autocast_rules import FULL_RESULT, on
 from ..._dispatch.axes import Along
@@ -89,7 +90,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None, out: Any = None) -> Te
 def _cumprod_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
     if self.numel() <= 1:
         return grad
-    if not bool(read((self == 0).any())):
+    if REPRODUCIBILITY.product is None and not bool(read((self == 0).any())):  # a sample's zeros are its own affair
         return reverse_cumsum(grad * conj(result), dim) / conj(self)
     # Element i is a factor of every result k >= i. Its gradient is the product of the elements before it, times
     # rest(i) = grad(i) + element(i + 1) * rest(i + 1). No division: zeros do no harm.

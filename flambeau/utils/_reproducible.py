@@ -31,7 +31,7 @@ class reproducible:
 
     - `"batch"`: what a sample gives depends neither on the other samples of its batch, nor on its place among them, nor
       on whether the batch was split; a token that is decoded with a cache gives what it gives in the whole sequence.
-      Products and sums run in one fixed order, and all other ops by NumPy's kernels at every size, which is slower.
+      Products and sums run in one fixed order, and each op by one kernel at every size.
       `batch_norm` in training and dropout raise. Gradients of parameters are sums over the batch, whose first dimension
       is that of the samples. They are summed up in a tree: `DistributedDataParallel` on 1, 2, 4, ... processes, each
       with its contiguous part of a global batch, gives the same parameters. What it cannot keep raises.

@@ -46,6 +46,8 @@ def rule_for(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Rule |
         return functools.partial(_sized, name, 1)
     if name in _MADE:
         return functools.partial(_sized, name, 0)
+    if name in ("softmax", "log_softmax"):  # the op is another operator, without a dtype
+        return functools.partial(_direct, name)
     if not forms_of(name) or "out" in kwargs or name in ("item", "to", "tensor", "equal"):
         return None
     return functools.partial(_direct, name)

@@ -95,6 +95,11 @@ class ScriptFunction:
         """What the program runs."""
         return self._program().graph
 
+    @property
+    def inlined_graph(self) -> Any:
+        """What the program runs, functions and modules inside of it written out."""
+        return self._program().inlined_graph
+
     def save(self, f: Any, **kwargs: Any) -> None:
         """Write an archive, as `jit.save` does."""
         self._program().save(f, **kwargs)

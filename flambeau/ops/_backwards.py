@@ -12,6 +12,8 @@ from .._core.tensor import Tensor
 from .._dispatch.public.overloads import overload_named
 from .._ops.nn.layer_norm import _group_norm_gradients, _layer_norm_gradients
 from .._ops.nn.normalization import _batch_norm_gradients
+from .._ops.reduce.softmax import _log_softmax_backward
+from .._ops.shape.view import wrap_dim
 from ..jit._language.numbers_of import dtype_of_number
 
 
@@ -91,7 +93,8 @@ def batch_norm_backward(
 
 def _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
     """The gradient of `log_softmax` from its result."""
-    return (grad_output - output.exp() * grad_output.sum(dim, True)).to(dtype_of_number(input_dtype))
+    gradient = _log_softmax_backward(grad_output, output, wrap_dim(dim, grad_output.dim()))
+    return gradient.to(dtype_of_number(input_dtype))
 
 
 def elu_backward(

@@ -108,6 +108,7 @@ def conv_flop(
     return conv_flop_count(x_shape, w_shape, out_shape, transposed)
 
 
+@register_flop_formula(aten.convolution_backward)
 def conv_backward_flop(
     grad_out_shape: Shape, x_shape: Shape, w_shape: Shape, _bias: Any, _stride: Any, _padding: Any, _dilation: Any,
     transposed: bool, _output_padding: Any, _groups: int, output_mask: Sequence[bool], out_shape: Any, **kwargs: Any,
@@ -124,16 +125,6 @@ def conv_backward_flop(
 
 def _swapped(shape: Shape) -> list[int]:
     return [shape[1], shape[0], *shape[2:]]
-
-
-@register_flop_formula(own.convolution_backward)
-def _own_conv_backward_flop(
-    grad: Shape, x: Shape, w: Shape, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any,
-    groups: int, output_mask: Sequence[bool], *rest: Any, out_shape: Any = None, **kwargs: Any,
-) -> int:  # fmt: skip
-    return conv_backward_flop(
-        grad, x, w, None, stride, padding, dilation, transposed, output_padding, groups, output_mask, out_shape
-    )
 
 
 @register_flop_formula(own.attention)
@@ -205,7 +196,6 @@ def recurrent_backward_flop(
 
 _LISTED_AS = {
     own.recurrent_backward: aten.mm,
-    own.convolution_backward: packet("aten", "convolution_backward"),
     own.attention: packet("aten", "_scaled_dot_product_flash_attention"),
     own.attention_backward: packet("aten", "_scaled_dot_product_flash_attention_backward"),
     own.matmul: aten.bmm,

@@ -149,6 +149,8 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "joined": (lambda x: flambeau.cat([x, flambeau.stack([x[0], x[1]])], 0), (flambeau.randn(2, 3),)),
     "products": (lambda x, y: x @ y + flambeau.einsum("ij,jk->ik", x, y), (flambeau.randn(2, 3), flambeau.randn(3, 2))),
     "where": (lambda x: flambeau.where(x > 0, x, -x) + flambeau.softmax(x, -1), (flambeau.randn(2, 3),)),
+    "numbers": (lambda x: flambeau.where(x > 0, x, 0.0) + x.softmax(0).double(), (flambeau.randn(2, 3),)),
+    "resizing": (lambda x: flambeau.nn.functional.interpolate(x, scale_factor=2.0), (flambeau.randn(2, 3, 4),)),
 }
 
 
@@ -194,3 +196,15 @@ def test_is_tracing() -> None:
     seen = []
     flambeau.jit.trace(lambda x: seen.append(flambeau.jit.is_tracing()) or x + 1, flambeau.ones(1), check_trace=False)
     assert seen == [True]
+
+
+def test_softmax_is_one_operator() -> None:
+    """A trace names it as PyTorch's does, called as a method or as a function."""
+    x = flambeau.randn(2, 3)
+    functions = {
+        "aten::softmax": lambda x: x.softmax(0),
+        "aten::log_softmax": lambda x: flambeau.log_softmax(x, 0, dtype=flambeau.float64),
+    }
+    for name, function in functions.items():
+        traced = flambeau.jit.trace(function, x)
+        assert [node.kind() for node in traced.inlined_graph.nodes() if node.kind().startswith("aten")] == [name]

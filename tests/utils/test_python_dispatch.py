@@ -6,6 +6,7 @@ import gc
 import importlib
 import itertools
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -365,3 +366,65 @@ def test_operators_through_a_mode_give_the_same_bits() -> None:
 
 if __name__ == "__main__":
     print(compared_through_a_mode(1), "samples give the same bits")
+
+
+SEEN: dict[str, Callable[[Any, Any], Any]] = {
+    "uniform_": lambda T, x: x.detach().clone().uniform_(),
+    "normal_": lambda T, x: x.detach().clone().normal_(1.0, 2.0),
+    "random_": lambda T, x: x.detach().clone().random_(1, 9),
+    "div": lambda T, x: (T.div(x, 2.0 * x, rounding_mode="trunc"), T.div(x, 2.0 * x, rounding_mode="floor")),
+    "polygamma": lambda T, x: T.polygamma(2, x),
+    "nearest": lambda T, x: T.nn.functional.interpolate(x[None], scale_factor=2.0),
+    "nearest-exact": lambda T, x: T.nn.functional.interpolate(x[None], size=5, mode="nearest-exact"),
+    "bilinear": lambda T, x: T.nn.functional.interpolate(x[None, None], size=(5, 4), mode="bilinear"),
+    "bicubic": lambda T, x: T.nn.functional.interpolate(x[None, None], size=(5, 4), mode="bicubic", align_corners=True),
+    "cholesky": lambda T, x: T.linalg.cholesky_ex(T.eye(3))[0],
+    "qr": lambda T, x: T.linalg.qr(x)[0],
+    "svd": lambda T, x: T.linalg.svd(x)[1],
+    "eigh": lambda T, x: T.linalg.eigh(x)[0],
+    "lu": lambda T, x: (T.linalg.lu_factor_ex(x)[0], T.linalg.lu(x)[1]),
+    "inv": lambda T, x: T.linalg.inv_ex(x)[0],
+    "triangular": lambda T, x: T.linalg.solve_triangular(x, x, upper=True),
+    "with logits": lambda T, x: T.nn.functional.binary_cross_entropy_with_logits(x, x.detach()),
+    "block_diag": lambda T, x: T.block_diag(x, x),
+    "layer_norm": lambda T, x: T.nn.functional.layer_norm(x, (3,), T.ones(3), T.ones(3)),
+    "group_norm": lambda T, x: T.nn.functional.group_norm(x, 3),
+    "batch_norm": lambda T, x: T.nn.functional.batch_norm(x, None, None, training=True),
+    "softmax": lambda T, x: x.softmax(0),
+    "log_softmax": lambda T, x: x.log_softmax(0),
+    "leaky_relu": lambda T, x: T.nn.functional.leaky_relu(x),
+    "conv2d": lambda T, x: T.nn.functional.conv2d(x[None, None], T.ones(2, 1, 2, 2)),
+    "conv_transpose2d": lambda T, x: T.nn.functional.conv_transpose2d(x[None, None], T.ones(1, 2, 2, 2)),
+    "max_pool2d": lambda T, x: T.nn.functional.max_pool2d(x[None, None], 2),
+    "where": lambda T, x: T.where(x > 0.5, x, 0.0),
+}
+COMMON = {
+    "flambeau.constant", "aten.clone", "aten.copy_", "aten.detach", "aten.empty", "aten.empty_like", "aten.eye",
+    "aten.full", "aten.lift_fresh", "aten.mul", "aten.ones", "aten.ones_like", "aten.scalar_tensor", "aten.transpose",
+    "aten.unsqueeze", "aten.view", "aten.zeros",
+}  # fmt: skip
+"""Operators that make constants and views, which the two libraries do not make alike."""
+
+
+@pytest.mark.parametrize("name", SEEN)
+@differential
+def test_modes_see_operators(T: Any, name: str) -> Any:
+    """The operators of a call and of its gradients."""
+    log: list[Any] = []
+    mode = logging_mode(T, log)
+    x = (T.arange(9.0).reshape(3, 3) / 9 + 2 * T.eye(3)).requires_grad_()
+    with mode:
+        result = SEEN[name](T, x)
+    forward = {each[0] for each in log} if name != "batch_norm" else set()  # running statistics are another op here
+    log.clear()
+    if name in BACKWARD:
+        with mode:
+            result.sum().backward()
+    backward = sorted(each[0] for each in log if "backward" in each[0])
+    return sorted(each for each in forward if each.rpartition(".")[0] not in COMMON), backward
+
+
+BACKWARD = {
+    "batch_norm", "conv2d", "conv_transpose2d", "group_norm", "layer_norm", "leaky_relu", "log_softmax", "max_pool2d",
+    "softmax",
+}  # fmt: skip

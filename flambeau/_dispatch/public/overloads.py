@@ -16,6 +16,7 @@ from ..._core.tensor import Tensor
 from ..op import OPS, Op
 from .aten_names import CLOSE_TO, OF_TENSORS, OF_TENSORS_OR_NUMBERS, OTHERS, PRIVATE, SAME
 from .explain import check_schema, fits, refusal_of_schemas, takes_numbers
+from .operator_calls import CALLS
 from .registry import load_all
 from .schema import Argument, FunctionSchema
 from .schemas import schemas_of
@@ -301,6 +302,11 @@ def operator_call(op: Op, args: Sequence[Any]) -> tuple[OpOverload, tuple[Any, .
         return (overload_named("aten", form.name, form.overload), *form.arguments(args))
     if op.name == "full":
         return _creation(*args)
+    call = CALLS[op.name](*args) if op.name in CALLS else None
+    if call is not None:
+        operator, positional, kwargs = call
+        name, _, overload = operator.partition(".")
+        return overload_named("aten", name, overload), positional, kwargs
     if op.name in _POSITIONS and all(each is None or isinstance(each, Tensor) for each in args[1]):
         target, positions, _, *rest = args
         return overload_named("aten", op.name, _POSITIONS[op.name]), (target, list(positions), *rest), {}

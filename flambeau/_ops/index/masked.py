@@ -51,7 +51,7 @@ def _where(condition: Array, self: Array, other: Array, dtype: Any) -> Array:
     return np.where(condition, self.astype(target, copy=False), other.astype(target, copy=False))
 
 
-def _where_operand(value: Any, source: Tensor, name: str, position: int) -> Tensor:
+def _where_operand(value: Any, source: Tensor, common: Any, name: str, position: int) -> Tensor:
     if isinstance(value, Tensor):
         return value
     if not is_number(value):
@@ -62,7 +62,7 @@ def _where_operand(value: Any, source: Tensor, name: str, position: int) -> Tens
     number = np.asarray(value)
     if number.dtype == np.object_:
         raise OverflowError(f"int too big to convert: {value}")
-    return constant_beside(number, source)
+    return constant_beside(number.astype(common.numpy), source)
 
 
 @overload
@@ -115,7 +115,8 @@ def where(condition: Tensor, input: Operand = None, other: Operand = None) -> An
         common = input._kind.dtype
     else:
         common = result_type_of(input, other)
-    first, second = _where_operand(input, condition, "input", 2), _where_operand(other, condition, "other", 3)
+    first = _where_operand(input, condition, common, "input", 2)
+    second = _where_operand(other, condition, common, "other", 3)
     try:
         return _where(condition, first, second, common)
     except ValueError:

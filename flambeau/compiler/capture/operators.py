@@ -6,9 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ..._core.device import contiguous_format
 from ..._core.generator import Generator
-from ..._core.kind import Kind
 from ..._dispatch.op import Op
 from ..._dispatch.public.overloads import OpOverload, operator_call, overload_named
 
@@ -61,24 +59,8 @@ def _attention(query: Any, key: Any, value: Any, p: float, causal: bool, mask: A
     return _aten("scaled_dot_product_attention", query, key, value, mask, p, causal, only_first=True, **options)
 
 
-def _filled(name: str, overload: str = "default") -> Callable[..., OperatorCall]:
-    def call(self: Any, generator: Generator | None, *numbers: Any) -> OperatorCall:
-        return _aten(name, self, *numbers, overload=overload)
-
-    return call
-
-
-def _strided(size: Any, stride: Any, value: Any, kind: Kind) -> OperatorCall:
-    options: Any = {"dtype": kind.dtype, "device": kind.device}
-    if value is None:
-        return _aten("empty_strided", list(size), list(stride), **options)
-    return _aten("full", list(size), value, **options)
-
-
 _FORMS: dict[str, Callable[..., OperatorCall]] = {
     "attention": _attention,
-    "contiguous_clone": lambda self: _aten("clone", self, memory_format=contiguous_format),
-    "full_strided": _strided,
     "group_norm": lambda input, weight, bias, N, C, HxW, group, eps, kept: _aten(
         "group_norm", input, group, weight, bias, eps, False, only_first=True
     ),
@@ -89,14 +71,6 @@ _FORMS: dict[str, Callable[..., OperatorCall]] = {
     "matmul": lambda left, right: _aten("matmul", left, right),
     "native_batch_norm": _batch_norm,
     "reshape_alias": lambda self, size: _aten("reshape", self, list(size)),
-    "upsample_bilinear2d": lambda input, size, corners, scales: _aten(
-        "upsample_bilinear2d", input, list(size), corners, *(scales or (None, None))
-    ),
-    **{name: _filled(name) for name in ("uniform_", "normal_", "log_normal_", "exponential_", "cauchy_", "geometric_")},
-    "bernoulli_number_": _filled("bernoulli_", "float"),
-    "bernoulli_tensor_": _filled("bernoulli_", "Tensor"),
-    "random_": _filled("random_"),
-    "random_between_": _filled("random_", "from"),
 }
 """Ops whose operator has other arguments, so that no entry of `_dispatch/public/aten_names.py` says what they are."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from .._core.tensor import Tensor
-from .._core.text.inherited_docs import documented_like
 from ._options import chosen, kept, run_on
 from ._scaling import skipped, update_with_steps_unless
 from ._update import (
@@ -21,7 +20,6 @@ from .optimizer import Group, GroupOptimizer, ParamsT, check_betas, check_lr, ch
 __all__ = ["Adam", "adam"]
 
 
-@documented_like(GroupOptimizer)
 class Adam(GroupOptimizer):
     """Steps along the average gradient, divided by the root of the average squared gradient.
 
@@ -40,12 +38,28 @@ class Adam(GroupOptimizer):
     tensor([ 0.5000, -1.5000], requires_grad=True)
 
     Args:
+        params (iterable of Tensors or dicts): the parameters to optimise, or dicts of parameter groups with options of
+            their own.
+        lr (float or Tensor): the learning rate: the factor of every update. Default: `0.001`.
         betas (tuple[float | Tensor, float | Tensor]): how much of the running averages of the gradient and of its
             square is kept at each step. Default: `(0.9, 0.999)`.
+        eps (float): a small number that is added to the denominator, so that it is never zero. Default: `1e-08`.
+        weight_decay (float): the factor of the L2 penalty: `weight_decay * parameter` is added to the gradient.
+            Default: `0`.
         amsgrad (bool): whether to divide by the largest average of squares so far in place of the current one.
             Default: `False`.
+        foreach (bool, optional): whether to update all parameters of a group together; both give the same numbers, and
+            None chooses.
+        maximize (bool): whether to climb: the gradient's sign is turned. Default: `False`.
+        capturable (bool): whether the step may be recorded in a CUDA graph; its counter then lies on the device.
+            Default: `False`.
+        differentiable (bool): whether autograd records the step itself, for learning to optimise. Default: `False`.
+        fused (bool, optional): whether one kernel does the whole update; both give the same numbers, and None chooses.
         decoupled_weight_decay (bool): whether weight decay shrinks the parameters directly, as in `AdamW`. Default:
             `False`.
+
+    Raises:
+        ValueError: there are no parameters, or an option has no meaning, as a negative learning rate.
     """
 
     _can_prepare_step = True

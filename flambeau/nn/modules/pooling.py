@@ -106,14 +106,30 @@ class MaxPool1d(_MaxPoolNd):
     _function = "max_pool1d"
 
 
-@documented_like(MaxPool1d)
 class MaxPool2d(_MaxPoolNd):
     """The largest element of each window of an image.
+
+    Along a dimension of size L the output has `(L + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1`
+    elements.
+
+    Args:
+        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
+        stride (int or tuple of ints, optional): the step of the window; None means `kernel_size`.
+        padding (int or tuple of ints): how many elements of minus infinity are added on both sides; at most half of
+            `kernel_size`. Default: `0`.
+        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
+        return_indices (bool): whether to return the positions of the maxima too, as `MaxUnpool` needs them. Default:
+            `False`.
+        ceil_mode (bool): whether windows that reach beyond the end count, so that output sizes are rounded up. Default:
+            `False`.
 
     Shape:
         input: (N, C, H, W) or (C, H, W)
         output: (N, C, H', W'), without N if the input has none; with `return_indices` a pair of the maxima and their
             positions
+
+    Raises:
+        RuntimeError: the window is larger than the padded input, or the padding than half of the window.
 
     Example:
         >>> x = flambeau.arange(16.0).view(1, 1, 4, 4)
@@ -345,16 +361,27 @@ class _AvgPoolWithDivisor(_AvgPoolNd):
         return result
 
 
-@documented_like(AvgPool1d)
 class AvgPool2d(_AvgPoolWithDivisor):
     """The mean of each window of an image.
 
+    Along a dimension of size L the output has `(L + 2 * padding - kernel_size) // stride + 1` elements.
+
     Args:
+        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
+        stride (int or tuple of ints, optional): the step of the window; None means `kernel_size`.
+        padding (int or tuple of ints): how many zeros are added on both sides; at most half of `kernel_size`. Default:
+            `0`.
+        ceil_mode (bool): whether windows that reach beyond the end count, so that output sizes are rounded up. Default:
+            `False`.
+        count_include_pad (bool): whether the zeros of the padding count in the mean. Default: `True`.
         divisor_override (int, optional): what sums are divided by; None means the number of elements.
 
     Shape:
         input: (N, C, H, W) or (C, H, W)
         output: (N, C, H', W'), without N if the input has none
+
+    Raises:
+        RuntimeError: the window is larger than the padded input, or the padding than half of the window.
 
     Example:
         >>> x = flambeau.arange(16.0).view(1, 4, 4)

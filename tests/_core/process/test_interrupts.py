@@ -21,6 +21,10 @@ from flambeau.utils._python_dispatch import TorchDispatchMode
 from flambeau.utils.checkpoint import checkpoint
 from tests.support.interrupts import Interrupt, interrupted, modes_now, sweep
 
+pytestmark = pytest.mark.skipif(
+    sys.version_info < (3, 11), reason="Python 3.10 has no instruction that says where it looks for signals"
+)
+
 Program = Callable[[], Any]
 
 

@@ -36,7 +36,7 @@ class Kind:
         self.beside = _arrays_on(device)  # by the type of an array the kind of such results on the same device
         self.plain: Kind = self  # the kind of results; another one where a sign is still to be taken (lazy_signs.py)
 
-    tensor_type: ClassVar[type[Tensor]]
+    tensor_type: ClassVar[type[Any]]
     """The class of tensors of this kind, bound when it exists."""
 
     @staticmethod

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .._core.modes import THREAD
-from .._core.process.interrupts import uninterrupted
+from .._core.process.interrupts import uninterrupted as _uninterrupted
 from .._core.storage import owner_of
 from .._core.tensor import Tensor
 from .._dispatch.elementwise import Elementwise
@@ -234,14 +234,14 @@ def adopt_tangent(target: Tensor, result: Tensor) -> None:
 class _no_level:
     """A context in which tangents are ignored: primals and tangents are computed by ordinary ops."""
 
-    @uninterrupted
+    @_uninterrupted
     def __enter__(self) -> None:
         modes = THREAD.modes
         self._level = modes.forward_level
         modes.forward_level = -1
         modes.refresh()
 
-    @uninterrupted
+    @_uninterrupted
     def __exit__(self, *exception: object) -> None:
         modes = THREAD.modes
         modes.forward_level = self._level

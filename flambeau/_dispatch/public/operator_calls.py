@@ -23,7 +23,7 @@ def _drawing(operator: str) -> Callable[..., Call]:
 
 
 def _resized(operator: str, has_corners: bool, count: int) -> Callable[..., Call]:
-    """Resizes along `count` dimensions."""
+    """What resizing along `count` dimensions calls, as PyTorch has it."""
 
     def call(self: Any, size: Any, corners: Any, scales: Any) -> Call:
         given = [None if not each else float(each) for each in scales or ()]

@@ -45,7 +45,7 @@ class _Foresight:
         self._classes: dict[type, None] = {}
 
     def of(self, function: Any) -> None:
-        """Find all of it."""
+        """Find all code that a call of `function` may run."""
         self._add(function)
         before = -1
         while before < len(self.codes) + len(self._modules):

@@ -103,6 +103,7 @@ def test_global_hooks(T: Any) -> Any:
     finally:
         for handle in handles:
             handle.remove()
+        getattr(space, "_global_forward_hooks_with_kwargs", {}).clear()  # PyTorch's handle leaves its own there
     count = len(seen)
     model(T.ones(1, 2))
     return seen, failed, mixed, len(seen) - count

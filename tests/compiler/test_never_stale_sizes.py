@@ -280,3 +280,25 @@ def test_what_else_changes_is_seen() -> None:
     assert seen(compiled(of(2, 3).double(), 1)) == seen(of(2, 3).double() * scale[0] + 1)
     assert seen(compiled(of(2, 3), True)) == seen(of(2, 3) * scale[0] + True)
     assert seen(compiled(of(3, 2).t(), 1)) == seen(of(3, 2).t() * scale[0] + 1)
+
+
+def test_large_gradients_of_several_lengths() -> None:
+    """Queries, keys and values from one product: their gradients are joined in memory that depends on the length."""
+    torch.manual_seed(0)
+    layer = nn.Linear(64, 192)
+
+    def f(x: Any) -> Any:
+        batch, length, _ = x.shape
+        query, key, value = layer(x).view(batch, length, 3, 4, 16).permute(2, 0, 3, 1, 4).unbind(0)
+        return query * key + value
+
+    compiled = Compiled(f, dynamic=True)
+    for length in (600, 600, 700, 700, 650, 650, 700):
+        x = torch.randn(8, length, 64)
+        gradients: list[Any] = []
+        for each in (f, compiled):
+            layer.zero_grad()
+            each(x).sum().backward()
+            gradients.append(seen(layer.weight.grad))
+        assert gradients[0] == gradients[1], length
+    assert len(compiled.programs) == 1

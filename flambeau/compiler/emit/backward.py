@@ -89,10 +89,11 @@ class Joint:
             sums = [each for each in added if each is not None]
             self.partial = PartialBackward(program.items[self.boundary :], self.arriving, self.results, sums)
 
-    def parts(self, program: Any) -> tuple[list[Item], list[Item], list[Value]]:
+    def parts(self, program: Any, for_all_sizes: bool) -> tuple[list[Item], list[Item], list[Value]]:
         """The forward items, the backward items, and the values that the latter take from the former."""
         forward = program.items[: self.boundary]
-        backward = improved(program.items[self.boundary :], [each for each in self.results if each is not None])
+        results = [each for each in self.results if each is not None]
+        backward = improved(program.items[self.boundary :], results, for_all_sizes)
         made = {each.number for each in self.arriving}
         saved: dict[Value, None] = {}
         for item in backward:  # in order: an op may give back the very array that it was given

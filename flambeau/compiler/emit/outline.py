@@ -38,7 +38,7 @@ class Outline:
             region.plan()
             source.device_segments += region.device_segments
             source.behind += region.stages
-        self.items = self._without_kept_casts(improved(first(self.items), self.wanted))
+        self.items = self._without_kept_casts(improved(first(self.items), self.wanted, source.is_for_all_sizes))
         if drawn_from := generators_before(self.items):
             source.constants.update(states_of=states_of, go_back=go_back)
             source.lines.append(f"drawn = states_of({', '.join(map(source.constant, drawn_from))})")

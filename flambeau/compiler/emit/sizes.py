@@ -44,6 +44,8 @@ _OF_A_CALL = ("kept", "settings", "TABLE")
 class SizedSource(Source):
     """Source in which every number has a name, whose value is in a row of a table."""
 
+    is_for_all_sizes = True
+
     def __init__(self, constants: dict[str, Any] | None = None, tensors: dict[int, str] | None = None) -> None:
         super().__init__(constants, tensors)
         self.constants["TABLE"] = None

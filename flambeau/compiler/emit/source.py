@@ -25,6 +25,9 @@ from .text import Written, define, in_pieces
 class Source:
     """Lines of a function, and the constants that they name."""
 
+    is_for_all_sizes = False
+    """Whether the function takes other sizes than those of the recorded call."""
+
     def __init__(self, constants: dict[str, Any] | None = None, tensors: dict[int, str] | None = None) -> None:
         self.lines: list[str] = []
         self.device_segments: list[Any] = []

@@ -144,7 +144,7 @@ def _with_node(
 ) -> tuple[list[Item], Region]:
     """Write the node that joins the results to the inputs; the items of the forward part, and the backward part."""
     program = recorder.program
-    forward, backward, saved = joint.parts(program)
+    forward, backward, saved = joint.parts(program, source.is_for_all_sizes)
     outputs = {recorder.value_of(each): each for each in joint.outputs}
     others = [each for each in saved if each.number in program.inputs or each in outputs]
     arrays = [each for each in saved if each not in others]

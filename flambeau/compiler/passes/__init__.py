@@ -23,8 +23,12 @@ from .joins import with_joins_in_order
 from .repeats import without_repeats
 
 
-def improved(items: Sequence[Item], wanted: Sequence[Value]) -> list[Item]:
-    """The items of a program that is to give the values `wanted`, with less to do."""
+def improved(items: Sequence[Item], wanted: Sequence[Value], for_all_sizes: bool = False) -> list[Item]:
+    """The items of a program that is to give the values `wanted`, with less to do.
+
+    `for_all_sizes`: passes that depend on the sizes of the recorded call are left out.
+    """
     for change in (without_changes, without_copies, without_repeats):
         items = change(items, wanted)
-    return with_joins_in_order(without_extra(without_dead(items, wanted), wanted), wanted)
+    items = without_extra(without_dead(items, wanted), wanted)
+    return items if for_all_sizes else with_joins_in_order(items, wanted)

@@ -86,7 +86,7 @@ class Steps:
         self._forward = self._written(forward, wanted, [each for each in program.inputs if each not in arriving])
         self._backward: Callable[..., Any] | None = None
         if joint is not None and not joint.freed:
-            _, backward, saved = joint.parts(program)
+            _, backward, saved = joint.parts(program, for_all_sizes=False)
             self._saved = [each.number for each in saved]
             self._arriving = [each.number for each in joint.arriving]
             results = [each for each in joint.results if each is not None]

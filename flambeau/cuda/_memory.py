@@ -580,13 +580,18 @@ def change_current_allocator(allocator: CUDAPluggableAllocator) -> None:
 
 
 class MemPool:
-    """A pool of memory beside the common one, for what is allocated in `use_mem_pool`."""
+    """A pool of memory beside the common one, for what is allocated in `use_mem_pool`.
+
+    Args:
+        allocator (optional): where its segments come from. Default: the device.
+        use_on_oom (bool): whether its free blocks serve requests outside the pool, too, for which the device has no
+            memory left. Default: `False`.
+        no_split (bool): whether each of its segments serves one tensor and is never cut. Default: `False`.
+    """
 
     def __init__(self, allocator: Any = None, use_on_oom: bool = False, no_split: bool = False) -> None:
-        if use_on_oom or no_split:
-            raise NotImplementedError("MemPool: use_on_oom and no_split do not work in Flambeau yet")
         self._pool = _pool()
-        self._number = self._pool.new_pool()
+        self._number = self._pool.new_pool(use_on_oom, not no_split)
         self._pool.hold(self._number)
         self._allocator = allocator
         if allocator is not None:

@@ -134,3 +134,28 @@ def test_deep_copy() -> None:
     made.values().zero_()
     assert c.to_dense().sum() == 12
     assert made.to_dense().sum() == 0
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, y: x.to_dense(), lambda x, y: x + y, lambda x, y: x * y, lambda x, y: x * x, lambda x, y: x @ y.t(),
+        lambda x, y: x.to_sparse_coo().coalesce(), lambda x, y: x.to_sparse_csc(), lambda x, y: x.sparse_mask(y),
+        lambda x, y: flambeau.sparse.sum(x.to_sparse_coo(), 0),
+    ],
+)  # fmt: skip
+def test_the_columns_of_a_row_need_not_be_in_order(call: Any) -> None:
+    """Results and gradients are those of the same matrix with its columns in order."""
+    starts, order = flambeau.tensor([0, 1, 3, 6]), [0, 2, 1, 4, 5, 3]
+    columns, others = flambeau.tensor([3, 2, 0, 3, 0, 1]), flambeau.tensor([1, 0, 2, 1, 3, 0])
+    other = flambeau.sparse_csr_tensor(starts, others, flambeau.arange(2.0, 8), (3, 4))
+    found = []
+    for arranged in (list(range(6)), order):
+        values: Any = flambeau.arange(1.0, 7)[arranged].requires_grad_()
+        result = call(flambeau.sparse_csr_tensor(starts, columns[arranged], values, (3, 4)), other)
+        result = result if result.layout is flambeau.strided else result.to_dense()
+        (result * flambeau.arange(1.0, result.numel() + 1).reshape(result.shape)).sum().backward()
+        found.append((result.detach(), values.grad))
+    (one, grad), (same, ordered_grad) = found
+    assert flambeau.equal(one, same)
+    assert flambeau.equal(grad[order], ordered_grad)

@@ -204,9 +204,8 @@ class CompressedArray(SparseArray):
             columns = columns[:, None, None] * width + np.arange(width, like=rows)
             rows, columns = (np.broadcast_to(each, values.shape).reshape(-1) for each in (rows, columns))
             values = values.reshape(-1)
-        in_order = self.by_rows and not self.of_blocks
-        found = CooArray(np.stack((rows, columns)), values, self.shape, coalesced and in_order)
-        return coalesced_array(found) if coalesced else found
+        found = CooArray(np.stack((rows, columns)), values, self.shape, False)
+        return coalesced_array(found) if coalesced else found  # the columns of a row need not be in order
 
     def transposed(self) -> CompressedArray:
         """The transposed matrix: these arrays, with rows read as columns."""

@@ -190,6 +190,45 @@ def test_a_pool_of_its_own() -> None:
     assert not cuda.memory_snapshot(number)
 
 
+def test_a_pool_that_is_the_last_resort() -> None:
+    """Its free blocks serve others where the device has nothing left; a pool that is none of these never does."""
+    torch.cuda.empty_cache()
+    total = torch.cuda.mem_get_info()[1]
+    for use_on_oom in (False, True):
+        pool = torch.cuda.MemPool(use_on_oom=use_on_oom)
+        with torch.cuda.use_mem_pool(pool):
+            x = torch.empty(40 << 20, dtype=torch.uint8, device="cuda")
+        place = x.data_ptr()
+        del x
+        torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + (1 << 20)) / total)
+        try:
+            if use_on_oom:
+                y = torch.empty(40 << 20, dtype=torch.uint8, device="cuda")
+                assert y.data_ptr() == place
+                with pytest.raises(torch.OutOfMemoryError):
+                    torch.empty(40 << 20, dtype=torch.uint8, device="cuda")
+                del y
+            else:
+                with pytest.raises(torch.OutOfMemoryError):
+                    torch.empty(40 << 20, dtype=torch.uint8, device="cuda")
+        finally:
+            torch.cuda.set_per_process_memory_fraction(1.0)
+        del pool
+        torch.cuda.empty_cache()
+
+
+def test_a_pool_that_never_cuts_segments() -> None:
+    sizes = (1000, 3 << 20, 12 << 20)
+    for no_split in (False, True):
+        pool = torch.cuda.MemPool(no_split=no_split)
+        with torch.cuda.use_mem_pool(pool):
+            kept = [torch.empty(size, dtype=torch.uint8, device="cuda") for size in sizes for _ in range(2)]
+        found = [len(each["blocks"]) for each in pool.snapshot()]
+        assert len(found) == (6 if no_split else 3)
+        assert (max(found) == 1) == no_split
+        del kept
+
+
 def test_memory_for_others() -> None:
     before = cuda.memory_allocated()
     place = cuda.caching_allocator_alloc(1000)

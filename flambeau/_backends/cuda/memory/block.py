@@ -86,14 +86,17 @@ class Shelf:
     """The free blocks of one size class, of one queue: what its work is done with can be used again by its next."""
 
     __slots__ = (
-        "kept", "misses", "note", "ordered", "ordinal", "pool", "reserved", "settings", "small", "stream", "waiting",
+        "kept", "misses", "note", "ordered", "ordinal", "pool", "reserved", "settings", "small", "splits", "stream",
+        "waiting",
     )  # fmt: skip
 
     def __init__(
         self, pool: int, stream: int, small: bool, journal: Journal, waiting: list[Block], ordinal: int,
-        settings: Settings,
+        settings: Settings, splits: bool = True,
     ) -> None:  # fmt: skip
         self.settings = settings
+        self.splits = splits
+        """Whether blocks are cut."""
         self.ordinal = ordinal
         """The device of the pool."""
         self.pool = pool
@@ -138,7 +141,7 @@ class Shelf:
     def cut(self, block: Block, size: int) -> Block:
         """A block for use; what it does not need becomes a free one."""
         rest = block.size - size
-        if rest >= UNIT if self.small else rest > SMALL and self.settings.may_cut(size):
+        if self.splits and (rest >= UNIT if self.small else rest > SMALL and self.settings.may_cut(size)):
             other = Block(block.pointer + size, rest, self)
             other.before, other.after = block, block.after
             if other.after is not None:

@@ -119,6 +119,10 @@ class Pool:
         """For each private pool how many graphs and contexts use it."""
         self._sources: dict[int, Supplier] = {}
         """For private pools whose segments come from elsewhere."""
+        self._uncut: set[int] = set()
+        """The private pools that never cut a segment."""
+        self._reserves: list[int] = []
+        """The private pools whose free blocks serve others when the device has no memory left."""
         self._numbers = itertools.count(1)
         self._recording = 0
         self.statistics = Statistics()
@@ -181,7 +185,8 @@ class Pool:
         return found
 
     def _shelf(self, pool: int, stream: int, small: bool) -> Shelf:
-        return Shelf(pool, stream, small, self.statistics.journal, self._came_back, self.ordinal, self.settings)
+        splits = pool not in self._uncut
+        return Shelf(pool, stream, small, self.statistics.journal, self._came_back, self.ordinal, self.settings, splits)
 
     def _found(self, nbytes: int) -> Block:
         """A block where none is kept for such a request, as far as is known."""
@@ -212,7 +217,7 @@ class Pool:
             self.give_back()
             pointer = self._from_device(wanted, shelf.pool)
             if pointer is None:
-                joined = shelf.best(size)
+                joined = shelf.best(size) or self._from_reserves(shelf, size)
                 if joined is not None:
                     return joined
                 self.statistics.failures += 1
@@ -226,6 +231,18 @@ class Pool:
         if self.history is not None:
             self.history.segment("segment_alloc", block, wanted)
         return shelf.cut(block, size)
+
+    def _from_reserves(self, wanting: Shelf, size: int) -> Block | None:
+        """A block of a private pool that is there for this case, where one has room for the same queue."""
+        for pool in self._reserves:
+            stand = self._stands.get((pool, wanting.stream))
+            if stand is not None and pool != wanting.pool:
+                shelf = stand.small if wanting.small else stand.large
+                shelf.settle()
+                found = shelf.best(size)
+                if found is not None:
+                    return found
+        return None
 
     def _begin(self) -> None:
         """Know the device before its first segment."""
@@ -340,9 +357,15 @@ class Pool:
 
     # ----- pools of their own -----------------------------------------------------------------------------------------
 
-    def new_pool(self) -> int:
-        """The number of a pool that only those who name it use."""
-        return next(self._numbers)
+    def new_pool(self, is_reserve: bool = False, splits: bool = True) -> int:
+        """The number of a pool that only those who name it use; its free blocks also serve others when the device has
+        no memory left, if it is a reserve."""
+        number = next(self._numbers)
+        if is_reserve:
+            self._reserves.append(number)
+        if not splits:
+            self._uncut.add(number)
+        return number
 
     def hold(self, pool: int) -> None:
         """Let what a private pool has stay where it is until `let_go`."""
@@ -355,6 +378,8 @@ class Pool:
             self._holders[pool] -= 1
             if not self._holders[pool]:
                 del self._holders[pool]
+                if pool in self._reserves:
+                    self._reserves.remove(pool)
 
     def holders(self, pool: int) -> int:
         """How many hold a private pool."""

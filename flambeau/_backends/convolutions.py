@@ -39,6 +39,20 @@ def _is_small_image(input: Array, weight: Array, groups: int) -> bool:
     return math.prod(input.shape[:4]) <= _SMALL_IMAGE and (weight.ndim < 4 or min(taps) <= 3)
 
 
+_NARROW = 3
+"""Windows of images that are no wider have kernels of their own in the vendor's library, for each channel's weight."""
+_WIDEST, _HIGHEST = 16, 16
+
+
+def _has_wide_windows(input: Array, grad: Array, kernel: Shape, geometry: Geometry) -> bool:
+    """Whether the gradient of each channel's weight is left to generated code, which takes a tenth of the time."""
+    if input.dtype != np.float32 or not geometry.groups == input.shape[1] == grad.shape[1]:
+        return False
+    if len(kernel) > 2 or geometry.dilation[-1] != 1 or math.prod(kernel[:-1]) > _HIGHEST:
+        return False
+    return (_NARROW if len(kernel) == 2 else 1) < kernel[-1] <= _WIDEST
+
+
 def _first(name: str, products: int, *arguments: Any, generated_first: bool = False) -> Array | None:
     """What the first does that does it: plain loops for little, for much the vendor's library or generated code."""
     first = arguments[0]
@@ -98,7 +112,8 @@ def weight_gradient(input: Array, grad: Array, kernel: Shape, geometry: Geometry
     products = grad.size * (input.shape[1] // geometry.groups) * math.prod(kernel)
     if _FEW < products < _WORTHWHILE and is_of_host(type(grad)):
         return None
-    return _first("weight_gradient", products, input, grad, kernel, geometry, last)
+    wide = not last and _has_wide_windows(input, grad, kernel, geometry)
+    return _first("weight_gradient", products, input, grad, kernel, geometry, last, generated_first=wide)
 
 
 def _weight_gradient_by_samples(

@@ -76,31 +76,47 @@ def _copy_plane(b: Builder, plane: Value, pointers: list[Value], memory: Scalar,
     batch, channel = plane // layout.channels, plane % layout.channels
     start = batch * layout.batch_step + channel * layout.channel_step
     rows = layout.new_depth * height
-    with b.loop(0, rows) as row:
-        from_depth, from_row = row // height - layout.pad_depth, row % height - layout.pad_height
+    with b.loop(0, layout.new_depth) as new_depth, b.loop(0, height) as new_row:
+        from_depth, from_row = new_depth - layout.pad_depth, new_row - layout.pad_height
         inside = (from_depth >= 0) & (from_depth < layout.depth) & (from_row >= 0) & (from_row < layout.height)
         begin = start + from_depth * layout.depth_step + from_row * layout.row_step
-        line = b.at(target, new, (plane * rows + row) * phases * width)
-        with b.either((phases == 2) & (column_step == 1)) as (in_pairs, one_by_one):
-            with in_pairs:
-                _copy_pairs(b, layout, b.at(source, memory, begin), line, inside, memory, new)
-            with one_by_one, b.loop(0, phases) as phase:
-                to = b.at(line, new, phase * width)
-                # Column i of this phase is column i * phases + shift of the source.
-                shift = phase - layout.pad_width
-                first = b.smaller(b.larger((phases - 1 - shift) // phases, 0), width)
-                last = b.larger(b.smaller((layout.width - shift + phases - 1) // phases, width), first)
+        line = b.at(target, new, (plane * rows + new_depth * height + new_row) * phases * width)
+        from_ = b.at(source, memory, begin)
+        with b.either((phases == 1) & (column_step == 1)) as (as_it_is, in_phases):
+            with as_it_is:
+                first = b.smaller(layout.pad_width, width)
+                last = b.larger(b.smaller(layout.width + layout.pad_width, width), first)
                 last = b.select(inside, last, first)
-                _fill_zeros(b, to, new, b.integer(0), first)
-                from_ = b.at(source, memory, begin + shift * column_step)
-                step = column_step * phases
-                with b.either(step == 1) as (side_by_side, apart):
-                    with side_by_side:
-                        for i, lanes in b.lanes(first, last, WIDTH):
-                            b.store(to, new, i, b.convert(b.load(from_, memory, i, lanes), new.compute))
-                    with apart, b.loop(first, last) as i:
-                        b.store(to, new, i, b.convert(b.load(from_, memory, i * step), new.compute))
-                _fill_zeros(b, to, new, last, width)
+                _copy_part(b, b.at(from_, memory, -layout.pad_width), line, (first, last, width), memory, new)
+            with in_phases, b.either((phases == 2) & (column_step == 1)) as (in_pairs, one_by_one):
+                with in_pairs:
+                    _copy_pairs(b, layout, from_, line, inside, memory, new)
+                with one_by_one, b.loop(0, phases) as phase:
+                    to = b.at(line, new, phase * width)
+                    # Column i of this phase is column i * phases + shift of the source.
+                    shift = phase - layout.pad_width
+                    first = b.smaller(b.larger((phases - 1 - shift) // phases, 0), width)
+                    last = b.larger(b.smaller((layout.width - shift + phases - 1) // phases, width), first)
+                    last = b.select(inside, last, first)
+                    _fill_zeros(b, to, new, b.integer(0), first)
+                    here = b.at(from_, memory, shift * column_step)
+                    with b.loop(first, last) as i:
+                        b.store(to, new, i, b.convert(b.load(here, memory, i * column_step * phases), new.compute))
+                    _fill_zeros(b, to, new, last, width)
+
+
+def _copy_part(
+    b: Builder, from_: Value, to: Value, places: tuple[Value, Value, Value], memory: Scalar, new: Scalar
+) -> None:
+    """Copy a row from its first place to its last, and write zeros before and behind these."""
+    first, last, width = places
+    _fill_zeros(b, to, new, b.integer(0), first)
+    whole = first + (last - first) // WIDTH * WIDTH
+    quads = whole + (last - whole) // _PAIRS * _PAIRS
+    for begin, end, lanes in ((first, whole, WIDTH), (whole, quads, _PAIRS), (quads, last, 1)):
+        with b.loop(begin, end, lanes) as i:
+            b.store(to, new, i, b.convert(b.load(from_, memory, i, lanes), new.compute))
+    _fill_zeros(b, to, new, last, width)
 
 
 def _copy_pairs(

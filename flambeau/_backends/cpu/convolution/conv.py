@@ -23,7 +23,7 @@ from ..linalg.gemm import Product, plan
 from ..memory.workspace import DIRECT, Workspace
 from ..runtime.dtypes import float_name
 from . import winograd, winograd_gradient
-from .depthwise import Planes, fits, planes
+from .depthwise import Planes, TapPlan, fits, planes, rows_are_vectors, tap_sums
 from .images import (
     Image,
     channels_innermost,
@@ -350,12 +350,14 @@ def weight_gradient(
     in_tiles = tried and winograd_gradient.fits(
         computed, kernel, geometry, channels, outputs, len(input), grad.shape[2:]
     )
-    if workspace is not DIRECT and (by_planes or in_tiles):
+    in_order = grad.dtype == computed and grad.flags.c_contiguous
+    if workspace is not DIRECT and (in_tiles or (by_planes and not in_order)):
         raise NotImplementedError(_NOT_WRITTEN)
     result = _new((outputs, channels, *kernel), np.dtype(computed), last, workspace)
     if by_planes:
         image, work = _depthwise_weighing(dtype, input.shape, steps, grad.shape, kernel, geometry)
-        work.run_weights(result, np.ascontiguousarray(grad, computed), image.read(input, computed))
+        slopes = grad if in_order else np.ascontiguousarray(grad, computed)
+        work.run_weights(result, slopes, image.read(input, computed, workspace), workspace)
         return _rounded(result, input.dtype, last)
     if in_tiles:
         by_tiles = _weighing_by_tiles(input.shape, steps, grad.shape, grad_steps, geometry, last)
@@ -448,7 +450,9 @@ def _weighing_by_tiles(
 @functools.lru_cache(maxsize=256)
 def _depthwise_weighing(
     dtype: str, shape: Shape, steps: Shape, grad_shape: Shape, kernel: Shape, geometry: Geometry
-) -> tuple[Image, Planes]:
+) -> tuple[Image, Planes | TapPlan]:
     space, computed = space_of(shape[2:], grad_shape[2:], kernel, geometry), _computed_in(dtype)
-    image, taps = windows(shape, steps, space, 1, dtype == computed)
-    return image, planes(computed, shape[0], shape[1], image, space.output, space.stride, taps, ())
+    if rows_are_vectors(space):
+        return tap_sums(computed, shape, steps, space)
+    image, offsets = windows(shape, steps, space, 1, dtype == computed)
+    return image, planes(computed, shape[0], shape[1], image, space.output, space.stride, offsets, ())

@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...._codegen.images.conv_depthwise import Depthwise, depthwise, depthwise_weights
+from ...._codegen.images.conv_taps import TapSums, depthwise_tap_sums
 from ...._codegen.products.gemm import as_array, tile_for
 from ...._core.geometry.moving_windows import Shape
-from .images import Image
+from ..memory.workspace import Workspace
+from .images import Image, Space, planar
 
 
 class Planes(NamedTuple):
@@ -29,10 +31,10 @@ class Planes(NamedTuple):
         kernel(out, source, np.ascontiguousarray(weights, self.dtype), starts, self.offsets, self.table)
         return True
 
-    def run_weights(self, out: Any, grad: Any, source: Any) -> None:
+    def run_weights(self, out: Any, grad: Any, source: Any, workspace: Workspace) -> None:
         """Write the gradient of the weight to `out`; both it and `grad` are contiguous."""
         kernel = depthwise_weights(self.dtype, tuple(tile_for(self.dtype, 1)))
-        kernel(out, source, grad, self.offsets, self.table)
+        workspace.run(kernel, out, source, grad, self.offsets, self.table)
 
 
 def fits(dtype: str, inputs: int, outputs: int, width: int, last: bool) -> bool:
@@ -62,3 +64,51 @@ def planes(
         out_row=width,
     )
     return Planes(dtype, as_array(table), np.ascontiguousarray(offsets), np.asarray(order))
+
+
+_LANES = (4, 8, 16)
+"""A vector holds a row of a window that is no wider."""
+_MOST_ROWS = 16
+
+
+class TapPlan(NamedTuple):
+    """The gradient of a depthwise convolution's weight that is ready to run, with vectors of taps."""
+
+    dtype: str
+    table: Any
+    window: tuple[int, int, int]
+    """Rows and columns of a window, and lanes of a vector."""
+
+    def run_weights(self, out: Any, grad: Any, source: Any, workspace: Workspace) -> None:
+        """Write the gradient of the weight to `out`; both it and `grad` are contiguous."""
+        kernel = depthwise_tap_sums(self.dtype, *self.window, tile_for(self.dtype, 1).fused)
+        workspace.run(kernel, out, source, grad, self.table)
+
+
+def rows_are_vectors(space: Space) -> bool:
+    """Whether rows of a window are vectors of neighbours, and few enough that all their sums stay in registers."""
+    depth, height, width = space.kernel
+    return depth == space.output[0] == 1 and 1 < width <= _LANES[-1] and height <= _MOST_ROWS and space.dilation[2] == 1
+
+
+def tap_sums(dtype: str, shape: Shape, steps: Shape, space: Space) -> tuple[Image, TapPlan]:
+    """The padded images of a depthwise convolution, and the gradient of its weight."""
+    reach = tuple(
+        (size - 1) * step + (count - 1) * gap + 1
+        for size, step, count, gap in zip(space.output, space.stride, space.kernel, space.dilation, strict=True)
+    )
+    image = planar((*shape[:2], *space.sizes), steps, space.padding, reach, 1, 1)
+    table = TapSums(
+        batch=shape[0],
+        channels=shape[1],
+        height=space.output[1],
+        width=space.output[2],
+        source_batch=image.batch_step,
+        source_plane=image.channel_step,
+        source_row=space.dilation[1] * image.row_step,
+        move_down=space.stride[1] * image.row_step,
+        move_across=space.stride[2],
+    )
+    rows, columns = space.kernel[1:]
+    lanes = next(each for each in _LANES if columns <= each)
+    return image, TapPlan(dtype, as_array(table), (rows, columns, lanes))

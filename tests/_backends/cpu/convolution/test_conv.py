@@ -44,6 +44,9 @@ CASES: dict[str, tuple[Any, ...]] = {
     "depthwise, narrow": ((2, 10, 9, 3), 10, (3, 3), (1, 1), (1, 1), (1, 1), 10),
     "depthwise, stride 2": ((2, 6, 15, 17), 6, (5, 5), (2, 2), (2, 2), (1, 1), 6),
     "depthwise, two outputs": ((2, 6, 10, 10), 12, (3, 3), (1, 1), (1, 1), (1, 1), 6),
+    "depthwise, wide": ((3, 5, 9, 8), 5, (7, 7), (1, 1), (3, 3), (1, 1), 5),
+    "depthwise, wider than the image": ((2, 4, 6, 3), 4, (9, 11), (1, 1), (4, 5), (1, 1), 4),
+    "depthwise, wide, apart": ((2, 4, 13, 9), 4, (3, 5), (2, 1), (3, 1), (3, 1), 4),
     "one channel": ((4, 1, 14, 14), 8, (3, 3), (1, 1), (0, 0), (1, 1), 1),
     "one output": ((2, 24, 10, 10), 1, (3, 3), (1, 1), (1, 1), (1, 1), 1),
     "three channels": ((2, 3, 12, 12), 16, (7, 7), (2, 2), (3, 3), (1, 1), 1),
@@ -206,7 +209,8 @@ def forget_plans() -> None:
 
 
 @pytest.mark.parametrize("name", PRODUCTS)
-@pytest.mark.parametrize("case", ["3x3", "by tiles", "stride 2", "many small samples", "one channel", "depthwise"])
+@pytest.mark.parametrize("case", ["3x3", "by tiles", "stride 2", "many small samples", "one channel", "depthwise",
+                                  "depthwise, wide"])  # fmt: skip
 def test_the_number_of_threads_changes_nothing(name: str, case: str) -> None:
     before = num_threads()
     operands = Operands(case, "float32")
@@ -322,6 +326,30 @@ def test_windows_in_space_are_no_less_accurate_than_pytorchs() -> None:
             found = library.nn.functional.conv_transpose3d(library.tensor(input), library.tensor(weight)).numpy()
             errors[number] += np.square(found - exact).mean()
     assert errors[1] <= 1.1 * errors[0]
+
+
+@pytest.mark.parametrize("case", ["depthwise, wide", "depthwise, wide, apart", "1-d, depthwise"])
+def test_weights_of_wide_windows_are_no_less_accurate_than_pytorchs(case: str) -> None:
+    """Generated code computes these gradients, even beside a vendor's library, which has no good kernel for them."""
+    (batch, channels, *sizes), _, kernel, stride, padding, dilation, groups = CASES[case]
+    shape = (4 * batch, 8 * channels, *[2 * size for size in sizes])
+    generator, errors = np.random.default_rng(0), np.zeros(2)
+    arrays = [generator.standard_normal(each).astype(np.float32) for each in (shape, (8 * channels, 1, *kernel))]
+
+    def gradient(library: Any, dtype: Any) -> Any:
+        input, weight = (library.tensor(each).to(dtype) for each in arrays)
+        convolution = getattr(library.nn.functional, f"conv{len(kernel)}d")
+        output = convolution(input, weight.requires_grad_(), None, stride, padding, dilation, 8 * groups)
+        output.backward(output.detach())
+        return weight.grad.double().numpy()
+
+    exact = gradient(torch, torch.float64)
+    conv._depthwise_weighing.cache_clear()
+    for number, library in enumerate((torch, flambeau)):
+        errors[number] = np.square(gradient(library, library.float32) - exact).mean()
+    assert conv._depthwise_weighing.cache_info().currsize == 1
+    assert errors[1] <= 1.1 * errors[0]
+    assert errors[1] <= 1e-10 * np.square(exact).mean()
 
 
 @pytest.mark.parametrize("shape", [(0, 3, 8, 8), (2, 3, 8, 8)])

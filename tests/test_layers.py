@@ -90,6 +90,6 @@ def test_ops_name_no_tier() -> None:
             path = file.relative_to(PACKAGE).as_posix()
             imported = set(_imported(ast.parse(source), ("flambeau", *path.split("/")[:-1])))
             named = {name for name in imported if name.startswith("flambeau._backends.")}
-            allowed = ("flambeau._backends.arrays", "flambeau._backends.convolutions", "flambeau._backends.lapack")
+            allowed = ("flambeau._backends.arrays", "flambeau._backends.lapack")
             wrong = {name for name in named if not name.startswith((*allowed, "flambeau._backends.cpu.linalg.blas"))}
             assert not wrong, f"{path} imports {sorted(wrong)}"

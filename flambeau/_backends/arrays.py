@@ -1,22 +1,26 @@
 """Functions on arrays of which kernels are made, each by the quickest code that there is for it.
 
-They return None, or False where they write, for what they do not do: arrays of other libraries, other dtypes and
-layouts, a machine without the means. Then the caller goes on with NumPy. What is worth asking for is the caller's
-affair: below `LARGE` elements most is not.
+A function that has only a docstring here is found by its name in a table for the class of its array (`FUNCTIONS` in
+`_core/backend.py`): the CPU's are listed in `cpu/lowerings.py`, those of CUDA in `cuda/lowerings.py`. They return None,
+or something false where they write, for what they do not do: arrays of other libraries, other dtypes and layouts, a
+machine without the means. Then the caller goes on with NumPy. What is worth asking for is the caller's affair: below
+`LARGE` elements most is not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
-from .._core.backend import STAND_INS, faster_for, is_of_host
+from .._core.backend import FUNCTIONS, NO_FUNCTIONS
+from .._core.geometry.moving_windows import Geometry, Shape
 from .._core.process.reproducibility import REPRODUCIBILITY
-from .tiers import FAMILIES, generated, library
 
 Array = Any
+Declared = TypeVar("Declared", bound=Callable[..., Any])
 
 _MANY = 2**16
 """From so many elements on several threads copy sooner than one."""
@@ -24,18 +28,21 @@ _SMALL = 512
 """A factor with no more elements than these is in no product that is worth two threads."""
 
 
-def _kernels(family: str, array: Array) -> Any:
-    """The generated kernels of a family, where they can read `array`."""
-    if type(array) is not np.ndarray:
-        return STAND_INS.get(type(array), _no_kernels)(family)
-    try:
-        return FAMILIES[family]  # as `generated` has them, once it was asked
-    except KeyError:
-        return generated(family)
+def _of_array(declared: Declared, place: int = 0) -> Declared:
+    """Let the function that the class of the argument at `place` has under the same name do what is declared."""
+    name = declared.__name__
+
+    @functools.wraps(declared)
+    def call(*arguments: Any) -> Any:
+        function = FUNCTIONS.get(type(arguments[place]), NO_FUNCTIONS)[name]
+        return None if function is None else function(*arguments)
+
+    made: Any = call
+    return made
 
 
-def _no_kernels(family: str) -> None:
-    """For arrays of other libraries."""
+_of_second: Callable[[Declared], Declared] = functools.partial(_of_array, place=1)
+_of_third: Callable[[Declared], Declared] = functools.partial(_of_array, place=2)
 
 
 # ----- elements moved ------------------------------------------------------------------------------------------------
@@ -43,16 +50,16 @@ def _no_kernels(family: str) -> None:
 
 def copy_into(target: Array, source: Array) -> bool:
     """Fill `target`, whose memory is new, with the elements of `source`, of the same shape."""
-    kernels = _kernels("copy", target)
-    return kernels is not None and type(source) is np.ndarray and kernels.copy_into(target, source)
+    function = FUNCTIONS.get(type(target), NO_FUNCTIONS)["copy_into"]
+    return function is not None and type(source) is np.ndarray and function(target, source)
 
 
 def contiguous(array: Array) -> Array:
     """`array` itself if its elements lie one after another, else a copy where they do."""
     if array.flags.c_contiguous:
         return array
-    kernels = _kernels("copy", array) if type(array) is np.ndarray else None
-    return array.copy("C") if kernels is None else kernels.contiguous(array)
+    function = FUNCTIONS[np.ndarray]["contiguous"] if type(array) is np.ndarray else None
+    return array.copy("C") if function is None else function(array)
 
 
 def duplicate(array: Array) -> Array:
@@ -75,95 +82,103 @@ def store(target: Array, source: Array) -> bool:
 
 def concatenated(arrays: Sequence[Array], dim: int, stacked: bool = False) -> Array | None:
     """Arrays of one dtype, without gaps, side by side along `dim`; `stacked`: that is a new dimension."""
-    kernels = _kernels("join", arrays[0])
-    return None if kernels is None else kernels.concatenated(arrays, dim, stacked)
+    function = FUNCTIONS.get(type(arrays[0]), NO_FUNCTIONS)["concatenated"]
+    return None if function is None else function(arrays, dim, stacked)
 
 
-def fill_spaced(target: Array, first: float, last: float) -> bool:
+@_of_array
+def fill_spaced(target: Array, first: float, last: float) -> bool | None:
     """Fill `target`, a new vector of at least two, with numbers at equal distances, counted from the nearer end."""
-    kernels = _kernels("ranges", target)
-    return kernels is not None and kernels.fill_spaced(target, first, last)
 
 
-def fill_where(array: Array, mask: Array, value: Array) -> bool:
+@_of_array
+def fill_where(array: Array, mask: Array, value: Array) -> bool | None:
     """Write `value`, one element of the array's dtype, where the mask holds."""
-    kernels = _kernels("masks", array)
-    return kernels is not None and kernels.fill(array, mask, value)
 
 
-def within(index: Array, size: int) -> bool:
+@_of_array
+def within(index: Array, size: int) -> bool | None:
     """Whether all positions are known to be in [0, size)."""
-    kernels = _kernels("gather", index)
-    return kernels is not None and kernels.within(index, size)
 
 
+@_of_array
 def gathered(array: Array, dim: int, index: Array) -> Array | None:
     """The elements at the positions `index` along `dim`; None also where some are out of range."""
-    kernels = _kernels("gather", array)
-    return None if kernels is None else kernels.gathered(array, dim, index)
 
 
+@_of_array
 def selected(array: Array, dim: int, positions: Array) -> Array | None:
     """The slices at `positions`, a vector, along `dim`; positions are in range."""
-    kernels = _kernels("gather", array)
-    return None if kernels is None else kernels.selected(array, dim, positions)
 
 
+@_of_array
 def selected_places(array: Array, places: Array, counts: tuple[int, ...]) -> Array | None:
     """The elements at `places`, a vector without gaps, of the last dimensions seen as one: `counts` along each.
 
     Places are in range.
     """
-    kernels = _kernels("gather", array)
-    return None if kernels is None else kernels.selected_places(array, places, counts)
 
 
+@_of_array
 def embedding(weight: Array, indices: Array) -> Array | None:
     """The rows of a table whose numbers are in `indices`; None also where some of them are not its rows' numbers."""
-    kernels = _kernels("gather", weight)
-    return None if kernels is None else kernels.embedding(weight, indices)
 
 
+@_of_array
 def flipped(array: Array, dims: tuple[int, ...]) -> Array | None:
     """A copy with the order along `dims` reversed."""
-    kernels = _kernels("copy", array)
-    return None if kernels is None else kernels.flipped(array, dims)
 
 
-def scattered(target: Array, dim: int, index: Array, values: Array, how: str) -> bool:
+@_of_array
+def scattered(target: Array, dim: int, index: Array, values: Array, how: str) -> bool | None:
     """Bring `values` to the positions `index` along `dim` of `target`; nothing is done if some are out of range.
 
     `how` is "write", or the name of the ufunc that combines them with what is there: "add", "maximum", ...
     """
-    kernels = _kernels("gather", target)
-    return kernels is not None and kernels.scattered(target, dim, index, values, how)
 
 
-def add_slices(target: Array, dim: int, positions: Array, values: Array) -> bool:
+@_of_array
+def add_slices(target: Array, dim: int, positions: Array, values: Array) -> bool | None:
     """Add the slices of `values` to those of `target` at `positions`, a vector, along `dim`.
 
     Nothing is done if some are out of range.
     """
-    kernels = _kernels("gather", target) if is_of_host(type(target)) else faster_for(target, "row_sums")
-    return kernels is not None and kernels.add_slices(target, dim, positions, values)
 
 
+@_of_array
 def taps_summed(array: Array, dim: int, indices: Array, weights: Array | None, counts: Array | None) -> Array | None:
     """Along `dim` for each column of `indices` the sum of the elements there, each with its weight.
 
     Of the taps, which are rows, a result has the first `counts`, if these are given. Positions are in range.
     """
-    kernels = _kernels("window_sums", array)
-    return None if kernels is None else kernels.summed(array, dim, indices, weights, counts)
 
 
 # ----- products and reductions ----------------------------------------------------------------------------------------
 
 
+@_of_array
 def product(left: Array, right: Array) -> Array | None:
     """The product of two matrices of middling size."""
-    kernels = _kernels("matmul", left)
-    return None if kernels is None else kernels.product(left, right)
+
+
+@_of_array
+def product_of_few_rows(left: Array, right: Array) -> Array | None:
+    """The product of a few rows and a matrix that is large for them."""
+
+
+@_of_array
+def product_of_columns(left: Array, right: Array) -> Array | None:
+    """`left.T @ right`, of matrices or of all rows of two arrays, where the transpose costs nothing."""
+
+
+@_of_array
+def products_of_batch(left: Array, right: Array) -> Array | None:
+    """The products of two batches of matrices by a library that is not NumPy's."""
+
+
+@_of_array
+def library_product(left: Array, right: Array) -> Array | None:
+    """The product of two matrices, or of two batches of them, by a library that is not NumPy's."""
 
 
 def matmul(left: Array, right: Array, out: Array | None = None) -> Array:
@@ -175,83 +190,60 @@ def matmul(left: Array, right: Array, out: Array | None = None) -> Array:
         out[...] = result
         return out
     if type(left) is type(right) is np.ndarray and left.size > _SMALL < right.size:
-        kernels = library() if left.ndim > 2 else None
-        done = None if kernels is None else kernels.products_of_batch(left, right, out)
-        if done is not None:
-            return done
-        kernels = _kernels("threaded_blas", left)
-        done = None if kernels is None else kernels.product(left, right, out)
-        if done is not None:
-            return done
+        functions = FUNCTIONS[np.ndarray]
+        for name in ("products_of_batch", "threaded_product") if left.ndim > 2 else ("threaded_product",):
+            function = functions[name]
+            done = None if function is None else function(left, right, out)
+            if done is not None:
+                return done
     return np.matmul(left, right, out) if out is not None else np.matmul(left, right)
 
 
-def product_of_few_rows(left: Array, right: Array) -> Array | None:
-    """The product of a few rows and a matrix that is large for them."""
-    kernels = _kernels("matmul", left)
-    return None if kernels is None else kernels.product_of_few_rows(left, right)
-
-
+@_of_third
 def sparse_product(rows: Array, columns: Array, values: Array, dense: Array, height: int) -> Array | None:
     """The product of a sparse matrix of `height` rows, by the coordinates of its values, with a dense one."""
-    own = is_of_host(type(values))
-    kernels = _kernels("sparse_product", values) if own else faster_for(values, "sparse_product")
-    return None if kernels is None else kernels.sparse_product(rows, columns, values, dense, height)
 
 
+@_of_third
 def sampled_product(rows: Array, columns: Array, left: Array, right: Array) -> Array | None:
     """The elements of the product of two dense matrices at given rows and columns."""
-    kernels = None if is_of_host(type(left)) else faster_for(left, "sparse_product")
-    return None if kernels is None else kernels.sampled_product(rows, columns, left, right)
 
 
+@_of_array
 def all_distances(left: Array, right: Array, p: float) -> Array | None:
     """The `p`-norms of the differences between each row of `left` and each of `right`."""
-    kernels = _kernels("distances", left)
-    return None if kernels is None else kernels.all_distances(left, right, p)
 
 
+@_of_array
 def distances_of_pairs(matrix: Array, p: float) -> Array | None:
     """The `p`-norms of the differences between every two rows of a matrix."""
-    kernels = _kernels("distances", matrix)
-    return None if kernels is None else kernels.distances_of_pairs(matrix, p)
-
-
-def library_product(left: Array, right: Array) -> Array | None:
-    """The product of two matrices, or of two batches of them, by a library that is not NumPy's."""
-    if type(left) is np.ndarray:
-        kernels = library()
-    else:
-        kernels = faster_for(left, "library" if is_of_host(type(left)) else "products")
-    return None if kernels is None else kernels.product(left, right)
 
 
 def increased(array: Array, addend: Array) -> Array:
     """`array` itself, to which `addend` of its dtype, which may be smaller, was added."""
     if type(array) is type(addend) is np.ndarray and array.size >= _MANY and array.dtype is addend.dtype:
-        kernels = _kernels("pointwise", array)
-        if kernels is not None and kernels.increased(array, addend):
+        function = FUNCTIONS[np.ndarray]["increased"]
+        if function is not None and function(array, addend):
             return array
     array += addend
     return array
 
 
+@_of_second
 def reduced(kind: str, array: Array, dims: tuple[int, ...] | None, dtype: np.dtype[Any]) -> Array | None:
     """`array` reduced by the ufunc called `kind` to `dtype`, without the reduced dimensions; sums are in float64.
 
     Of the kinds "square" and "present" are sums too: of squares, and of the elements that are not NaN. "norm" is the
     root of a sum of squares.
     """
-    kernels = _kernels("reduce", array)
-    return None if kernels is None else kernels.reduced(kind, array, dims, dtype)
 
 
+@_of_array
 def bounds(array: Array) -> tuple[Array, Array] | None:
     """The smallest and the largest element; NaN is both. None also where that takes more than one pass."""
-    kernels = _kernels("reduce", array)
-    return None if kernels is None else kernels.bounds(array)
 
 
+@_of_array
 def variances(
     array: Array, dims: tuple[int, ...], free: float, keepdim: bool, root: bool
 ) -> tuple[Array, Array] | None:
@@ -259,83 +251,94 @@ def variances(
 
     In float32 for half precision. None also where that takes more than one pass.
     """
-    kernels = _kernels("reduce", array)
-    return None if kernels is None else kernels.variances(array, dims, free, keepdim, root)
 
 
+@_of_array
 def squared_deviations(array: Array, dims: tuple[int, ...], centres: Array) -> Array | None:
     """The sums of squares of the distances to `centres`, which keeps the reduced dimensions, in float64."""
-    kernels = _kernels("reduce", array)
-    return None if kernels is None else kernels.squared_deviations(array, dims, centres)
 
 
+@_of_array
 def safe_softmax(array: Array, dim: int) -> Array | None:
     """`softmax` along `dim`, but zeros where all elements are -inf."""
-    kernels = _kernels("rows", array)
-    return None if kernels is None else kernels.safe_softmax(array, dim)
 
 
+@_of_second
 def running(kind: str, array: Array, dim: int, fade: Array | None = None) -> Array | None:
     """`array` summed up ("add", "multiply", "logaddexp", "fading") along `dim`."""
-    kernels = _kernels("scan", array)
-    return None if kernels is None else kernels.running(kind, array, dim, fade)
 
 
+@_of_array
 def running_extremes(array: Array, dim: int, largest: bool) -> tuple[Array, Array] | None:
     """The extremes so far along `dim`, and where each was last attained."""
-    kernels = _kernels("scan", array)
-    return None if kernels is None else kernels.extremes(array, dim, largest)
 
 
+@_of_array
 def ranked(array: Array, dim: int, keepdim: bool, kind: str, rank: int) -> tuple[Array, Array] | None:
     """The elements of a rank along `dim` and where they are: the "given" one, or that of a "median", a "nanmedian"."""
-    kernels = _kernels("select", array)
-    return None if kernels is None else kernels.selected(array, dim, keepdim, kind, rank)
 
 
+@_of_array
 def leading(array: Array, dim: int, count: int, largest: bool, nan_leads: bool) -> tuple[Array, Array] | None:
     """The first `count` elements in order along `dim`, a few, and where they are; NaN comes first or last."""
-    kernels = _kernels("select", array)
-    return None if kernels is None else kernels.leading(array, dim, count, largest, nan_leads)
 
 
+@_of_array
 def extremes(array: Array, dim: int, keepdim: bool, largest: bool) -> tuple[Array, Array] | None:
     """The largest or the smallest elements along `dim`, and where the first of each is; NaN is both."""
-    kernels = _kernels("select", array)
-    return None if kernels is None else kernels.extremes(array, dim, keepdim, largest)
 
 
+@_of_array
 def gamma_integral(
     a: Array, x: Array, distance: Array, side: Array, width: Array, points: Array, weights: Array
 ) -> Array | None:
     """The integrals by which gamma numbers move with their shapes, for flat arrays of one type, float64 or float32."""
-    kernels = _kernels("gamma_gradient", a)
-    return None if kernels is None else kernels.gamma_integral(a, x, distance, side, width, points, weights)
+
+
+# ----- convolutions: each of the three products is the derivative of the others --------------------------------------
+
+
+@_of_array
+def correlate(
+    input: Array, weight: Array, bias: Array | None, output: Shape, geometry: Geometry, last: bool
+) -> Array | None:
+    """The convolution of `input` with `weight`, of which the first `output` positions are wanted, plus `bias`."""
+
+
+@_of_array
+def spread(
+    grad: Array, weight: Array, bias: Array | None, sizes: Shape, geometry: Geometry, last: bool
+) -> Array | None:
+    """The transpose of `correlate` with respect to its input, of spatial `sizes`, plus `bias`."""
+
+
+@_of_array
+def weight_gradient(input: Array, grad: Array, kernel: Shape, geometry: Geometry, last: bool) -> Array | None:
+    """The gradient of the weight of `correlate`, from the gradient of its result."""
 
 
 # ----- recurrent layers: whole networks, and the steps between the matrix products ----------------------------------
 
 
-def runs_recurrent_network(input: Array, states: Sequence[Array], params: Sequence[Array], recurrence: Any) -> bool:
+@_of_array
+def runs_recurrent_network(
+    input: Array, states: Sequence[Array], params: Sequence[Array], recurrence: Any
+) -> bool | None:
     """Whether a network of several layers runs as one op."""
-    kernels = None if is_of_host(type(input)) else faster_for(input, "recurrent_network")
-    return kernels is not None and kernels.serves(input, states, params, recurrence)
 
 
-def _recurrent_kernels(gates: Array, sizes: Sequence[int]) -> Any:
-    if type(gates) is np.ndarray:
-        kernels = FAMILIES.get("recurrent") or generated("recurrent")
-    else:
-        kernels = faster_for(gates, "recurrent")
-    return kernels if kernels is not None and kernels.serves(gates.dtype, sizes) else None
+def _steps(name: str, gates: Array, sizes: Sequence[int]) -> Any:
+    """The function of the family of recurrent steps that serves such a sequence; None: there is none."""
+    kernels = FUNCTIONS.get(type(gates), NO_FUNCTIONS)["recurrent"]
+    return getattr(kernels, name) if kernels is not None and kernels.serves(gates.dtype, sizes) else None
 
 
 def lstm_steps(
     gates: Array, hidden: Array, cell: Array, w_hh: Array, sizes: Sequence[int], reverse: bool
 ) -> tuple[Array, ...] | None:
     """All steps of a layer, from the input's part of the gates, which they replace."""
-    kernels = _recurrent_kernels(gates, sizes)
-    return None if kernels is None else kernels.lstm_forward(gates, hidden, cell, w_hh, sizes, reverse)
+    steps = _steps("lstm_forward", gates, sizes)
+    return None if steps is None else steps(gates, hidden, cell, w_hh, sizes, reverse)
 
 
 def lstm_steps_backward(
@@ -343,20 +346,17 @@ def lstm_steps_backward(
     sizes: Sequence[int], reverse: bool,
 ) -> tuple[Array, Array, Array] | None:  # fmt: skip
     """The gradients of all gates, of the first state and of the first cell."""
-    kernels = _recurrent_kernels(gates, sizes)
-    if kernels is None:
-        return None
+    steps = _steps("lstm_backward", gates, sizes)
     given = of_output, of_hidden, of_cell, gates, before, shown, w_hh
-    found: tuple[Array, Array, Array] = kernels.lstm_backward(*given, sizes, reverse)
-    return found
+    return None if steps is None else steps(*given, sizes, reverse)
 
 
 def gru_steps(
     products: Array, hidden: Array, w_hh: Array, b_hh: Array | None, sizes: Sequence[int], reverse: bool
 ) -> tuple[Array, Array, Array] | None:
     """All steps of a layer, from the input's part of the gates: the states, the gates, the last state."""
-    kernels = _recurrent_kernels(products, sizes)
-    return None if kernels is None else kernels.gru_forward(products, hidden, w_hh, b_hh, sizes, reverse)
+    steps = _steps("gru_forward", products, sizes)
+    return None if steps is None else steps(products, hidden, w_hh, b_hh, sizes, reverse)
 
 
 def gru_steps_backward(
@@ -364,8 +364,5 @@ def gru_steps_backward(
     reverse: bool,
 ) -> tuple[Array, Array, Array] | None:  # fmt: skip
     """The gradients of the products with the state, of those with the input, and of the first state."""
-    kernels = _recurrent_kernels(gates, sizes)
-    if kernels is None:
-        return None
-    found: tuple[Array, Array, Array] = kernels.gru_backward(of_output, of_hidden, gates, before, w_hh, sizes, reverse)
-    return found
+    steps = _steps("gru_backward", gates, sizes)
+    return None if steps is None else steps(of_output, of_hidden, gates, before, w_hh, sizes, reverse)

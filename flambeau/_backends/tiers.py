@@ -85,7 +85,7 @@ class _SomeOf:
         return _does_nothing
 
 
-def _does_nothing(*arguments: Any) -> None:
+def _does_nothing(*arguments: Any, **options: Any) -> None:
     """For what NumPy's kernels have to do."""
 
 

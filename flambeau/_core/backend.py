@@ -45,6 +45,36 @@ def _no_functions(family: str) -> None:
     """What a backend has that has NumPy's functions alone."""
 
 
+class Functions(dict[str, Any]):
+    """What one class of arrays has of the functions in `_backends/arrays.py`, by their names: None where NumPy does it.
+
+    Each is looked for when it is first called: finding it may start a compiler.
+    """
+
+    __slots__ = ("_find",)
+
+    def __init__(self, find: Find) -> None:
+        self._find = find
+
+    def __missing__(self, name: str) -> Any:
+        found = self[name] = self._find(name)
+        return found
+
+
+FUNCTIONS: dict[type, Functions] = {}
+"""By class of arrays their functions. Backends push them (`Backend.push_functions`), and so does `torch.compile` for
+what stands in for the host's arrays while calls are written down."""
+NO_FUNCTIONS = Functions(_no_functions)
+"""Those of arrays that no backend has pushed functions for."""
+HOST_CLASSES: set[type] = {np.ndarray}
+"""NumPy's class of arrays, and those of what stands in for them."""
+
+
+def is_of_host(kind: type) -> bool:
+    """Whether objects of a class are arrays of NumPy's, or are treated as if they were."""
+    return kind in HOST_CLASSES
+
+
 class Backend:
     """What runs ops on one type of device, and makes its arrays. As it stands its arrays are NumPy's.
 
@@ -72,7 +102,7 @@ class Backend:
         """For the name of an op what finds its lowering: most are never asked for, and finding may start a compiler."""
 
         self.array_functions: Callable[[str], Any] = _no_functions
-        """The module of the faster functions on arrays of a family ("random", ...); None: there are none."""
+        """The module of a family that others than kernels ask for ("random", "segments"); None: there is none."""
 
         self.generation: object = object()
         """Another one whenever the functions above may have changed: `forget`."""
@@ -97,8 +127,13 @@ class Backend:
         self.lowerings.update(lowerings)
         self.forget()
 
+    def push_functions(self, find: Find) -> None:
+        """Let `find` give the functions on this backend's arrays by their names, None for those that it lacks."""
+        FUNCTIONS[self.array_class] = Functions(find)
+
     def forget(self) -> None:
         """Look for lowerings and functions anew: they have changed."""
+        FUNCTIONS.get(self.array_class, NO_FUNCTIONS).clear()
         self.runs.clear()
         self.tries.clear()
         self.generation = object()
@@ -206,23 +241,6 @@ def backend_at(place: Any) -> Backend:
 def faster(family: str) -> Any:
     """The CPU's functions on arrays of a family beside NumPy's: compiled bodies of elementwise ops, random words."""
     return backend_of("cpu").array_functions(family)
-
-
-STAND_INS: dict[type, Callable[[str], Any]] = {}
-"""For classes of what stands in for the host's arrays while calls are written down: their functions of a family."""
-
-
-def is_of_host(kind: type) -> bool:
-    """Whether objects of a class are arrays of NumPy's, or are treated as if they were."""
-    return kind is np.ndarray or kind in STAND_INS
-
-
-def faster_for(array: Any, family: str) -> Any:
-    """The functions of a family that the backend of an array has beside NumPy's; None for what is no array."""
-    if (find := STAND_INS.get(type(array))) is not None:
-        return find(family)
-    backend = _BY_ARRAY.get(type(array))
-    return None if backend is None else backend.array_functions(family)
 
 
 def install(backend: Backend) -> Backend:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.backend import ARRAY_CLASSES, LARGE, Backend, backend_of, faster_for, is_of_host
+from .._core.backend import ARRAY_CLASSES, FUNCTIONS, LARGE, NO_FUNCTIONS, Backend, backend_of, is_of_host
 from .._core.process.reproducibility import REPRODUCIBILITY
 
 _HALVES = frozenset(("float16", "bfloat16"))
@@ -242,9 +242,9 @@ def _compiled_from(least: int, kernel: Body) -> Body:
                         return found.unary(first)
                     if _are_alike(args):
                         return found.alike(args)
-            module = _HOST.array_functions("pointwise")
-        else:
-            module = None if is_of_host(kind) and first.size < least else faster_for(first, "pointwise")
+        elif is_of_host(kind) and first.size < least:
+            return kernel(*args)
+        module = FUNCTIONS.get(kind, NO_FUNCTIONS)["pointwise"]
         if module is None:
             return kernel(*args)
         numbers = args[1:]
@@ -312,7 +312,7 @@ def compiled_at_any_size(body: Body) -> Body:
         second = operands[-1]  # there are one or two
         if type(second) is not kind:
             return body(*operands)
-        module = _HOST.array_functions("pointwise") if kind is np.ndarray else faster_for(first, "pointwise")
+        module = FUNCTIONS.get(kind, NO_FUNCTIONS)["pointwise"]
         if module is None:
             return body(*operands)
         key = (kind, first.dtype) if len(operands) == 1 else (kind, first.dtype, second.dtype)

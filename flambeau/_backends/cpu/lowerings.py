@@ -1,4 +1,4 @@
-"""Which ops the CPU has kernels for beside NumPy's: names of ops, and where the functions are that run them.
+"""Which ops, and which functions of `_backends/arrays.py`, the CPU has kernels for beside NumPy's, and where they are.
 
 A lowering takes the arguments of the op's kernel, and returns None for what it does not do. Its module is imported when
 the op first runs: that may start a compiler.
@@ -6,8 +6,11 @@ the op first runs: that may start a compiler.
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..._core.backend import Find, Kernel, backend_of
-from ..tiers import generated
+from ..tiers import generated, library
+from .convolution import tiers as convolution
 
 _GENERATED = {
     "int8pack_mm": "packed_weights.int8pack_mm",
@@ -81,20 +84,69 @@ _GENERATED = {
 }
 """Ops with generated kernels, as `family.function`."""
 
+FUNCTIONS: dict[str, Any] = {
+    "copy_into": "copy.copy_into",
+    "contiguous": "copy.contiguous",
+    "flipped": "copy.flipped",
+    "concatenated": "join.concatenated",
+    "fill_spaced": "ranges.fill_spaced",
+    "fill_where": "masks.fill",
+    "within": "gather.within",
+    "gathered": "gather.gathered",
+    "selected": "gather.selected",
+    "selected_places": "gather.selected_places",
+    "embedding": "gather.embedding",
+    "scattered": "gather.scattered",
+    "add_slices": "gather.add_slices",
+    "taps_summed": "window_sums.summed",
+    "product": "matmul.product",
+    "product_of_few_rows": "matmul.product_of_few_rows",
+    "products_of_batch": "library.products_of_batch",
+    "library_product": "library.product",
+    "threaded_product": "threaded_blas.product",
+    "sparse_product": "sparse_product.sparse_product",
+    "all_distances": "distances.all_distances",
+    "distances_of_pairs": "distances.distances_of_pairs",
+    "increased": "pointwise.increased",
+    "reduced": "reduce.reduced",
+    "bounds": "reduce.bounds",
+    "variances": "reduce.variances",
+    "squared_deviations": "reduce.squared_deviations",
+    "safe_softmax": "rows.safe_softmax",
+    "running": "scan.running",
+    "running_extremes": "scan.extremes",
+    "ranked": "select.selected",
+    "leading": "select.leading",
+    "extremes": "select.extremes",
+    "gamma_integral": "gamma_gradient.gamma_integral",
+    "correlate": convolution.correlate,
+    "spread": convolution.spread,
+    "weight_gradient": convolution.weight_gradient,
+    "pointwise": "pointwise",
+    "recurrent": "recurrent",
+}
+"""Functions on arrays, as `family.function`; a whole family without a dot; a function that chooses among families."""
+
 
 def _generated(name: str) -> Kernel | None:
     return _function(_GENERATED[name])
 
 
 def _function(place: str) -> Kernel | None:
-    family, name = place.split(".")
-    module = generated(family)
-    return None if module is None else getattr(module, name)
+    family, _, name = place.partition(".")
+    module = library() if family == "library" else generated(family)
+    return getattr(module, name) if name and module is not None else module
+
+
+def _on_arrays(name: str) -> Kernel | None:
+    found = FUNCTIONS.get(name)
+    return _function(found) if isinstance(found, str) else found
 
 
 def push() -> None:
-    """Put the lowerings into the table of the CPU's backend."""
+    """Put the lowerings and the functions on arrays into the tables of the CPU's backend."""
     lowerings: dict[str, Find] = dict.fromkeys(_GENERATED, _generated)
     backend = backend_of("cpu")
     backend.push(lowerings)
+    backend.push_functions(_on_arrays)
     backend.array_functions = generated

@@ -1,4 +1,4 @@
-"""Which ops CUDA devices have kernels for: names of ops, and where the functions are that run them.
+"""Which ops, and which functions of `_backends/arrays.py`, CUDA devices have kernels for, and where they are.
 
 A lowering takes the arguments of the op's kernel, and returns None for what it does not do.
 """
@@ -103,6 +103,22 @@ _FUNCTIONS = {
 }
 """For the name of an op `family.function`."""
 
+_ON_ARRAYS = {
+    "add_slices": "row_sums.add_slices",
+    "sparse_product": "sparse_product.sparse_product",
+    "sampled_product": "sparse_product.sampled_product",
+    "library_product": "products.product",
+    "product_of_columns": "products.product_of_columns",
+    "products_of_batch": "products.batches",
+    "correlate": "conv.correlate",
+    "spread": "conv.spread",
+    "weight_gradient": "conv.weight_gradient",
+    "runs_recurrent_network": "recurrent_network.serves",
+    "pointwise": "pointwise",
+    "recurrent": "recurrent",
+}
+"""For the name of a function on arrays `family.function`, or the family."""
+
 
 def _find(name: str) -> Kernel | None:
     family, function = _FUNCTIONS[name].split(".")
@@ -111,5 +127,12 @@ def _find(name: str) -> Kernel | None:
 
 
 def push(backend: Backend) -> None:
-    """Put the lowerings into the table of a backend."""
+    """Put the lowerings and the functions on arrays into the tables of a backend."""
     backend.push(dict.fromkeys(_FUNCTIONS, _find))
+
+    def on_arrays(name: str) -> Kernel | None:
+        family, _, function = _ON_ARRAYS.get(name, "").partition(".")
+        module = backend.array_functions(family) if family else None
+        return getattr(module, function) if function else module
+
+    backend.push_functions(on_arrays)

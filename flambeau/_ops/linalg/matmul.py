@@ -10,7 +10,7 @@ import numpy as np
 
 from ..._backends import arrays
 from ..._core.arrays.quick import joint_shape
-from ..._core.backend import as_array
+from ..._core.backend import as_array, is_of_host
 from ..._core.dtype import BOOL, C_NAMES, INTEGER, LEGACY_NAMES
 from ..._core.modes import THREAD, Ruled
 from ..._core.process.reproducibility import REPRODUCIBILITY
@@ -37,7 +37,7 @@ from ..shape.view import (
     reshaped,
 )
 from .over_samples import samples_product
-from .products import array_dot, device_products, integer_product
+from .products import array_dot, integer_product
 
 _NUMBERS = frozenset(np.dtype(each).num for each in "bBhilqfdFD")
 """NumPy's numbers of the element types whose products NumPy computes as PyTorch does."""
@@ -172,8 +172,7 @@ def _int_mm(input: Tensor, mat2: Tensor) -> Tensor:
 
 
 def _left_array(grad: Any, mat2: Any) -> Any:
-    functions = None if type(grad) is np.ndarray else device_products(grad)
-    return None if functions is None else functions.batches(grad, mat2.swapaxes(1, 2))
+    return None if is_of_host(type(grad)) else arrays.products_of_batch(grad, mat2.swapaxes(1, 2))
 
 
 @on_arrays(_left_array)
@@ -182,8 +181,7 @@ def _bmm_left(grad: Tensor, mat2: Tensor) -> Tensor:
 
 
 def _right_array(grad: Any, self: Any) -> Any:
-    functions = None if type(grad) is np.ndarray else device_products(grad)
-    return None if functions is None else functions.batches(self.swapaxes(1, 2), grad)
+    return None if is_of_host(type(grad)) else arrays.products_of_batch(self.swapaxes(1, 2), grad)
 
 
 @on_arrays(_right_array)

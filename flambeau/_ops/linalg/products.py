@@ -8,7 +8,7 @@ import numpy as np
 from numpy import ndarray
 
 from ..._backends import arrays
-from ..._core.backend import faster_for, is_of_host
+from ..._core.backend import is_of_host
 from ..._core.process.processor import ON_X86_64
 from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.process.threads import num_threads
@@ -35,8 +35,7 @@ def array_dot(left: Any, right: Any) -> Any:
         if left.size * right.shape[1] <= _LEAST and left.shape[1] < _LONG:
             return left.dot(right)
     elif type(left) is not ndarray and not is_of_host(type(left)):
-        functions = faster_for(left, "products") if left.ndim == 2 == right.ndim else None
-        done = None if functions is None else functions.product(left, right)
+        done = arrays.library_product(left, right) if left.ndim == 2 == right.ndim else None
         return np.dot(left, right) if done is None else done
     if left.ndim == 2 == right.ndim:
         if left.size * right.shape[1] > _LEAST:
@@ -56,28 +55,19 @@ def array_dot(left: Any, right: Any) -> Any:
     return left.dot(right)
 
 
-def device_products(array: Any) -> Any:
-    """The functions for products that the backend of a device's array has; None for arrays of the host."""
-    return None if is_of_host(type(array)) else faster_for(array, "products")
-
-
 def rows_product(rows: Any, matrix: Any) -> Any:
     """The product of all rows of an array, which may have any number of dimensions before the last, and a matrix."""
     if rows.ndim == 2:
         return array_dot(rows, matrix)
-    if type(rows) is not ndarray and (functions := device_products(rows)) is not None:
-        done = functions.product(rows, matrix)
-        if done is not None:
-            return done
+    if not is_of_host(type(rows)) and (done := arrays.library_product(rows, matrix)) is not None:
+        return done
     return array_dot(rows.reshape(-1, rows.shape[-1]), matrix).reshape(*rows.shape[:-1], matrix.shape[1])
 
 
 def product_of_columns(left: Any, right: Any) -> Any:
     """`left.T @ right`, of matrices or of all rows of two arrays: the gradient of a linear layer's weight."""
-    if type(left) is not ndarray and (functions := device_products(left)) is not None:
-        done = functions.product_of_columns(left, right)
-        if done is not None:
-            return done
+    if type(left) is not ndarray and (done := arrays.product_of_columns(left, right)) is not None:
+        return done
     if left.ndim != 2:
         left = left.reshape(-1, left.shape[-1])
     if right.ndim != 2:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._backends import arrays, convolutions
+from ..._backends import arrays
 from ..._core.arrays.quick import dim_moved
 from ..._core.backend import is_of_host
 from ..._core.geometry.layout import contiguous_array
@@ -297,7 +297,7 @@ def correlate(input: Any, weight: Any, bias: Any, output: Shape, geometry: Geome
         return _with_bias(result, bias)
     if is_of_host(type(input)) and (met := _met(input.shape[2:], output, weight.shape[2:], geometry)) is not None:
         weight, geometry = weight[met[0]], met[1]
-    done = convolutions.correlate(input, weight, bias, output, geometry, last)
+    done = arrays.correlate(input, weight, bias, output, geometry, last)
     if done is not None:
         return done
     return _correlate_blocks(input, weight, bias, output, geometry, last)
@@ -330,7 +330,7 @@ def spread(grad: Any, weight: Any, bias: Any, sizes: Shape, geometry: Geometry, 
         return _with_bias(result, bias)
     if is_of_host(type(grad)) and (met := _met(sizes, grad.shape[2:], weight.shape[2:], geometry)) is not None:
         weight, geometry = weight[met[0]], met[1]
-    done = convolutions.spread(grad, weight, bias, sizes, geometry, last)
+    done = arrays.spread(grad, weight, bias, sizes, geometry, last)
     if done is not None:
         return done
     return _spread_blocks(grad, weight, bias, sizes, geometry, last)
@@ -376,7 +376,7 @@ def weight_gradient(input: Any, grad: Any, kernel: Shape, geometry: Geometry, la
         result.fill(0)
         np.copyto(result[met[0]], found)
         return result
-    done = convolutions.weight_gradient(input, grad, kernel, geometry, last)
+    done = arrays.weight_gradient(input, grad, kernel, geometry, last)
     if done is not None:
         return done
     return _weigh_blocks(input, grad, kernel, geometry, last)

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from ..._backends.cpu.lowerings import FUNCTIONS as OF_HOST
 from ..._backends.cpu.memory.workspace import Workspace
 from ..._backends.tiers import generated, library
 from ..._core.arrays.abstract import empty_meta
-from ..._core.backend import STAND_INS
+from ..._core.backend import FUNCTIONS, HOST_CLASSES, Functions
 from .schedule import Buffer, Launch, Place, Schedule, Untraceable
 from .stand_in import StandIn, copied
 
@@ -144,34 +145,35 @@ def _bounds(array: Any) -> Any:
     raise Untraceable("the smallest and the largest element")
 
 
-class _WithWorkspace:
-    """The functions of a family that take a workspace."""
-
-    def __init__(self, family: str) -> None:
-        self._family = family
-
-    def __getattr__(self, name: str) -> Any:
-        kernels = library() if self._family == "library" else generated(self._family)
-        run = None if kernels is None else getattr(kernels, name)
-        return lambda first, *rest: None if run is None else run(first, *rest, workspace=workspace_of(first.schedule))
+def _with_workspace(function: Any) -> Any:
+    """A function of the host's arrays that takes a workspace."""
+    return lambda first, *rest: function(first, *rest, workspace=workspace_of(first.schedule))
 
 
-_FAMILIES: dict[str, Any] = {
+def _library_product(left: Any, right: Any) -> Any:
+    kernels = library()
+    return None if kernels is None else kernels.product(left, right, workspace=workspace_of(left.schedule))
+
+
+_WRITTEN: dict[str, Any] = {
     "pointwise": SimpleNamespace(pointwise=_pointwise, MOST_VARIANTS=16),
-    "copy": SimpleNamespace(copy_into=_copy_into),
-    "join": SimpleNamespace(concatenated=lambda arrays, dim, stacked: None),  # NumPy's copies are the same
-    "matmul": SimpleNamespace(
-        **{name: functools.partial(_product, name) for name in ("product", "product_of_few_rows")}
-    ),
-    "reduce": SimpleNamespace(reduced=_reduced, variances=_variances, bounds=_bounds),
-    **{family: _WithWorkspace(family) for family in ("conv_few", "conv", "library")},
+    "copy_into": _copy_into,
+    "concatenated": None,  # NumPy's copies are the same
+    **{name: functools.partial(_product, name) for name in ("product", "product_of_few_rows")},
+    "library_product": _library_product,
+    "reduced": _reduced,
+    "variances": _variances,
+    "bounds": _bounds,
+    **{name: _with_workspace(OF_HOST[name]) for name in ("correlate", "spread", "weight_gradient")},
 }
+"""The functions on arrays that can be written down, by their names."""
 
 
-def _family(name: str) -> Any:
-    if name not in _FAMILIES:
-        raise Untraceable(f"generated kernels of {name}")
-    return _FAMILIES[name]
+def _written(name: str) -> Any:
+    if name in OF_HOST and name not in _WRITTEN:
+        raise Untraceable(f"the kernel of {name}")
+    return _WRITTEN.get(name)
 
 
-STAND_INS[StandIn] = _family
+HOST_CLASSES.add(StandIn)
+FUNCTIONS[StandIn] = Functions(_written)

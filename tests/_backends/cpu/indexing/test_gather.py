@@ -10,6 +10,7 @@ import torch as pytorch
 
 import flambeau
 from flambeau._backends.tiers import available, generated, numpy_only
+from flambeau._core.backend import backend_of
 
 pytestmark = pytest.mark.skipif(not available(), reason="code cannot be generated here")
 
@@ -135,8 +136,11 @@ def test_kernels_do_it(family: str, name: str, run: Any, monkeypatch: pytest.Mon
         results.append(function(*args))
         return results[-1]
 
-    monkeypatch.setattr(module, name, watched)
-    run()
+    with monkeypatch.context() as patched:
+        patched.setattr(module, name, watched)
+        backend_of("cpu").forget()  # what it has found
+        run()
+    backend_of("cpu").forget()
     assert results
     assert all(each is not None and each is not False for each in results)
 

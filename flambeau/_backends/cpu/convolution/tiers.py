@@ -1,7 +1,7 @@
 """The three products of convolutions by the vendor's library, or else by generated code.
 
 Each is the derivative of the others; they have the arguments of those in `_ops/nn/conv_kernels.py`, which go on where
-these return None: arrays of other libraries, and what neither does or what is too little to be worth its preparation.
+these return None: what neither does or what is too little to be worth its preparation.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from .._core.backend import faster_for, is_of_host
-from .._core.geometry.moving_windows import Geometry, Shape
-from .._core.process.reproducibility import REPRODUCIBILITY
-from .tiers import generated, library
+from ...._core.geometry.moving_windows import Geometry, Shape
+from ...._core.process.reproducibility import REPRODUCIBILITY
+from ...tiers import generated, library
+from ..memory.workspace import DIRECT, Workspace
 
 Array = Any
 
@@ -53,13 +53,14 @@ def _has_wide_windows(input: Array, grad: Array, kernel: Shape, geometry: Geomet
     return (_NARROW if len(kernel) == 2 else 1) < kernel[-1] <= _WIDEST
 
 
-def _first(name: str, products: int, *arguments: Any, generated_first: bool = False) -> Array | None:
+def _first(
+    name: str, products: int, *arguments: Any, workspace: Workspace, generated_first: bool = False
+) -> Array | None:
     """What the first does that does it: plain loops for little, for much the vendor's library or generated code."""
-    first = arguments[0]
     families = ("conv", "library") if generated_first else ("library", "conv")
     for family in ("conv_few",) if products <= _FEW else families:
-        kernels = _kernels(family, first)
-        if kernels is not None and (done := getattr(kernels, name)(*arguments)) is not None:
+        kernels = library() if family == "library" else generated(family)
+        if kernels is not None and (done := getattr(kernels, name)(*arguments, workspace=workspace)) is not None:
             return done
     return None
 
@@ -70,29 +71,26 @@ def _in_any_batch(name: str, first: Array, *arguments: Any) -> Array | None:
     return None if kernels is None else getattr(kernels, name)(first, *arguments)
 
 
-def _kernels(family: str, array: Array) -> Any:
-    """The functions of a family that can read `array`; other backends' convolutions are all of one family."""
-    if type(array) is np.ndarray:
-        return library() if family == "library" else generated(family)
-    return faster_for(array, family if is_of_host(type(array)) else "conv")
-
-
 def correlate(
-    input: Array, weight: Array, bias: Array | None, output: Shape, geometry: Geometry, last: bool
-) -> Array | None:
+    input: Array, weight: Array, bias: Array | None, output: Shape, geometry: Geometry, last: bool,
+    workspace: Workspace = DIRECT,
+) -> Array | None:  # fmt: skip
     """The convolution of `input` with `weight`, of which the first `output` positions are wanted, plus `bias`."""
     if REPRODUCIBILITY.product is not None and type(input) is np.ndarray:
         return _in_any_batch("correlate", input, weight, bias, output, geometry, last)
     products = input.shape[0] * weight.size * math.prod(output)
-    if _FEW < products < _WORTHWHILE and is_of_host(type(input)):
+    if _FEW < products < _WORTHWHILE:
         return None
     small = _FEW < products <= _SMALL_PRODUCT and _is_small_image(input, weight, geometry.groups)
-    return _first("correlate", products, input, weight, bias, output, geometry, last, generated_first=small)
+    return _first(
+        "correlate", products, input, weight, bias, output, geometry, last, workspace=workspace, generated_first=small
+    )
 
 
 def spread(
-    grad: Array, weight: Array, bias: Array | None, sizes: Shape, geometry: Geometry, last: bool
-) -> Array | None:
+    grad: Array, weight: Array, bias: Array | None, sizes: Shape, geometry: Geometry, last: bool,
+    workspace: Workspace = DIRECT,
+) -> Array | None:  # fmt: skip
     """The transpose of `correlate` with respect to its input, of spatial `sizes`, plus `bias`."""
     if REPRODUCIBILITY.product is not None and type(grad) is np.ndarray:
         return _in_any_batch("spread", grad, weight, bias, sizes, geometry, last)
@@ -100,20 +98,23 @@ def spread(
     worthwhile = _WORTHWHILE if len(sizes) < 3 else _WORTHWHILE_IN_SPACE
     if grad.shape[0] * weight.shape[1] * geometry.groups * math.prod(sizes) >= _FEW:  # each is looked at, all the same
         products = max(products, worthwhile)
-    if _FEW < products < worthwhile and is_of_host(type(grad)):
+    if _FEW < products < worthwhile:
         return None
-    return _first("spread", products, grad, weight, bias, sizes, geometry, last)
+    return _first("spread", products, grad, weight, bias, sizes, geometry, last, workspace=workspace)
 
 
-def weight_gradient(input: Array, grad: Array, kernel: Shape, geometry: Geometry, last: bool) -> Array | None:
+def weight_gradient(
+    input: Array, grad: Array, kernel: Shape, geometry: Geometry, last: bool, workspace: Workspace = DIRECT
+) -> Array | None:
     """The gradient of the weight of `correlate`, from the gradient of its result."""
     if REPRODUCIBILITY.samples is not None and type(input) is np.ndarray:
         return _weight_gradient_by_samples(input, grad, kernel, geometry, last)
     products = grad.size * (input.shape[1] // geometry.groups) * math.prod(kernel)
-    if _FEW < products < _WORTHWHILE and is_of_host(type(grad)):
+    if _FEW < products < _WORTHWHILE:
         return None
     wide = not last and _has_wide_windows(input, grad, kernel, geometry)
-    return _first("weight_gradient", products, input, grad, kernel, geometry, last, generated_first=wide)
+    given = input, grad, kernel, geometry, last
+    return _first("weight_gradient", products, *given, workspace=workspace, generated_first=wide)
 
 
 def _weight_gradient_by_samples(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -37,8 +37,7 @@ def _of_array(declared: Declared, place: int = 0) -> Declared:
         function = FUNCTIONS.get(type(arguments[place]), NO_FUNCTIONS)[name]
         return None if function is None else function(*arguments)
 
-    made: Any = call
-    return made
+    return cast(Declared, call)
 
 
 _of_second: Callable[[Declared], Declared] = functools.partial(_of_array, place=1)

@@ -134,12 +134,13 @@ def _generated(name: str) -> Kernel | None:
 
 def _function(place: str) -> Kernel | None:
     family, _, name = place.partition(".")
-    module = library() if family == "library" else generated(family)
-    return getattr(module, name) if name and module is not None else module
+    module: Any = library() if family == "library" else generated(family)
+    found: Kernel | None = getattr(module, name) if name and module is not None else module
+    return found
 
 
 def _on_arrays(name: str) -> Kernel | None:
-    found = FUNCTIONS.get(name)
+    found: str | Kernel | None = FUNCTIONS.get(name)
     return _function(found) if isinstance(found, str) else found
 
 

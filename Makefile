@@ -7,6 +7,9 @@ DOCS_VENV := .venv-docs
 GALLERY_VENV := .venv-gallery
 # To compile every file of every package takes half a minute: what is imported is compiled then.
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
+# Containers often forbid bytecode files. Each of the hundreds of processes that the tests start would then compile every
+# module that it imports once more: 1.6 s of processor time instead of 0.6 for `import flambeau`.
+unexport PYTHONDONTWRITEBYTECODE
 SOURCES := flambeau tests examples benchmarks tools docs
 
 .PHONY: help demo gallery test conformance lint types bench docs workflows browser playground clean

@@ -101,6 +101,6 @@ def _write_channel(
                 total.value = total.value + part
         for total, part in zip(totals, of_image, strict=True):
             total.value = total.value + part.value
-    for row, total in enumerate(totals):
-        for column in range(columns):
-            b.store(out, scalar, (channel * rows + row) * columns + column, b.lane(total.value, column))
+    for number, total in enumerate(totals):
+        for tap in range(columns):
+            b.store(out, scalar, (channel * rows + number) * columns + tap, b.lane(total.value, tap))

@@ -5,6 +5,8 @@ The pool here is for machines without such a library, and for forked children, i
 
 - The caller of a parallel loop works too, and takes shares until none is left. Workers join if they come in time. A
   worker that the operating system does not run at that moment is not waited for; only one in the middle of a share is.
+- Each thread begins with shares of its own, which are neighbours, and takes those of others when it has none left. So
+  what a loop has written is read in the next one by the same processor, from its own cache.
 - Workers that find nothing to do yield the processor for some microseconds, then sleep.
 - A loop inside a loop, or beside one of another thread, runs on the thread that reached it.
 - After a fork the child has no workers, and makes new ones when it needs them.
@@ -30,6 +32,12 @@ SHARES_PER_THREAD = 4
 """Work is cut finer than there are threads: one that is late leaves its part to the others."""
 YIELDS = 40
 """How often a thread that waits yields the processor before it sleeps."""
+MOST_THREADS = 256
+"""So many threads have shares of their own; more do not take part in a loop."""
+_LINE = 64
+"""Bytes of a cache line: what threads write at the same time is so far apart."""
+_SHARES_BITS = 16
+"""The bits of a thread's place in its shares; the loop's number is above them."""
 
 _FUNCTIONS = (
     "flambeau_parallel", "flambeau_set_threads", "flambeau_set_team", "flambeau_after_fork", "flambeau_pool_size",
@@ -63,15 +71,19 @@ class _Pool:
             "job",
             "is_open",
             "active",
-            "next",
+            "numbered",
+            "loop",
             "body",
             "context",
             "count",
             "share",
+            "taking_part",
             "team",
+            "team_number",
         )
         for name in names:
             setattr(self, name, _global(b, name))
+        self.places = _global(b, "places", MOST_THREADS * _LINE)
 
     threads: Value
     workers: Value
@@ -79,12 +91,15 @@ class _Pool:
     job: Value
     is_open: Value
     active: Value
-    next: Value
+    numbered: Value
+    loop: Value
     body: Value
     context: Value
     count: Value
     share: Value
+    taking_part: Value
     team: Value
+    team_number: Value
 
     def get(self, place: Value) -> Value:
         return Value(self.b, self.b.ir.load_atomic(place.ir, "seq_cst", 8, typ=I64))
@@ -102,17 +117,30 @@ class _Pool:
     def unlocked(self) -> None:
         self.system.release(self.lock)
 
-    def take_shares(self) -> None:
-        """Run shares of the open job until there are none."""
+    def take_shares(self, me: Value) -> None:
+        """Run shares of the open loop until there are none: those of thread `me` first, then those of the next."""
         b = self.b
-        count, share = self.get(self.count), self.get(self.share)
+        count, share, threads = self.get(self.count), self.get(self.share), self.get(self.taking_part)
         body = Value(b, b.ir.inttoptr(self.get(self.body).ir, POINTER))
         context = Value(b, b.ir.inttoptr(self.get(self.context).ir, POINTER))
-        with b.repeat_while() as go_on_if:
-            begin = self.add(self.next, share)
-            go_on_if(begin < count)
-            end = b.smaller(begin + share, count)
-            _call_body(b, body, context, begin, end)
+        shares = (count + share - 1) // share
+        each = (shares + threads - 1) // threads
+        # A place that is below the loop's number was left by another loop: nobody has to set places back.
+        start = self.get(self.loop) << _SHARES_BITS
+        owner = b.variable(I64, me % threads)
+        with b.loop(0, threads):
+            first = owner.value * each
+            last = b.smaller(first + each, shares)
+            place = b.offset(self.places, owner.value * (_LINE // 8), I64)
+            with b.repeat_while() as go_on_if:
+                seen = self.get(place)
+                number = first + b.larger(seen - start, 0)
+                go_on_if(number < last)
+                found = b.ir.cmpxchg(place.ir, seen.ir, (start + (number - first + 1)).ir, "seq_cst", "seq_cst")
+                with b.when(Value(b, b.ir.extract_value(found, 1), False)):
+                    begin = number * share
+                    _call_body(b, body, context, begin, b.smaller(begin + share, count))
+            owner.value = b.select(owner.value + 1 == threads, b.integer(0), owner.value + 1)
 
 
 def _call_body(b: Builder, body: Value, context: Value, begin: Value, end: Value) -> None:
@@ -125,6 +153,7 @@ def _call_body(b: Builder, body: Value, context: Value, begin: Value, end: Value
 def _write_worker(module: ir.Module) -> None:
     b = Builder(module, "flambeau_worker", POINTER, [POINTER])
     pool = _Pool(b)
+    me = pool.add(pool.numbered, 1) + 1  # the caller of a loop is number 0
     seen = b.variable(I64, 0)
     with b.repeat_while() as go_on_if:
         patience = b.variable(I64, YIELDS)
@@ -141,7 +170,7 @@ def _write_worker(module: ir.Module) -> None:
             with joins:
                 pool.set(pool.active, pool.get(pool.active) + 1)
                 pool.unlocked()
-                pool.take_shares()
+                pool.take_shares(me)
                 pool.locked()
                 pool.set(pool.active, pool.get(pool.active) - 1)
                 with b.when(pool.get(pool.active) == 0):
@@ -171,7 +200,9 @@ def _write_start(module: ir.Module) -> None:
 def _write_team(module: ir.Module) -> None:
     """`flambeau_join(nothing)`: what each thread of another library's team does."""
     b = Builder(module, "flambeau_join", VOID, [POINTER])
-    _Pool(b).take_shares()
+    pool = _Pool(b)
+    ask = b.ir.inttoptr(pool.get(pool.team_number).ir, ir.FunctionType(I32, []).as_pointer())
+    pool.take_shares(Value(b, b.ir.zext(b.ir.call(ask, []), I64)))
     b.give_back()
 
 
@@ -199,12 +230,14 @@ def _write_parallel(module: ir.Module) -> None:
     with b.when(~Value(b, b.ir.extract_value(attempt, 1), False)):
         _call_body(b, body, context, b.integer(0), count)
         b.give_back()
+    threads = b.smaller(threads, MOST_THREADS)
     parts = threads * SHARES_PER_THREAD
     pool.set(pool.share, b.larger(grain, (count + parts - 1) // parts))
     pool.set(pool.body, Value(b, b.ir.ptrtoint(body.ir, I64)))
     pool.set(pool.context, Value(b, b.ir.ptrtoint(context.ir, I64)))
     pool.set(pool.count, count)
-    pool.set(pool.next, 0)
+    pool.set(pool.taking_part, threads)
+    pool.add(pool.loop, 1)
     team = pool.get(pool.team)
     with b.when(team != 0):
         _run_by_team(b, team, threads)
@@ -217,7 +250,7 @@ def _write_parallel(module: ir.Module) -> None:
     pool.add(pool.job, 1)
     pool.system.wake_all(pool.wake)
     pool.unlocked()
-    pool.take_shares()
+    pool.take_shares(b.integer(0))
     # Nobody can join from here on: who came too late is not waited for.
     pool.locked()
     pool.set(pool.is_open, 0)
@@ -241,8 +274,9 @@ def _write_settings(module: ir.Module) -> None:
     pool = _Pool(b)
     pool.set(pool.threads, b.arguments[0])
     b.give_back()
-    b = Builder(module, "flambeau_set_team", VOID, [I64])
+    b = Builder(module, "flambeau_set_team", VOID, [I64, I64])
     pool = _Pool(b)
+    pool.set(pool.team_number, b.arguments[1])
     pool.set(pool.team, b.arguments[0])
     b.give_back()
     b = Builder(module, "flambeau_pool_size", I64, [])
@@ -252,7 +286,7 @@ def _write_settings(module: ir.Module) -> None:
     pool.system.new_lock(pool.lock)
     pool.system.new_condition(pool.wake)
     pool.system.new_condition(pool.done)
-    for place in (pool.workers, pool.taken, pool.is_open, pool.active, pool.team):
+    for place in (pool.workers, pool.numbered, pool.taken, pool.is_open, pool.active, pool.team):
         pool.set(place, 0)
     b.give_back()
 
@@ -291,8 +325,8 @@ def set_threads(count: int) -> None:
         ctypes.CFUNCTYPE(None, ctypes.c_int64)(_addresses["flambeau_set_threads"])(count)
 
 
-def _set_team(run: int) -> None:
-    ctypes.CFUNCTYPE(None, ctypes.c_int64)(_addresses["flambeau_set_team"])(run)
+def _set_team(run: int, number: int) -> None:
+    ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(_addresses["flambeau_set_team"])(run, number)
 
 
 def pool_size() -> int:

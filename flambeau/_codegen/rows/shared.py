@@ -33,7 +33,7 @@ def wide_of(scalar: Scalar) -> Scalar:
 
 def rows_per_share(b: Builder, length: Value) -> Value:
     """How many rows of `length` elements one thread should have at least."""
-    return steps_worth(b, length, ELEMENTS // 2)
+    return steps_worth(b, length, ELEMENTS // 4)
 
 
 def steps(c: Builder, begin: Operand, end: Operand, *widths: int) -> Iterator[tuple[Value, int]]:

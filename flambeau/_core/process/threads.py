@@ -36,24 +36,27 @@ def when_changed(tell: Callable[[int], None]) -> None:
     tell(_number)
 
 
-_team = 0
-_told_of_teams: list[Callable[[int], None]] = []
+_team = (0, 0)
+_told_of_teams: list[Callable[[int, int], None]] = []
 
 
-def offer_team(run: int) -> None:
+def offer_team(run: int, number: int) -> None:
     """Let all kernels run on the threads of a library that has some of its own and waits with them.
 
-    Threads of two pools would take each other's processors. `run` is the address of a function of OpenMP's:
-    `run(function, context, threads, 0)` calls `function(context)` in each of its threads.
+    Threads of two pools would take each other's processors. Both are addresses of OpenMP's functions:
+    `run(function, context, threads, 0)` calls `function(context)` in each of its threads, and `number()` is the number
+    of the thread that calls it.
     """
     global _team
-    _team = run
+    if not (run and number):
+        return
+    _team = run, number
     for tell in _told_of_teams:
-        tell(run)
+        tell(run, number)
 
 
-def when_offered(tell: Callable[[int], None]) -> None:
-    """Call `tell(run)` now, if a library has offered its threads, and whenever one does."""
+def when_offered(tell: Callable[[int, int], None]) -> None:
+    """Call `tell(run, number)` now, if a library has offered its threads, and whenever one does."""
     _told_of_teams.append(tell)
-    if _team:
-        tell(_team)
+    if all(_team):
+        tell(*_team)

@@ -109,6 +109,22 @@ def test_complex_derivatives(T: Any, case: str) -> Any:
     return result, [each.detach() for each in grads], second
 
 
+@pytest.mark.parametrize("name", ["conv2d", "conv_transpose2d"])
+@pytest.mark.parametrize("shapes", [((4, 24, 1, 1), 40, 1), ((1, 7, 1, 1), 300, 1), ((3, 5, 1, 1), 6, 3)])
+@differential(tolerance=1e-5)
+def test_images_of_one_element_are_rows(T: Any, shapes: tuple[Any, int, int], name: str) -> Any:
+    """They are multiplied as matrices in float32: values, gradients and strides are those of a convolution."""
+    size, outputs, kernel = shapes
+    given = (size[1], outputs) if "transpose" in name else (outputs, size[1])
+    tensors = [
+        numbers(T, *each, dtype="float32", shift=shift).requires_grad_()
+        for shift, each in enumerate([size, (*given, kernel, kernel), (outputs,)])
+    ]
+    result = getattr(T.nn.functional, name)(*tensors, padding=kernel // 2)
+    grads = T.autograd.grad((result**2).sum(), tensors)
+    return result, result.stride(), *grads, [each.stride() for each in grads]
+
+
 @pytest.mark.parametrize("case", ["2d", "depthwise", "transposed 2d"])
 @differential
 def test_forward_mode(T: Any, case: str) -> Any:

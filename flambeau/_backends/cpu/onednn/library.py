@@ -92,7 +92,7 @@ class Library:
         self.threads, self._set_threads = _thread_settings(loaded)
         self.ask_threads = getattr(loaded, "omp_get_max_threads", None)
         """The C function behind `threads`; None: there is none."""
-        self.team = _address(loaded, "GOMP_parallel")
+        self.team = _address(loaded, "GOMP_parallel"), _address(loaded, "omp_get_thread_num")
         self.engine = self.create("engine_create", "engine_destroy", CPU, 0)
         self.attributes = self.create("primitive_attr_create", "primitive_attr_destroy")
         self.call("primitive_attr_set_scratchpad_mode", self.attributes.value, SCRATCHPAD_USER)
@@ -244,7 +244,7 @@ class _Loaded:
                     self.reason = str(error)
                 else:
                     when_changed(self.library.set_threads)
-                    offer_team(self.library.team)
+                    offer_team(*self.library.team)
                     if hasattr(os, "register_at_fork"):
                         os.register_at_fork(after_in_child=self.library.after_fork)
                     write_kernels(self.library)

@@ -18,7 +18,7 @@ from .._backends.tiers import generated
 from .._core.backend import deferring_launches
 from .._core.modes import THREAD, Modes
 from .._core.process.collector import collector_paused
-from .._dispatch.arguments.autocast import own_casts, switched_off
+from .._dispatch.arguments.autocast import own_casts
 from .._dispatch.host_read import sizes
 from ._errors import TorchDynamoException, Unsupported, report_fault
 from ._logs import log
@@ -38,7 +38,7 @@ from .capture.recompiles import OTHER_ELEMENTS, Values, why_missed
 from .capture.recorder import Recorder
 from .capture.settings import settings, what_forbids
 from .capture.watch import Breaks, LineRuns, Uncompilable, Watch, is_watching
-from .emit.backward import Joint, is_of_ops
+from .emit.backward import joint_of
 from .emit.deferred import Later
 from .emit.outline import places_in
 from .emit.resume import is_of_generated_code, stopped_at
@@ -314,12 +314,16 @@ class Compiled:
             return self._looked_for(attempt, *suspect)
         if self._watch is None:
             return self._first(attempt) if self._may_attempt() else attempt.run()
+        asked = [each for each in self._families if each.table.asked is not None]
         waits = [each.waits(bool(self.dynamic)) for each in self._families]  # all: they forget what they were asked for
         if any(waits):  # sizes may never come again, as those of a cache that grows
             return attempt.run_plainly() if any(each.grows for each in self._families) else attempt.run()
         if not self._may_attempt():
             return attempt.run()
-        missed = self._why_missed(attempt)
+        if followed := [each for each in asked if each.follows()]:
+            min(followed, key=Family.distance).follow(attempt)
+            return attempt.result
+        missed = asked[0].told() if asked else self._why_missed(attempt)
         if missed == OTHER_ELEMENTS and (data := self._readings.of_data()) is not None:
             return self._refuse(self._refused_for(data), attempt)
         if missed is not None and self._values.waits(missed):
@@ -470,7 +474,7 @@ class Compiled:
                     left = [result, *[each.after for each in changes]]
                     recorder.returns(result, left)
                     recorder.set_gradients()
-            joint = None if now.reason or not again else _joint(state, recorder, left, now)
+            joint = None if now.reason or not again else joint_of(state, recorder, left, now)
         reason, breaks = (now.reason, now.breaks) if now.reason else (recorder.reason, recorder.breaks)
         if not again:
             reason = reason or CHANGES
@@ -567,21 +571,6 @@ def _comes_again(state: State, changes: Sequence[Change], args: tuple[Any, ...],
     """Whether a call like the one that made such changes finds what that one found: it may be the next one."""
     with undone([each for each in changes if each.is_given]):
         return still_holds(state, args, kwargs)
-
-
-def _joint(state: State, recorder: Recorder, left: Any, watch: Watch) -> Joint | None:
-    """The backward pass of a call, if something that it leaves has a history."""
-    before = {id(tensor) for tensor, _ in state.tensors.values()}
-    leaves = [each for each in recorder.made.tensors(left) if each.requires_grad]
-    outputs = [each for each in leaves if id(each) not in before and recorder.value_of(each) is not None]
-    if not outputs or recorder.reason is not None:
-        return None
-    with switched_off(), watch.looking_away() if is_of_ops(outputs) else nullcontext():
-        joint = Joint(recorder, outputs)
-    for item in recorder.program.items[joint.boundary :]:
-        if isinstance(item, Read):
-            recorder.refuse(f"its backward pass looks at elements ({item.place})")
-    return joint
 
 
 def _made_anew(kind: type[Compiled], function: Any, fullgraph: bool, options: dict[str, Any]) -> Compiled:

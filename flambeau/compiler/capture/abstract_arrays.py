@@ -63,7 +63,7 @@ class AbstractArrays:
     def _new(self, owner: Any) -> tuple[Any, int]:
         low, high = bounds(owner)
         found = self._ranges[id(owner)] = _until_gone(owner, self._ranges), self._next - low
-        self._next += -(-(high - low) // _ALIGNED) * _ALIGNED
+        self._next += (1 - (low - high) // _ALIGNED) * _ALIGNED  # no range touches the next one
         return found
 
 

@@ -26,6 +26,7 @@ from ..program.items import Call, Outside, Read, SetGrad, Value, is_usable
 from ..program.pure import is_pure
 from ..program.reads import Written, differs, needed
 from .abstract_arrays import AbstractArrays
+from .careful import Careful
 from .guards import State
 from .new_objects import Made
 from .ops import Capture
@@ -35,10 +36,8 @@ _LET_GO = object()
 """Stands for a gradient that is not there any more: whatever a tensor has now is another one."""
 
 
-class Recorder(Capture):
+class Recorder(Careful, Capture):
     """A capture of one call, of which it is known what it may depend on; `reason`: why it cannot be run again."""
-
-    sees_checks = True
 
     def __init__(self, state: State, watch: Watch, function: Any, made: Made) -> None:
         super().__init__()
@@ -59,12 +58,6 @@ class Recorder(Capture):
         self._counted_outside = dict.fromkeys(self._at_first, 0)
         self._written = Written()
         self._abstract = AbstractArrays([tensor._array for tensor, _ in state.tensors.values()])
-        self.fault: Exception | None = None
-        """What went wrong here; from then on nothing is recorded."""
-        self._raised: BaseException | None = None
-        """What an op raised last."""
-        self._done: list[Any] = []
-        """What the op that is being recorded has given."""
         self._alive: dict[int, Any] = {}
         """What tells, for the arrays that are known by their identity, when they are gone."""
         self.made = made
@@ -74,47 +67,10 @@ class Recorder(Capture):
     def __enter__(self) -> Any:
         return Interpreter.__enter__(self)  # what was there before is known from the walk over Python state
 
-    def run(self, op: Op, args: Sequence[Any]) -> Any:
-        if self.fault is not None or self.is_refused:
-            return op(*args)  # it will not be compiled
-        # Ops run nothing of the user's, and to hear of all that they do takes longer than they do.
-        watching, tracing = sys.getprofile(), sys.gettrace() if self._watch.traces else None
-        sys.setprofile(None)
-        if tracing is not None:
-            sys.settrace(None)
-        before, self._done = self._done, []
-        try:
-            return self._run(op, args)
-        except Exception as error:
-            if error is self._raised:
-                raise
-            self.fault = error
-            return self._done[0] if self._done else op(*args)
-        finally:
-            self._done = before
-            if self._watch.reason is None:
-                if tracing is not None:
-                    sys.settrace(tracing)
-                sys.setprofile(watching)
-
     @property
     def is_refused(self) -> bool:
         """Whether the call cannot be compiled."""
         return self.reason is not None or self._watch.reason is not None or self._watch.is_surprised
-
-    def _apply(self, function: Any, args: Sequence[Any], declines: bool = False) -> Any:
-        """Run an op: what it raises is its own, and what it gives counts if all else fails.
-
-        `declines`: by None it says that it has done nothing.
-        """
-        try:
-            result = function(*args)
-        except BaseException as error:
-            self._raised = error
-            raise
-        if not declines or result is not None:
-            self._done.append(result)
-        return result
 
     def _run(self, op: Op, args: Sequence[Any]) -> Any:
         self._forget_gradients()

@@ -124,6 +124,7 @@ class Watch:
         """Watched code that is in a call of a function which is not written in Python."""
         self.traces = False
         """Whether Python's trace function is this watch's own, and can be switched off for a while."""
+        self.is_stopped = False
         self._is_on = True
         """Whether Python tells of calls and returns; it does not while the engine runs, if that tells of its end."""
 
@@ -138,12 +139,13 @@ class Watch:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._stop()
+        self.stop()
         assert self._pause is not None
         self._pause.__exit__(None, None, None)
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
         """Be told of nothing any more."""
+        self.is_stopped = True
         sys.setprofile(None)
         if self._lines is not None:
             sys.settrace(None)
@@ -236,7 +238,7 @@ class Watch:
             return self._on_lines(code)
         except Exception as error:  # it would be raised in the user's code
             self.fault = error
-            self._stop()
+            self.stop()
             return None
 
     def _on_lines(self, code: CodeType) -> Any:
@@ -342,7 +344,7 @@ class Watch:
                     self._calling = None
         except Exception as error:  # it would be raised in the user's code
             self.fault = error
-            self._stop()
+            self.stop()
 
     def calls_out_of(self, frame: FrameType) -> bool:
         """Whether a frame is in a call of a function that is not written in Python."""
@@ -371,7 +373,7 @@ class Watch:
             self.reason = f"{what} ({frame.f_code.co_filename}:{frame.f_lineno})"
             self.breaks = lines_in(frame)
             self.place = frame.f_code, frame.f_lineno
-            self._stop()  # nothing else can be said of this call
+            self.stop()  # nothing else can be said of this call
 
 
 class LineRuns:

@@ -7,6 +7,7 @@ can change with their versions, as everywhere.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,16 @@ from ..._core.node import Node, OpNode, SavedTensor, initialise
 from ..._core.process.collector import collector_paused
 from ..._core.tensor import Tensor
 from ..._core.text.errors import GRAPH_FREED
+from ..._dispatch.arguments.autocast import switched_off
 from ...autograd import root_gradients
 from ...autograd.engine import Uses, run_backward
 from .._errors import report_fault
+from ..capture.guards import State
 from ..capture.layout import has_hooks
 from ..capture.recorder import Recorder
+from ..capture.watch import Watch
 from ..passes import improved
-from ..program.items import Call, Item, Value, uses, values_in
+from ..program.items import Call, Item, Read, Value, uses, values_in
 from .absent import PartialBackward
 from .resume import stopped_at
 from .source import Source
@@ -101,6 +105,21 @@ class Joint:
             made.update([each.number for each in values_in(getattr(item, "results", ()))])
         saved.update(dict.fromkeys([each for each in self.results if each is not None and each.number not in made]))
         return forward, backward, list(saved)
+
+
+def joint_of(state: State, recorder: Any, left: Any, watch: Watch) -> Joint | None:
+    """The backward pass of a call, if something that it leaves has a history."""
+    before = {id(tensor) for tensor, _ in state.tensors.values()}
+    leaves = [each for each in recorder.made.tensors(left) if each.requires_grad]
+    outputs = [each for each in leaves if id(each) not in before and recorder.value_of(each) is not None]
+    if not outputs or recorder.reason is not None:
+        return None
+    with switched_off(), watch.looking_away() if is_of_ops(outputs) else nullcontext():
+        joint = Joint(recorder, outputs)
+    for item in recorder.program.items[joint.boundary :]:
+        if isinstance(item, Read):
+            recorder.refuse(f"its backward pass looks at elements ({item.place})")
+    return joint
 
 
 def _behind(items: Sequence[Item], arriving: Sequence[Value], results: Sequence[Value | None]) -> list[frozenset[int]]:

@@ -12,6 +12,7 @@ from ..passes.casts import casts_in, kept_cast
 from ..program.items import Item, Read, Value
 from ..program.reads import first, generators_before, go_back, states_of
 from .backward import Region
+from .results import Answered
 from .source import Source
 from .stages import stages_of
 
@@ -30,6 +31,8 @@ class Outline:
     """The backward part, if there is one."""
     weights: dict[int, Tensor] = field(default_factory=dict)
     """The parameters whose casts may be kept from call to call, by the numbers of their values."""
+    answered: Answered | None = None
+    """What the call returns and changes."""
 
     def fill(self) -> None:
         """Improve the items, plan them, and write them."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ..._core.size import Size
 from ..._core.tensor import Tensor, View
+from ..capture.guards import State
 from ..capture.mutations import Change
 from ..capture.new_objects import (
     attributes_of,
@@ -147,6 +149,10 @@ class Answer:
             name = self._made[id(each)]
             self.lines.append(f"{name}._requires_grad, {name}._grad_fn, {name}._output_nr = True, node, {number}")
 
+    def name_of(self, tensor: Tensor) -> str | None:
+        """The variable that a new tensor is in."""
+        return self._made.get(id(tensor))
+
     def _new(self, tensor: Tensor) -> str:
         value = self._recorder.value_of(tensor)
         if value is None or value.number in self._recorder.program.inputs or type(tensor) is not Tensor:
@@ -191,6 +197,44 @@ class Answer:
                 f"base = {self._source.tensor(base, origin.base._kind, tensor._counter is None)}",
                 f"{name}._counter, {name}._view = base._counter, View(base, 0, {origin.creation})",
             ]
+
+
+@dataclass
+class Answered:
+    """What a call returns and changes, written down."""
+
+    answer: Answer
+    text: str
+    """The expression for what it returns."""
+    wanted: list[Value]
+    """The values that this needs."""
+    lines: tuple[Any, ...]
+    """All that was written: it is the same for two calls that return and change the same but for numbers."""
+
+
+def answer_of(source: Source, recording: Any) -> Answered:
+    """Write what a call returns and changes; `recording`: what was recorded, or followed."""
+    recorder, wanted = recording.recorder, list[Value]()
+    answer = Answer(source, recording, source.tensors, wanted)
+    if recorder.read is None:
+        text = answer.expression(recording.result)
+    else:
+        text = answer.reading(recorder.read, recording.result)
+    answer.change(recording.changes)
+    versions = counted_versions(recording.state, recorder.changes())
+    lines = text, *answer.lines, *answer.changes, *versions, *[each.number for each in wanted]
+    return Answered(answer, text, wanted, lines)
+
+
+def counted_versions(state: State, changes: dict[int, int]) -> list[str]:
+    """Lines that say how often the tensors that were there before have changed."""
+    lines: list[str] = []
+    done: set[int] = set()
+    for key, (tensor, held) in state.tensors.items():
+        if changes[key] and id(tensor._counter) not in done:
+            done.add(id(tensor._counter))
+            lines.append(f"{held.removesuffix('._array')}._counter[0] += {changes[key]}")
+    return lines
 
 
 def _tensors_in(tree: Any, objects: set[int]) -> set[int]:

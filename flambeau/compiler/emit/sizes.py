@@ -35,8 +35,14 @@ _ROWS_AT_FIRST_SIGHT = 8
 """So many rows `dynamic=True` makes for sizes that come for the first time."""
 _MOST_OFTEN = 64
 """A recorded call takes as long as some 20 plain ones: sizes that have come so often are worth it in any case."""
+_FOLLOWED, _FOLLOWED_IF_GROWING = 2, 8
+"""So often sizes have to come until a call is compared with a recorded one, which takes some 4 plain calls' time."""
+_MOST_UNLIKE = 8
+"""After so many calls that were not as the recorded one no further call is compared with it."""
 _GROWS = 3
 """So many calls in a row, each with larger sizes than the one before, are those of something that grows."""
+NUMBERS = (int, float, slice, np.ndarray)
+"""Types of arguments that may follow from sizes."""
 _OF_A_CALL = ("kept", "settings", "TABLE")
 """Constants that are no part of what a program does."""
 
@@ -54,6 +60,8 @@ class SizedSource(Source):
         self.numbers: list[Any] = []
         self.calls: list[Any] = []
         """What decided which function runs each op."""
+        self.spans: list[tuple[int, int, int]] = []
+        """Which of the recorded items were written, and where the numbers of each begin and end."""
 
     def _noted_miss(self) -> str:
         return ""
@@ -63,7 +71,7 @@ class SizedSource(Source):
         return f"n{len(self.numbers) - 1}"
 
     def expression(self, tree: Any) -> str:
-        if type(tree) in (int, float, slice, np.ndarray):
+        if type(tree) in NUMBERS:
             return self.number(tree)
         if type(tree) is tuple:
             return f"({''.join([f'{self.expression(each)}, ' for each in tree])})"
@@ -83,10 +91,15 @@ class SizedSource(Source):
 
     def run_of(self, call: Call) -> str:
         name = f"run{len(self.calls)}"
-        self.calls.append((call.op.name, [_decisive(each) for each in (*call.examples, call.made)]))
+        self.calls.append((call.op.name, [decisive(each) for each in (*call.examples, call.made)]))
         self.constants[name] = lowered(call)
         self.resumable.ops[name] = call.op
         return name
+
+    def _call(self, call: Call) -> None:
+        begin = len(self.numbers)
+        super()._call(call)
+        self.spans.append((call.position, begin, len(self.numbers)))
 
     def _outside(self, item: Outside) -> None:
         name = f"run{len(self.calls)}"
@@ -115,17 +128,17 @@ class SizedSource(Source):
         if name in self.of_sizes:
             return _is_like(one, other)
         if name.startswith("k") and type(one) is dict and type(other) is dict:  # arguments, not somebody's attributes
-            return one.keys() == other.keys() and all(_same(value, other[key]) for key, value in one.items())
-        return _same(one, other)
+            return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
+        return same(one, other)
 
 
-def _decisive(example: Any) -> Any:
+def decisive(example: Any) -> Any:
     """What of a tensor decides which function runs an op on it."""
     if isinstance(example, Tensor):
         array = example._array
         return example._kind, array.ndim, array.size < LARGE, array.flags.c_contiguous
     if type(example) in (list, tuple):
-        return [_decisive(each) for each in example]
+        return [decisive(each) for each in example]
     return type(example)
 
 
@@ -134,7 +147,8 @@ def _is_like(one: Any, other: Any) -> bool:
     return one.is_like(other) if isinstance(one, Layout) and isinstance(other, Layout) else type(one) is type(other)
 
 
-def _same(one: Any, other: Any) -> bool:
+def same(one: Any, other: Any) -> bool:
+    """Whether two constants of programs are one."""
     if one is other:
         return True
     if type(one) is not type(other):
@@ -146,7 +160,7 @@ def _same(one: Any, other: Any) -> bool:
     if type(one) is MethodType:
         return one.__func__ is other.__func__ and one.__self__ is other.__self__
     if type(one) in (list, tuple):
-        return len(one) == len(other) and all(map(_same, one, other))
+        return len(one) == len(other) and all(map(same, one, other))
     return type(one) in (int, float, complex, str, bytes, bool, range, slice, set, frozenset) and repr(one) == repr(
         other
     )
@@ -214,7 +228,7 @@ class AllButSizes:
         if self._lines != other._lines or self._constants.keys() != other._constants.keys():
             return False
         return all(
-            (_is_like if name in self._of_sizes else _same)(value, other._constants[name])
+            (_is_like if name in self._of_sizes else same)(value, other._constants[name])
             for name, value in self._constants.items()
         )
 
@@ -228,6 +242,12 @@ class Family:
         self._met: dict[tuple[Any, ...], int] = {}
         """How often sizes have come that have no row."""
         self._before: tuple[Any, ...] = ()
+        self.pattern: Any = None
+        """What calls with new sizes are compared with while they run; None: they have to be recorded."""
+        self._asked: tuple[Any, ...] = ()
+        """The sizes of the last call without a row."""
+        self._unlike: set[tuple[Any, ...]] = set()
+        """The sizes of calls that ran other ops, or other lines."""
         self._larger = 0
         """How many calls in a row had larger sizes than the one before, all without a row."""
         source.constants["TABLE"] = self.table
@@ -244,6 +264,7 @@ class Family:
         sizes, self.table.asked = self.table.asked, None
         if sizes is None:
             return False
+        self._asked = sizes
         if not self.grows:
             self._larger = self._larger + 1 if _is_larger(self._before, sizes) else 0
             self._before = sizes
@@ -255,11 +276,39 @@ class Family:
     def _times_needed(self, dynamic: bool) -> int:
         """How often sizes have to come until they get a row; `dynamic`: the user has said that sizes change."""
         further = len(self.table) - 1 - _ROWS_AT_ONCE
-        if dynamic and len(self.table) <= _ROWS_AT_FIRST_SIGHT:
+        if dynamic and (self.follows() or len(self.table) <= _ROWS_AT_FIRST_SIGHT):
             return 1
+        if self.follows():
+            return _FOLLOWED_IF_GROWING if self.grows else _FOLLOWED
         if self.grows:
             return _MOST_OFTEN
         return 2 if further < 0 else min(4 << further, _MOST_OFTEN)
+
+    def follows(self) -> bool:
+        """Whether the last call can be compared with a recorded one while it runs, and need not be recorded."""
+        return self.pattern is not None and self._asked not in self._unlike and len(self.table) < _MOST_ROWS
+
+    def distance(self) -> int:
+        """How far the sizes of the last call are from those of the nearest row: near ones run the same kernels."""
+        asked = sum(_numbers(self._asked))
+        return min([abs(asked - sum(_numbers(each))) for each in self.table], default=0)
+
+    def follow(self, attempt: Any) -> None:
+        """Make a call with new sizes, and add a row for it if it does what the recorded one did."""
+        sizes = self._asked
+        numbers = self.pattern.row(attempt)
+        if numbers is not None:
+            self._add(numbers, sizes)
+        elif len(self._unlike) < _MOST_UNLIKE:
+            self._unlike.add(sizes)
+        else:
+            self.pattern = None
+
+    def told(self) -> str:
+        """Why the last call has no row, in words."""
+        parts = iter(self._asked)
+        shown = [str(list(each)) if type(each) is tuple and next(parts) is not None else str(each) for each in parts]
+        return f"there is no program yet for the sizes {', '.join(shown)}"
 
     @property
     def grows(self) -> bool:
@@ -285,7 +334,10 @@ class Family:
 
     def add(self, source: SizedSource, sizes: tuple[Any, ...]) -> None:
         """Add a row."""
-        self.table[sizes] = tuple([each.node if isinstance(each, SizedRegion) else each for each in source.numbers])
+        self._add(source.numbers, sizes)
+
+    def _add(self, numbers: list[Any], sizes: tuple[Any, ...]) -> None:
+        self.table[sizes] = tuple([each.node if isinstance(each, SizedRegion) else each for each in numbers])
         self._met.pop(sizes, None)
 
 

@@ -16,7 +16,8 @@ from ..passes.casts import weights_in
 from ..program.items import Item, Outside, Value
 from .backward import FreedBackward, Joint, Region
 from .outline import Outline, describe
-from .results import Answer
+from .patterns import pattern_of
+from .results import Answer, answer_of, counted_versions
 from .sizes import Family, SizedRegion, SizedSource, family_of, sized_checks
 from .source import Source
 from .text import checks_left, letting_go
@@ -46,12 +47,14 @@ def built_for_sizes(recording: Recording, families: list[Family]) -> Callable[..
     checks, key, sizes = sized_checks(state)
     source.of_sizes = state.of_sizes
     checks += [f"row = TABLE[{key}]", "if row is None: return MISS"]
-    items, _ = write(source, checks, recording)
+    outline = outlined(source, checks, recording)
+    outline.fill()
     source.lines.insert(1 + len(checks), source.unpacked())
     family = family_of(families, source, sizes)
     if family is None:
         return None
-    describe(family.program, source, items)
+    family.pattern = pattern_of(recording, source, outline)
+    describe(family.program, source, outline.items)
     source.parts.clear()  # the source is kept, to be compared with; the arrays of the recorded call are not
     return family.program
 
@@ -94,14 +97,12 @@ def write(source: Source, checks: Sequence[str], recording: Recording) -> tuple[
 
 def outlined(source: Source, checks: Sequence[str], recording: Recording) -> Outline:
     """Write what stands around the items of the program of a call: its checks, and what it gives back."""
-    state, recorder, joint, result = recording.state, recording.recorder, recording.joint, recording.result
+    state, recorder, joint = recording.state, recording.recorder, recording.joint
     program = recorder.program
     tensors = source.tensors
     write_checks(source, checks, recording)
-    wanted: list[Value] = []
-    answer = Answer(source, recording, tensors, wanted)
-    text = answer.expression(result) if recorder.read is None else answer.reading(recorder.read, result)
-    answer.change(recording.changes)
+    answered = answer_of(source, recording)
+    answer, text, wanted = answered.answer, answered.text, answered.wanted
     items, regions = program.items, []
     if joint is not None and not joint.freed:
         items, region = _with_node(source, recorder, joint, answer, wanted, tensors)
@@ -117,7 +118,8 @@ def outlined(source: Source, checks: Sequence[str], recording: Recording) -> Out
             source.lines.append(f"v{number} = {state.tensors[id(tensor._array)][1]}")
     behind = [*counted_versions(state, recorder.changes()), *answer.lines, *answer.changes, f"return {text}"]
     source.resumable.begins = len(answer.changes) + 1 if answer.changes else 0
-    return Outline(source, items, wanted, behind, regions, weights_in(program) if joint is None else {})
+    weights = weights_in(program) if joint is None else {}
+    return Outline(source, items, wanted, behind, regions, weights, answered)
 
 
 def _forgotten(items: Sequence[Item]) -> set[int]:
@@ -170,14 +172,3 @@ def _with_node(
     ]
     answer.attach(joint.outputs)
     return forward, made
-
-
-def counted_versions(state: State, changes: dict[int, int]) -> list[str]:
-    """Lines that say how often the tensors that were there before have changed."""
-    lines: list[str] = []
-    done: set[int] = set()
-    for key, (tensor, held) in state.tensors.items():
-        if changes[key] and id(tensor._counter) not in done:
-            done.add(id(tensor._counter))
-            lines.append(f"{held.removesuffix('._array')}._counter[0] += {changes[key]}")
-    return lines

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any
 
 Group = dict[str, Any]
+
+
+def added(names: str, **others: Any) -> dict[str, Any]:
+    """Options that checkpoints of former versions may lack: off there, or None where that chooses."""
+    return {name: None if name in ("foreach", "fused") else False for name in names.split()} | others
 
 
 def chosen(values: dict[str, Any], names: str) -> dict[str, Any]:
@@ -24,6 +30,22 @@ def run_on(function: Callable[..., None], group: Group, *lists: list[Any], **fur
     """Call a function of lists of tensors with the options of a group that it takes."""
     options = {name: group[name] for name in _parameters(function)[len(lists) :] if name in group}
     function(*lists, **further, **options)
+
+
+def with_option(function: Callable[..., None], name: str, doc: str, **option: Any) -> Callable[..., None]:
+    """A function of lists of tensors of which one option is fixed, and no parameter any more."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> None:
+        function(*args, **kwargs, **option)
+
+    signature, own = inspect.signature(function), vars(call)
+    own["__signature__"] = signature.replace(
+        parameters=[each for each in signature.parameters.values() if each.name not in option]
+    )
+    call.__name__ = call.__qualname__ = name
+    call.__doc__, call.__module__ = doc, f"{__package__}.{name}"
+    return call
 
 
 @functools.cache

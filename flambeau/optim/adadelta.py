@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from .._core.tensor import Tensor
 from .._core.text.inherited_docs import documented_like
-from ._options import chosen, kept, run_on
+from ._options import added, chosen, kept, run_on
 from ._update import add_scaled, advance, as_scalar, check_capturable, check_foreach, update_all, with_decay
 from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, check_not_negative, scalar, zeros_of
 
@@ -41,12 +41,7 @@ class Adadelta(GroupOptimizer):
 
     _can_prepare_step = True
 
-    _ADDED_OPTIONS: ClassVar[dict[str, Any]] = {
-        "foreach": None,
-        "maximize": False,
-        "differentiable": False,
-        "capturable": False,
-    }
+    _ADDED_OPTIONS = added("foreach maximize differentiable capturable")
 
     def __init__(
         self,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from .._core.tensor import Tensor
-from ._options import chosen, kept, run_on
+from ._options import added, chosen, kept, run_on
 from ._scaling import skipped, update_with_steps_unless
 from ._update import (
     add_quotient,
@@ -64,15 +64,7 @@ class Adam(GroupOptimizer):
 
     _can_prepare_step = True
 
-    _ADDED_OPTIONS: ClassVar[dict[str, Any]] = {
-        "amsgrad": False,
-        "maximize": False,
-        "foreach": None,
-        "capturable": False,
-        "differentiable": False,
-        "decoupled_weight_decay": False,
-        "fused": None,
-    }
+    _ADDED_OPTIONS = added("amsgrad maximize foreach capturable differentiable decoupled_weight_decay fused")
     _SPARSE_ADVICE = ", please consider SparseAdam instead"
 
     def __init__(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._core.tensor import Tensor
+from ._options import chosen, with_option
 from .adam import Adam, adam
 from .optimizer import ParamsT
 
@@ -69,20 +70,8 @@ class AdamW(Adam):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        super().__init__(
-            params,
-            lr,
-            betas,
-            eps,
-            weight_decay,
-            amsgrad,
-            foreach=foreach,
-            maximize=maximize,
-            capturable=capturable,
-            differentiable=differentiable,
-            fused=fused,
-            decoupled_weight_decay=True,
-        )
+        options = "lr betas eps weight_decay amsgrad foreach maximize capturable differentiable fused"
+        super().__init__(params, **chosen(locals(), options), decoupled_weight_decay=True)
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         super().__setstate__(state)
@@ -90,50 +79,4 @@ class AdamW(Adam):
             group["decoupled_weight_decay"] = True  # checkpoints of former versions do not have it
 
 
-def adamw(
-    params: list[Tensor],
-    grads: list[Tensor],
-    exp_avgs: list[Tensor],
-    exp_avg_sqs: list[Tensor],
-    max_exp_avg_sqs: list[Tensor],
-    state_steps: list[Tensor],
-    foreach: bool | None = None,
-    capturable: bool = False,
-    differentiable: bool = False,
-    fused: bool | None = None,
-    grad_scale: Tensor | None = None,
-    found_inf: Tensor | None = None,
-    has_complex: bool = False,
-    *,
-    amsgrad: bool,
-    beta1: float | Tensor,
-    beta2: float | Tensor,
-    lr: float | Tensor,
-    weight_decay: float,
-    eps: float,
-    maximize: bool,
-) -> None:
-    """One step of `AdamW` for each parameter."""
-    adam(
-        params,
-        grads,
-        exp_avgs,
-        exp_avg_sqs,
-        max_exp_avg_sqs,
-        state_steps,
-        foreach,
-        capturable,
-        differentiable,
-        fused,
-        grad_scale,
-        found_inf,
-        has_complex,
-        True,
-        amsgrad=amsgrad,
-        beta1=beta1,
-        beta2=beta2,
-        lr=lr,
-        weight_decay=weight_decay,
-        eps=eps,
-        maximize=maximize,
-    )
+adamw = with_option(adam, "adamw", "One step of `AdamW` for each parameter.", decoupled_weight_decay=True)

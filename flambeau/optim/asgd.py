@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from .._core.tensor import Tensor
 from .._core.text.inherited_docs import documented_like
 from .._dispatch.changes.history import end_change
 from .._dispatch.changes.storing import store_number
-from ._options import chosen, kept, run_on
+from ._options import added, chosen, kept, run_on
 from ._update import advance, as_scalar, check_capturable, check_foreach, number, update_all, with_decay
 from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, check_not_negative, scalar, zeros_of
 
@@ -38,12 +38,7 @@ class ASGD(GroupOptimizer):
         (tensor([1.6383], requires_grad=True), tensor([1.8431]))
     """
 
-    _ADDED_OPTIONS: ClassVar[dict[str, Any]] = {
-        "foreach": None,
-        "maximize": False,
-        "differentiable": False,
-        "capturable": False,
-    }
+    _ADDED_OPTIONS = added("foreach maximize differentiable capturable")
     _NUMBERS = ("step", "eta", "mu")
 
     def __init__(

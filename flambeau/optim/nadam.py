@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from .._core.tensor import Tensor
 from .._core.text.inherited_docs import documented_like
 from .._dispatch.changes.history import end_change
-from ._options import chosen, kept, run_on
+from ._options import added, chosen, kept, run_on
 from ._update import add_quotient, advance, as_scalar, check_capturable, check_foreach, update_all, with_decay
 from .optimizer import Group, GroupOptimizer, ParamsT, check_betas, check_lr, check_not_negative, scalar, zeros_of
 
@@ -35,13 +35,7 @@ class NAdam(GroupOptimizer):
         True
     """
 
-    _ADDED_OPTIONS: ClassVar[dict[str, Any]] = {
-        "maximize": False,
-        "foreach": None,
-        "capturable": False,
-        "differentiable": False,
-        "decoupled_weight_decay": False,
-    }
+    _ADDED_OPTIONS = added("maximize foreach capturable differentiable decoupled_weight_decay")
     _NUMBERS = ("step", "mu_product")
 
     def __init__(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from .._core.tensor import Tensor
-from ._options import chosen, kept, run_on
+from ._options import added, chosen, kept, run_on
 from ._update import (
     add_quotient,
     add_scaled,
@@ -61,14 +61,7 @@ class RMSprop(GroupOptimizer):
 
     _can_prepare_step = True
 
-    _ADDED_OPTIONS: ClassVar[dict[str, Any]] = {
-        "momentum": 0,
-        "centered": False,
-        "foreach": None,
-        "maximize": False,
-        "differentiable": False,
-        "capturable": False,
-    }
+    _ADDED_OPTIONS = added("centered foreach maximize differentiable capturable", momentum=0)
 
     def __init__(
         self,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from itertools import compress
-from typing import Any, ClassVar
+from typing import Any
 
 from .._core.tensor import Tensor
-from ._options import chosen, run_on
+from ._options import added, chosen, run_on
 from ._scaling import skipped, update_unless
 from ._update import add_scaled, as_scalar, update_all, with_decay
 from .optimizer import Group, GroupOptimizer, ParamsT, check_fused
@@ -50,13 +50,7 @@ class SGD(GroupOptimizer):
 
     _can_prepare_step = True
 
-    _ADDED_OPTIONS: ClassVar[dict[str, Any]] = {
-        "nesterov": False,
-        "maximize": False,
-        "foreach": None,
-        "differentiable": False,
-        "fused": False,
-    }
+    _ADDED_OPTIONS = added("nesterov maximize foreach differentiable", fused=False)
 
     def __init__(
         self,

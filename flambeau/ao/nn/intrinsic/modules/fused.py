@@ -6,6 +6,8 @@ from typing import Any
 
 from flambeau import nn
 
+from ...._constructors import takes
+
 __all__ = [
     "BNReLU2d", "BNReLU3d", "ConvAdd2d", "ConvAddReLU2d", "ConvBn1d", "ConvBn2d", "ConvBn3d", "ConvBnReLU1d",
     "ConvBnReLU2d", "ConvBnReLU3d", "ConvReLU1d", "ConvReLU2d", "ConvReLU3d", "LinearBn1d", "LinearLeakyReLU",
@@ -14,9 +16,18 @@ __all__ = [
 
 
 class _FusedModule(nn.Sequential):
-    """Some modules in a row, of the classes `_parts`."""
+    """Some modules in a row: a class names them and their classes, `class ConvReLU1d(_FusedModule, conv=nn.Conv1d)`."""
 
     _parts: tuple[type, ...] = ()
+
+    def __init_subclass__(cls, **parts: type) -> None:
+        super().__init_subclass__()
+        if parts:
+            cls._parts = tuple(parts.values())
+            made: Any = takes(*parts)(lambda self, options: _FusedModule.__init__(self, *options.values()))
+            made.__qualname__, made.__module__ = f"{cls.__qualname__}.__init__", cls.__module__
+            own: Any = cls
+            own.__init__ = made
 
     def __init__(self, *modules: Any) -> None:
         if self._parts and (
@@ -28,139 +39,64 @@ class _FusedModule(nn.Sequential):
         super().__init__(*modules)
 
 
-class ConvReLU1d(_FusedModule):
+class ConvReLU1d(_FusedModule, conv=nn.Conv1d, relu=nn.ReLU):
     """A convolution in one dimension and a rectifier."""
 
-    _parts = (nn.Conv1d, nn.ReLU)
 
-    def __init__(self, conv: Any, relu: Any) -> None:
-        super().__init__(conv, relu)
-
-
-class ConvReLU2d(_FusedModule):
+class ConvReLU2d(_FusedModule, conv=nn.Conv2d, relu=nn.ReLU):
     """A convolution in two dimensions and a rectifier."""
 
-    _parts = (nn.Conv2d, nn.ReLU)
 
-    def __init__(self, conv: Any, relu: Any) -> None:
-        super().__init__(conv, relu)
-
-
-class ConvReLU3d(_FusedModule):
+class ConvReLU3d(_FusedModule, conv=nn.Conv3d, relu=nn.ReLU):
     """A convolution in three dimensions and a rectifier."""
 
-    _parts = (nn.Conv3d, nn.ReLU)
 
-    def __init__(self, conv: Any, relu: Any) -> None:
-        super().__init__(conv, relu)
-
-
-class LinearReLU(_FusedModule):
+class LinearReLU(_FusedModule, linear=nn.Linear, relu=nn.ReLU):
     """A linear layer and a rectifier."""
 
-    _parts = (nn.Linear, nn.ReLU)
 
-    def __init__(self, linear: Any, relu: Any) -> None:
-        super().__init__(linear, relu)
-
-
-class ConvBn1d(_FusedModule):
+class ConvBn1d(_FusedModule, conv=nn.Conv1d, bn=nn.BatchNorm1d):
     """A convolution in one dimension and a batch norm."""
 
-    _parts = (nn.Conv1d, nn.BatchNorm1d)
 
-    def __init__(self, conv: Any, bn: Any) -> None:
-        super().__init__(conv, bn)
-
-
-class ConvBn2d(_FusedModule):
+class ConvBn2d(_FusedModule, conv=nn.Conv2d, bn=nn.BatchNorm2d):
     """A convolution in two dimensions and a batch norm."""
 
-    _parts = (nn.Conv2d, nn.BatchNorm2d)
 
-    def __init__(self, conv: Any, bn: Any) -> None:
-        super().__init__(conv, bn)
-
-
-class ConvBn3d(_FusedModule):
+class ConvBn3d(_FusedModule, conv=nn.Conv3d, bn=nn.BatchNorm3d):
     """A convolution in three dimensions and a batch norm."""
 
-    _parts = (nn.Conv3d, nn.BatchNorm3d)
 
-    def __init__(self, conv: Any, bn: Any) -> None:
-        super().__init__(conv, bn)
-
-
-class ConvBnReLU1d(_FusedModule):
+class ConvBnReLU1d(_FusedModule, conv=nn.Conv1d, bn=nn.BatchNorm1d, relu=nn.ReLU):
     """A convolution in one dimension, a batch norm and a rectifier."""
 
-    _parts = (nn.Conv1d, nn.BatchNorm1d, nn.ReLU)
 
-    def __init__(self, conv: Any, bn: Any, relu: Any) -> None:
-        super().__init__(conv, bn, relu)
-
-
-class ConvBnReLU2d(_FusedModule):
+class ConvBnReLU2d(_FusedModule, conv=nn.Conv2d, bn=nn.BatchNorm2d, relu=nn.ReLU):
     """A convolution in two dimensions, a batch norm and a rectifier."""
 
-    _parts = (nn.Conv2d, nn.BatchNorm2d, nn.ReLU)
 
-    def __init__(self, conv: Any, bn: Any, relu: Any) -> None:
-        super().__init__(conv, bn, relu)
-
-
-class ConvBnReLU3d(_FusedModule):
+class ConvBnReLU3d(_FusedModule, conv=nn.Conv3d, bn=nn.BatchNorm3d, relu=nn.ReLU):
     """A convolution in three dimensions, a batch norm and a rectifier."""
 
-    _parts = (nn.Conv3d, nn.BatchNorm3d, nn.ReLU)
 
-    def __init__(self, conv: Any, bn: Any, relu: Any) -> None:
-        super().__init__(conv, bn, relu)
-
-
-class BNReLU2d(_FusedModule):
+class BNReLU2d(_FusedModule, batch_norm=nn.BatchNorm2d, relu=nn.ReLU):
     """A batch norm of images and a rectifier."""
 
-    _parts = (nn.BatchNorm2d, nn.ReLU)
 
-    def __init__(self, batch_norm: Any, relu: Any) -> None:
-        super().__init__(batch_norm, relu)
-
-
-class BNReLU3d(_FusedModule):
+class BNReLU3d(_FusedModule, batch_norm=nn.BatchNorm3d, relu=nn.ReLU):
     """A batch norm of volumes and a rectifier."""
 
-    _parts = (nn.BatchNorm3d, nn.ReLU)
 
-    def __init__(self, batch_norm: Any, relu: Any) -> None:
-        super().__init__(batch_norm, relu)
-
-
-class LinearBn1d(_FusedModule):
+class LinearBn1d(_FusedModule, linear=nn.Linear, bn=nn.BatchNorm1d):
     """A linear layer and a batch norm."""
 
-    _parts = (nn.Linear, nn.BatchNorm1d)
 
-    def __init__(self, linear: Any, bn: Any) -> None:
-        super().__init__(linear, bn)
-
-
-class LinearLeakyReLU(_FusedModule):
+class LinearLeakyReLU(_FusedModule, linear=nn.Linear, leaky_relu=nn.LeakyReLU):
     """A linear layer and a leaky rectifier."""
 
-    _parts = (nn.Linear, nn.LeakyReLU)
 
-    def __init__(self, linear: Any, leaky_relu: Any) -> None:
-        super().__init__(linear, leaky_relu)
-
-
-class LinearTanh(_FusedModule):
+class LinearTanh(_FusedModule, linear=nn.Linear, tanh=nn.Tanh):
     """A linear layer and a hyperbolic tangent."""
-
-    _parts = (nn.Linear, nn.Tanh)
-
-    def __init__(self, linear: Any, tanh: Any) -> None:
-        super().__init__(linear, tanh)
 
 
 class ConvAdd2d(_FusedModule):

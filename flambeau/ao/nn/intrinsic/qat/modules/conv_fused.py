@@ -16,6 +16,7 @@ from flambeau.nn import functional as F
 from ....._constructors import CONV, CONV_OPTIONS, attributes, takes
 from ....qat.modules import conv
 from ...modules import fused
+from ._norm import WithNorm
 
 __all__ = [
     "ConvBn1d", "ConvBn2d", "ConvBn3d", "ConvBnReLU1d", "ConvBnReLU2d", "ConvBnReLU3d", "ConvReLU1d", "ConvReLU2d",
@@ -23,12 +24,11 @@ __all__ = [
 ]  # fmt: skip
 
 
-class _ConvBn(conv._ConvNd):
+class _ConvBn(WithNorm, conv._ConvNd):
     """A convolution and a batch norm, `bn`."""
 
     _NORM: Any
     _relu = False
-    bn: Any
     out_channels: int
 
     @takes(CONV.replace("bias=True", "bias=None"), "eps=1e-5, momentum=0.1, freeze_bn=False, qconfig=None")
@@ -46,18 +46,6 @@ class _ConvBn(conv._ConvNd):
             self.freeze_bn_stats()
         elif self.training:
             self.update_bn_stats()
-
-    def update_bn_stats(self) -> Any:
-        """Let the norm follow the batches."""
-        self.freeze_bn = False
-        self.bn.training = True
-        return self
-
-    def freeze_bn_stats(self) -> Any:
-        """Let the norm keep its statistics."""
-        self.freeze_bn = True
-        self.bn.training = False
-        return self
 
     def reset_bn_parameters(self) -> None:
         """Random numbers for the norm's weight and for the bias."""
@@ -85,15 +73,6 @@ class _ConvBn(conv._ConvNd):
         result = self.bn(result)
         return F.relu(result) if self._relu else result
 
-    def train(self, mode: bool = True) -> Any:
-        """Set the mode; a frozen norm keeps its own."""
-        self.training = mode
-        if not self.freeze_bn:
-            module: Any = self
-            for each in module.children():
-                each.train(mode)
-        return self
-
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
         """Such a layer with the parameters of a convolution and a batch norm in a row."""
@@ -109,23 +88,12 @@ class _ConvBn(conv._ConvNd):
             momentum=norm.momentum,
             qconfig=mod.qconfig,
         )
-        made.weight, made.bias = layer.weight, layer.bias
-        for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked"):
-            setattr(made.bn, name, getattr(norm, name))
-        return made
+        return made._take_over(layer, norm)
 
     def to_float(self) -> Any:
         """A convolution that is both, and a rectifier if there is one."""
         made = self._FLOAT_CONV_MODULE(**attributes(self, CONV_OPTIONS), bias=self.bias is not None)
-        made.weight, made.bias = nn.utils.fuse_conv_bn_weights(
-            self.weight,
-            self.bias,
-            self.bn.running_mean,
-            self.bn.running_var,
-            self.bn.eps,
-            self.bn.weight,
-            self.bn.bias,
-        )
+        made.weight, made.bias = self._merged(nn.utils.fuse_conv_bn_weights)
         if not self._relu:
             return made
         row: Any = getattr(fused, f"ConvReLU{self.weight.dim() - 2}d")
@@ -177,43 +145,39 @@ class ConvBnReLU3d(ConvBn3d):
     _relu = True
 
 
-class ConvReLU1d(conv.Conv1d):
+class _Rectified(nn.Module):
+    """What a layer becomes with a rectifier behind it."""
+
+    def forward(self, input: Any) -> Any:
+        """The rectified result of the layer by the rounded weight."""
+        return F.relu(super().forward(input))
+
+
+class ConvReLU1d(_Rectified, conv.Conv1d):
     """A convolution in one dimension and a rectifier."""
 
     _FLOAT_MODULE: Any = fused.ConvReLU1d
 
-    def forward(self, input: Any) -> Any:
-        """The rectified convolution by the rounded weight."""
-        return F.relu(super().forward(input))
 
-
-class ConvReLU2d(conv.Conv2d):
+class ConvReLU2d(_Rectified, conv.Conv2d):
     """A convolution in two dimensions and a rectifier."""
 
     _FLOAT_MODULE: Any = fused.ConvReLU2d
 
-    def forward(self, input: Any) -> Any:
-        """The rectified convolution by the rounded weight."""
-        return F.relu(super().forward(input))
 
-
-class ConvReLU3d(conv.Conv3d):
+class ConvReLU3d(_Rectified, conv.Conv3d):
     """A convolution in three dimensions and a rectifier."""
 
     _FLOAT_MODULE: Any = fused.ConvReLU3d
 
-    def forward(self, input: Any) -> Any:
-        """The rectified convolution by the rounded weight."""
-        return F.relu(super().forward(input))
-
 
 def update_bn_stats(mod: Any) -> None:
     """Let the norms of such modules follow the batches; for `Module.apply`."""
-    if isinstance(mod, _ConvBn) or type(mod).__name__ == "LinearBn1d":
+    if isinstance(mod, WithNorm):
         mod.update_bn_stats()
 
 
 def freeze_bn_stats(mod: Any) -> None:
     """Let the norms of such modules keep their statistics; for `Module.apply`."""
-    if isinstance(mod, _ConvBn) or type(mod).__name__ == "LinearBn1d":
+    if isinstance(mod, WithNorm):
         mod.freeze_bn_stats()

@@ -9,11 +9,12 @@ from flambeau import nn
 from flambeau.nn import functional as F
 
 from ...modules import fused
+from ._norm import WithNorm
 
 __all__ = ["LinearBn1d"]
 
 
-class LinearBn1d(nn.Linear):
+class LinearBn1d(WithNorm, nn.Linear):
     """A linear layer and a batch norm, `bn`."""
 
     _FLOAT_MODULE: Any = fused.LinearBn1d
@@ -40,32 +41,12 @@ class LinearBn1d(nn.Linear):
         self.weight_fake_quant = qconfig.weight()
         self.bn.training = self.training and not freeze_bn
 
-    def update_bn_stats(self) -> Any:
-        """Let the norm follow the batches."""
-        self.freeze_bn = False
-        self.bn.training = True
-        return self
-
-    def freeze_bn_stats(self) -> Any:
-        """Let the norm keep its statistics."""
-        self.freeze_bn = True
-        self.bn.training = False
-        return self
-
     def forward(self, input: Any) -> Any:
         """The norm of the linear map by the weight that is rounded as scaled by the norm."""
         factor = self.bn.weight / torch.sqrt(self.bn.running_var + self.bn.eps)
         rounded = self.weight_fake_quant(self.weight * factor.reshape(-1, 1))
         result = F.linear(input, rounded, torch.zeros(self.out_features)) / factor
         return self.bn(result if self.bias is None else result + self.bias)
-
-    def train(self, mode: bool = True) -> Any:
-        """Set the mode; a frozen norm keeps its own."""
-        self.training = mode
-        if not self.freeze_bn:
-            for each in self.children():
-                each.train(mode)
-        return self
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
@@ -78,21 +59,10 @@ class LinearBn1d(nn.Linear):
         made = cls(
             layer.in_features, layer.out_features, layer.bias is not None, norm.eps, norm.momentum, qconfig=mod.qconfig
         )
-        made.weight, made.bias = layer.weight, layer.bias
-        for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked"):
-            setattr(made.bn, name, getattr(norm, name))
-        return made
+        return made._take_over(layer, norm)
 
     def to_float(self) -> Any:
         """One linear layer that is both."""
         made = nn.Linear(self.in_features, self.out_features)
-        made.weight, made.bias = nn.utils.fuse_linear_bn_weights(
-            self.weight,
-            self.bias,
-            self.bn.running_mean,
-            self.bn.running_var,
-            self.bn.eps,
-            self.bn.weight,
-            self.bn.bias,
-        )
+        made.weight, made.bias = self._merged(nn.utils.fuse_linear_bn_weights)
         return made

@@ -366,7 +366,9 @@ def memory_snapshot(mempool_id: tuple[int, int] | None = None, include_traces: b
     """
     wanted = None if mempool_id is None else mempool_id[1]
     found = []
-    for address, size, blocks in [each for own in on_each_device() for each in own.pool.segments(wanted)]:
+    for pool, (address, size, blocks) in [
+        (own.pool, each) for own in on_each_device() for each in own.pool.segments(wanted)
+    ]:
         shelf, at = blocks[0].shelf, address
         parts: list[dict[str, Any]] = []
         for block in blocks:
@@ -383,7 +385,7 @@ def memory_snapshot(mempool_id: tuple[int, int] | None = None, include_traces: b
             "device": shelf.ordinal, "address": address, "total_size": size, "allocated_size": held,
             "active_size": held, "requested_size": sum(part["requested_size"] for part in in_use),
             "stream": shelf.stream, "segment_type": "small" if shelf.small else "large",
-            "segment_pool_id": (0, shelf.pool), "is_expandable": False, "frames": [], "blocks": parts,
+            "segment_pool_id": (0, shelf.pool), "is_expandable": pool.grows(blocks[0]), "frames": [], "blocks": parts,
         })  # fmt: skip
     return found
 
@@ -429,7 +431,7 @@ def _snapshot(device: Any = None, augment_with_fx_traces: bool = False) -> dict[
             "PYTORCH_CUDA_ALLOC_CONF": os.environ.get("PYTORCH_CUDA_ALLOC_CONF", ""),
             "max_split_size": -1 if settings.max_split_size is None else settings.max_split_size,
             "garbage_collection_threshold": settings.collection_threshold,
-            "expandable_segments": False,
+            "expandable_segments": settings.expandable,
         },
         "external_annotations": [],
     }

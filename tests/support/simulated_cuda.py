@@ -129,6 +129,7 @@ class SimulatedDriver:
         self.functions: Any = np
         self.supplier = simulated_library.HostSupplier(CAPACITY)
         self.pool = Pool(self.supplier, exhausted, ordinal)
+        self.pool.space = self.supplier
         self.host_pool = HostPool(self.supplier)
         self.allocate = self.pool.allocate
         self._faults = Faults(self.host_pool.empty((PLACES, 2), np.int64))

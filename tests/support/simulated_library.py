@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import mmap
 import sys
 import threading
 from bisect import bisect_right, insort
@@ -103,6 +104,10 @@ class Recorder:
             self.steps.append(step)
 
 
+_NO_RESERVE = 0x4000
+"""Linux: pages that nobody writes to take no memory."""
+
+
 class HostSupplier:
     """The host's memory as a device of `capacity` bytes."""
 
@@ -111,6 +116,10 @@ class HostSupplier:
         self.taken: dict[int, Any] = {}
         self._ranges: list[tuple[int, int]] = []
         """Where the device's own memory begins and ends, in order."""
+        self.reserved: dict[int, tuple[mmap.mmap, int, int]] = {}
+        """Addresses that may get memory: the pages, their bytes, and where in the pages they begin."""
+        self.mapped: dict[int, int] = {}
+        """Those that have, in pieces of so many bytes."""
 
     def take(self, nbytes: int) -> int:
         if nbytes > self.memory()[0]:
@@ -142,6 +151,9 @@ class HostSupplier:
     def stream(self) -> int:
         return get_current_stream().ptr
 
+    def finish(self) -> None:
+        COMPILE_QUEUE.catch_up()
+
     def mark(self, ordinal: int, stream: int) -> Event:
         return Event()
 
@@ -152,4 +164,38 @@ class HostSupplier:
         mark.synchronize()
 
     def memory(self) -> tuple[int, int]:
-        return self.capacity - sum(each.nbytes for each in self.taken.values()), self.capacity
+        mapped = sum(self.mapped.values())
+        return self.capacity - mapped - sum(each.nbytes for each in self.taken.values()), self.capacity
+
+    # ----- addresses that get memory later, as `ranges.py` asks for --------------------------------------------------
+
+    def is_supported(self) -> bool:
+        return True
+
+    def reserve(self, nbytes: int) -> int:
+        pages = mmap.mmap(-1, nbytes + (2 << 20), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE)
+        start = np.frombuffer(pages, np.uint8).ctypes.data
+        pointer: int = start + -start % (2 << 20)
+        self.reserved[pointer] = pages, nbytes, pointer - start
+        return pointer
+
+    def release(self, pointer: int, nbytes: int) -> None:
+        assert not any(pointer <= each < pointer + nbytes for each in self.mapped)
+        assert self.reserved.pop(pointer)[1] == nbytes
+
+    def map(self, pointer: int, nbytes: int, piece: int) -> bool:
+        if nbytes > self.memory()[0]:
+            return False
+        for place in range(pointer, pointer + nbytes, piece):
+            assert place not in self.mapped
+            self.mapped[place] = piece
+            insort(self._ranges, (place, place + piece))
+        return True
+
+    def unmap(self, pointer: int, nbytes: int, piece: int) -> None:
+        for place in range(pointer, pointer + nbytes, piece):
+            assert self.mapped.pop(place) == piece
+            del self._ranges[bisect_right(self._ranges, (place,))]
+            base = max(each for each in self.reserved if each <= place)
+            pages, _, offset = self.reserved[base]
+            pages.madvise(mmap.MADV_DONTNEED, place - base + offset & -mmap.PAGESIZE, piece)  # what was there is gone

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from inspect import CO_OPTIMIZED
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -15,6 +16,9 @@ from ..process.caller import GENERATED, PACKAGE
 PARAMETERS, GRADIENTS, STATES, SAVED, OTHERS = (
     "parameters and buffers", "gradients", "optimizer state", "saved for backward", "other tensors",
 )  # fmt: skip
+
+
+_COPIES_VARIABLES = sys.version_info < (3, 13)
 
 
 class Owner(NamedTuple):
@@ -29,9 +33,21 @@ def user_variables() -> Iterator[tuple[str, Any, Any]]:
     frame: Any = sys._getframe(1)
     while frame is not None:
         if not frame.f_code.co_filename.startswith((PACKAGE, GENERATED)):
-            for name, value in tuple(frame.f_locals.items()):
-                yield name, value, frame
+            yield from _variables(frame)
         frame = frame.f_back
+
+
+def _variables(frame: Any) -> list[tuple[str, Any, Any]]:
+    """The name and value of each variable of a frame, and the frame.
+
+    Before Python 3.13 asking for them leaves a copy in the frame of a function, which would keep alive what the function
+    deletes afterwards to make room. So the copy is emptied; the variables themselves are elsewhere.
+    """
+    values = frame.f_locals
+    found = [(name, value, frame) for name, value in tuple(values.items())]
+    if _COPIES_VARIABLES and frame.f_code.co_flags & CO_OPTIMIZED:
+        values.clear()
+    return found
 
 
 def _public_class(module: str, name: str) -> type | None:

@@ -201,5 +201,4 @@ def test_settings_of_the_environment() -> None:
     for wrong in ("unheard_of:1", "max_split_size_mb:x", "max_split_size_mb:5", "garbage_collection_threshold:2"):
         with pytest.raises(RuntimeError):
             Settings().read(wrong)
-    with pytest.warns(UserWarning, match="expandable_segments not supported"):
-        Settings().read("expandable_segments:True")
+    assert settings_of({"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}).expandable

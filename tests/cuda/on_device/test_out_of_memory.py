@@ -220,3 +220,14 @@ def test_the_report_counts_what_is_saved_for_backward() -> None:
     assert "allowed (torch.cuda.set_per_process_memory_fraction)" in text
     assert "y = (y * weight).tanh()" in text
     del caught
+
+
+def test_what_is_deleted_after_the_error_is_free() -> None:
+    """The report looks at the variables of running functions: it keeps none of their values alive."""
+    x = torch.ones(1 << 20, device="cuda")
+    before = cuda.memory_allocated()
+    with pytest.raises(torch.OutOfMemoryError):
+        torch.empty(cuda.mem_get_info()[1] * 2, dtype=torch.uint8, device="cuda")
+    assert x.sum().item() == 1 << 20  # variables are as they were
+    del x
+    assert cuda.memory_allocated() == before - (4 << 20)

@@ -20,8 +20,9 @@ OWN_SEGMENT = 10 << 20
 _MUCH, _PATIENCE = 0.5, 64
 """What part of the memory has to be kept, or how many requests have to find nothing, before it is joined."""
 
-USED, KEPT, FREE, WAITING = range(4)
-"""A tensor has it; it is for a request like the last one; it can be cut and joined; other queues still use it."""
+USED, KEPT, FREE, WAITING, UNMAPPED = range(5)
+"""A tensor has it; it is for a request like the last one; it can be cut and joined; other queues still use it; its
+addresses have no memory (`ranges.py`)."""
 
 
 def segment_size(size: int) -> int:
@@ -158,35 +159,38 @@ class Shelf:
         for blocks in tuple(self.kept.values()):
             with contextlib.suppress(IndexError):  # other threads take from the list too
                 while True:
-                    self._join(blocks.pop()[1])
+                    self.join(blocks.pop()[1])
                     found = True
         if found:
             self.misses = 0
         return found
 
-    def _join(self, block: Block) -> None:
+    def join(self, block: Block) -> Block:
+        """Let a block be free, as one with its free neighbours."""
         before, after = block.before, block.after
         if before is not None and before.state == FREE:
-            self._remove(before)
+            self.remove(before)
             before.size += block.size
             before.after = after
             if after is not None:
                 after.before = before
             block = before
         if after is not None and after.state == FREE:
-            self._remove(after)
+            self.remove(after)
             block.size += after.size
             block.after = after.after
             if block.after is not None:
                 block.after.before = block
         block.state = FREE
         insort(self.ordered, (block.size, block.pointer, block))
+        return block
 
-    def _remove(self, block: Block) -> None:
+    def remove(self, block: Block) -> None:
+        """Take a free block out."""
         del self.ordered[bisect_left(self.ordered, (block.size, block.pointer))]
 
     def put_back(self, block: Block) -> None:
-        """Keep a block that `whole` took out."""
+        """Keep a free block that `whole` or `remove` took out."""
         insort(self.ordered, (block.size, block.pointer, block))
 
     def whole(self) -> list[Block]:
@@ -196,7 +200,7 @@ class Shelf:
         blocks = [block for _, _, block in self.ordered]
         found = [block for block in blocks if block.before is None and block.after is None]
         for block in found:
-            self._remove(block)
+            self.remove(block)
         return found
 
 

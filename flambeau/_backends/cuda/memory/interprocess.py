@@ -19,6 +19,7 @@ from ...._core.storage import UntypedStorage
 from ..arrays.array import DeviceArray, over
 from ..runtime.devices import on_device, ordinal_of
 from ..runtime.driver import driver
+from .block import PooledMemory
 
 _NUMBERS = 4096
 """So many loans have their numbers in one piece of shared memory."""
@@ -97,6 +98,12 @@ def lend(storage: UntypedStorage) -> Loan:
         _LENDER.collect()
         library = driver().library
         library.get_current_stream().synchronize()  # the other process does not know what is under way here
+        memory = array.memory
+        if isinstance(memory, PooledMemory) and driver().pool.grows(memory.block):
+            raise RuntimeError(
+                "the memory of this CUDA tensor cannot be shared with other processes, since its segment grows: make "
+                "the tensor with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:False"
+            )
         base = _piece_of(array.pointer)
         numbers, place = _LENDER.place()
         own = _numbers_in(numbers)

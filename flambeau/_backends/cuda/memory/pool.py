@@ -16,9 +16,11 @@ from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
 from typing import Any, NamedTuple, Protocol
 
+from ...._core.process.caller import warn_user_once
 from ...._core.process.locks import new_reentrant_lock
-from .block import KEPT, UNIT, USED, Block, Heap, PooledMemory, Shelf, neighbours, segment_size
+from .block import FREE, KEPT, UNIT, USED, Block, Heap, PooledMemory, Shelf, neighbours, segment_size
 from .history import History
+from .ranges import Range, Space
 from .settings import settings_of
 from .statistics import LONGEST, SMALL, Statistics
 
@@ -46,6 +48,9 @@ class Supplier(Protocol):
     def mark(self, ordinal: int, stream: int) -> Any:
         """A mark in a queue of a device."""
 
+    def finish(self) -> None:
+        """Wait for everything that was started on the device."""
+
     def reached(self, mark: Any) -> bool:
         """Whether a queue has come to a mark."""
 
@@ -63,7 +68,7 @@ class _Replaced:
         self._source = source
         self._sizes: dict[int, int] = {}
         self.stream, self.mark, self.reached = found.stream, found.mark, found.reached
-        self.wait_for, self.memory = found.wait_for, found.memory
+        self.wait_for, self.memory, self.finish = found.wait_for, found.memory, found.finish
 
     def take(self, nbytes: int) -> int:
         pointer = int(self._source.take(nbytes, self.stream()))
@@ -119,6 +124,10 @@ class Pool:
         """For each private pool how many graphs and contexts use it."""
         self._sources: dict[int, Supplier] = {}
         """For private pools whose segments come from elsewhere."""
+        self.space: Space | None = None
+        """Where segments that grow get their addresses; None: the device has none."""
+        self._ranges: dict[Shelf, Range] = {}
+        """The segments that grow."""
         self._uncut: set[int] = set()
         """The private pools that never cut a segment."""
         self._reserves: list[int] = []
@@ -205,25 +214,30 @@ class Pool:
             return self._cut_from_new(shelf, size, nbytes) if block is None else block
 
     def _cut_from_new(self, shelf: Shelf, size: int, nbytes: int) -> Block:
-        """A block of a new segment or, where the device has no room for one, of what is left when all is joined."""
-        wanted = segment_size(size)
+        """A block of new memory or, where the device has no room for it, of what is left when all is joined."""
         if not self._has_begun:
             self._begin()
+        take = self._grown if self._may_grow(shelf) else self._new_segment
+        block = take(shelf, size)
+        if block is None:
+            self.statistics.retries += 1
+            self.give_back()
+            block = take(shelf, size) or shelf.best(size) or self._from_reserves(shelf, size)
+        if block is None:
+            self.statistics.failures += 1
+            if self.history is not None:
+                self.history.failed(nbytes, shelf.stream, self.device_memory()[0])
+            raise self._exhausted(nbytes, self)
+        return block
+
+    def _new_segment(self, shelf: Shelf, size: int) -> Block | None:
+        """A block of a new segment; None: the device has no room for one."""
+        wanted = segment_size(size)
         if self.settings.collection_threshold:
             self._return_unused(wanted)
         pointer = self._from_device(wanted, shelf.pool)
         if pointer is None:
-            self.statistics.retries += 1
-            self.give_back()
-            pointer = self._from_device(wanted, shelf.pool)
-            if pointer is None:
-                joined = shelf.best(size) or self._from_reserves(shelf, size)
-                if joined is not None:
-                    return joined
-                self.statistics.failures += 1
-                if self.history is not None:
-                    self.history.failed(nbytes, shelf.stream, self.device_memory()[0])
-                raise self._exhausted(nbytes, self)
+            return None
         block = Block(pointer, wanted, shelf)
         shelf.reserved += wanted
         self._segments[pointer] = block, wanted
@@ -231,6 +245,63 @@ class Pool:
         if self.history is not None:
             self.history.segment("segment_alloc", block, wanted)
         return shelf.cut(block, size)
+
+    # ----- segments that grow -----------------------------------------------------------------------------------------
+
+    def _may_grow(self, shelf: Shelf) -> bool:
+        """Whether the segment of a shelf grows, in place of many of fixed sizes."""
+        if not self.settings.expandable or shelf.pool in self._sources or isinstance(self._supplier, _Replaced):
+            return False
+        if self.space is None or not self.space.is_supported():
+            warn_user_once("expandable_segments not supported on this platform: segments have fixed sizes here")
+            return False
+        return True
+
+    def _grown(self, shelf: Shelf, size: int) -> Block | None:
+        """A block of memory that is mapped where the shelf's segment has none; None: the device has no more."""
+        assert self.space is not None
+        found = self._ranges.get(shelf)
+        if found is None:
+            total = -(-self.device_memory()[1] // (160 << 20)) * (180 << 20)  # some more, for what lies scattered
+            found = self._ranges[shelf] = Range(self.space.reserve(total), total, shelf)
+        place = found.hole_for(size)
+        if place is None:
+            return None
+        hole, wanted = place
+        if self.limit is not None and self.reserved() + wanted > self.limit:
+            return None
+        if not self.space.map(hole.pointer, wanted, found.piece):
+            return None
+        shelf.reserved += wanted
+        self.statistics.mapped(wanted, shelf.small)
+        if self.history is not None:
+            self.history.segment("segment_map", hole, wanted)
+        block = found.mapped(hole, wanted)
+        shelf.remove(block)
+        return shelf.cut(block, size)
+
+    def _shrink(self, shelf: Shelf) -> None:
+        """Take the memory from behind what is free in a segment that grows."""
+        found = self._ranges.get(shelf)
+        if found is None or self.space is None or self._recording:  # a record may be about what is free now
+            return
+        waited = False
+        for _, _, block in tuple(shelf.ordered):
+            if not found.base <= block.pointer < found.base + found.size or block.state != FREE:
+                continue
+            hole = found.unmapped(block)
+            if hole is not None:
+                if not waited:
+                    self._supplier.finish()
+                    waited = True
+                self.space.unmap(*hole, found.piece)
+                shelf.reserved -= hole[1]
+                self.statistics.mapped(-hole[1], shelf.small)
+                if self.history is not None:
+                    self.history.segment("segment_unmap", Block(*hole, shelf), hole[1])
+        if found.is_empty():
+            del self._ranges[shelf]
+            self.space.release(found.base, found.size)
 
     def _from_reserves(self, wanting: Shelf, size: int) -> Block | None:
         """A block of a private pool that is there for this case, where one has room for the same queue."""
@@ -347,6 +418,7 @@ class Pool:
                 for shelf in (stand.small, stand.large):
                     for block in shelf.whole():
                         self._return(block, shelf)
+                    self._shrink(shelf)
 
     def take_segments_from(self, source: Any, pool: int = COMMON) -> None:
         """Let another one's `take` and `give` supply the segments: all of them, or those of a private pool."""
@@ -412,8 +484,8 @@ class Pool:
 
     def _count_splits(self) -> None:
         found: dict[bool, list[int]] = {True: [], False: []}
-        for first, _ in self._segments.values():
-            blocks = neighbours(first)
+        for _, _, blocks in self.segments():
+            first = blocks[0]
             if any(block.state == USED for block in blocks):
                 found[first.shelf.small] += [block.size for block in blocks if block.state != USED]
         self.statistics.splits(found)
@@ -443,11 +515,15 @@ class Pool:
         """The address and the size of each segment, of one pool or of all, with its blocks."""
         with self._lock:
             self._collect()
-            return [
-                (pointer, size, neighbours(first))
-                for pointer, (first, size) in sorted(self._segments.items())
-                if pool is None or first.shelf.pool == pool
-            ]
+            found = [(pointer, size, neighbours(first)) for pointer, (first, size) in self._segments.items()]
+            for each in self._ranges.values():
+                found += [(run[0].pointer, sum(block.size for block in run), run) for run in each.runs()]
+            return sorted(each for each in found if pool is None or each[2][0].shelf.pool == pool)
+
+    def grows(self, block: Block) -> bool:
+        """Whether a block is in a segment that grows."""
+        found = self._ranges.get(block.shelf)
+        return found is not None and found.base <= block.pointer < found.base + found.size
 
 
 def exhausted(nbytes: int, pool: Pool) -> Exception:

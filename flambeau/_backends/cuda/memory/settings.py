@@ -31,6 +31,8 @@ class Settings:
         self.collection_threshold = 0.0
         """Above this part of what it may have, the pool returns unused segments before it takes more."""
         self.fraction: float | None = None
+        self.expandable = False
+        """Whether a queue has one segment that grows, in place of many of fixed sizes."""
 
     def read(self, text: str) -> None:
         """Take options from a text such as `max_split_size_mb:128,garbage_collection_threshold:0.8`."""
@@ -60,8 +62,9 @@ class Settings:
         elif name == "roundup_power2_divisions":
             self._set_divisions(name, value)
         elif name == "expandable_segments":
-            if value.lower() == "true":
-                warn_user_once("expandable_segments not supported on this platform: segments have fixed sizes here")
+            if value.lower() not in ("true", "false"):
+                raise RuntimeError(f"Expected a single True/False argument for expandable_segments, but got {value}")
+            self.expandable = value.lower() == "true"
         elif name == "backend":
             if value != "native":
                 warn_user_once(f"the allocator backend {value!r} is not there: memory comes from the native one")

@@ -103,6 +103,10 @@ class Statistics:
         else:
             self.device_returns += 1
 
+    def mapped(self, size: int, small: bool) -> None:
+        """Memory came to a segment that grows or, with a negative size, went from it."""
+        self._both("reserved_bytes", small, size)
+
     def waiting(self, size: int, small: bool, sign: int) -> None:
         """A block that nobody needs waits for other queues' work (1), or does not any more (-1)."""
         self._both("active", small, sign)

@@ -58,6 +58,11 @@ class RuntimeSupplier:
         COMPILE_QUEUE.catch_up()
         self._runtime.free(pointer)
 
+    def finish(self) -> None:
+        """Wait for everything that was started on the device."""
+        COMPILE_QUEUE.catch_up()
+        self._runtime.deviceSynchronize()
+
     def take_host(self, nbytes: int) -> int:
         """Take page-locked memory from the system."""
         return int(self._runtime.hostAlloc(nbytes, _PORTABLE))

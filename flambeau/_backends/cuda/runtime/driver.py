@@ -23,6 +23,7 @@ from ..memory.block import PooledMemory
 from ..memory.host import HostPool, pinned_memory
 from ..memory.pool import Pool, exhausted
 from ..memory.supplier import RuntimeSupplier
+from ..memory.virtual import VirtualMemory
 from .compile_queue import COMPILE_QUEUE
 from .disk_cache import made_once, name_for
 from .index_errors import PLACES, Faults
@@ -165,6 +166,7 @@ class CupyDriver:
 
         self._launcher = ctypes.cast(ctypes.CDLL("libcuda.so.1").cuLaunchKernel, ctypes.c_void_p).value
         self._begin(ordinal, cupy, cupy.cuda, runtime, driver.CUDADriverError)
+        self.pool.space = VirtualMemory(ordinal, runtime)
 
     def _begin(self, ordinal: int, functions: Any, library: Any, runtime: Any, failure: type[Exception]) -> None:
         """Have nothing of a device but what calls it."""

@@ -40,8 +40,8 @@ def user_variables() -> Iterator[tuple[str, Any, Any]]:
 def _variables(frame: Any) -> list[tuple[str, Any, Any]]:
     """The name and value of each variable of a frame, and the frame.
 
-    Before Python 3.13 asking for them leaves a copy in the frame of a function, which would keep alive what the function
-    deletes afterwards to make room. So the copy is emptied; the variables themselves are elsewhere.
+    Before Python 3.13 asking for them leaves a copy in the frame of a function, which would keep alive what the
+    function deletes afterwards to make room. So the copy is emptied; the variables themselves are elsewhere.
     """
     values = frame.f_locals
     found = [(name, value, frame) for name, value in tuple(values.items())]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._backends.cuda.runtime.driver import driver
 from .._backends.cuda.runtime.graph import Graph
 from .._backends.cuda.runtime.synchronization import HERE
 from .._core.device import usable_device
+from .._core.tensor import Tensor
 from ._graphed import make_graphed_callables
 from ._streams import Stream
 
@@ -59,10 +62,33 @@ class CUDAGraph:
                 f"Unknown capture error mode. Expected `global`, `thread_local`, or `relaxed`, got {capture_error_mode}"
             )
         self._graph.begin(None if pool is None else pool[1])
+        HERE.recording.owner = weakref.ref(self)
 
     def capture_end(self) -> None:
         """End the capture; `replay` works from now on."""
         self._graph.end()
+
+    @staticmethod
+    def get_currently_capturing_graph() -> CUDAGraph:
+        """The graph into which this thread's work is captured."""
+        owner = None if HERE.recording is None or HERE.recording.owner is None else HERE.recording.owner()
+        if not isinstance(owner, CUDAGraph):
+            raise RuntimeError("get_currently_capturing_graph() outside of a capture: no CUDAGraph is being captured")
+        return owner
+
+    def begin_capture_to_if_node(self, scalar_cuda_pred_tensor: Any) -> None:
+        """Capture from now on what a replay does only where a boolean on the device is true at that moment."""
+        flag = scalar_cuda_pred_tensor
+        if not flag.is_cuda or flag.numel() != 1 or str(flag.dtype) != "torch.bool":
+            raise RuntimeError(
+                f"the condition of an if-node must be one boolean on a CUDA device, not {flag.dtype} of shape "
+                f"{list(flag.shape)} on {flag.device}"
+            )
+        self._graph.begin_body(flag._array)
+
+    def end_capture_to_conditional_node(self) -> None:
+        """Capture what comes next for every replay again."""
+        self._graph.end_body()
 
     def instantiate(self) -> None:
         """Make the captured graph ready for `replay`, which does this itself when it is first needed."""
@@ -108,6 +134,52 @@ class CUDAGraph:
             raise RuntimeError("You cannot access the raw cudaGraphExec_t instance before instantiate()")
         found: int = self._graph.executable
         return found
+
+
+def captured_branches(
+    pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Sequence[Any]
+) -> Any:
+    """What `torch.cond` gives while a graph is captured: each replay decides by `pred`, which must be on the device.
+
+    Both branches are captured, each into a node of its own; the second copies its results to where the first has them.
+    """
+    from ..autograd.grad_mode import is_grad_enabled
+    from ..utils._pytree import tree_flatten, tree_unflatten
+
+    given = [each for each in tree_flatten(list(operands))[0] if isinstance(each, Tensor)]
+    if is_grad_enabled() and any(each.requires_grad for each in given):
+        raise RuntimeError("torch.cond has no gradients while a CUDA graph is captured: use it within torch.no_grad()")
+    owner, flag = CUDAGraph.get_currently_capturing_graph(), pred.detach().bool().clone()
+    kept: tuple[list[Any], Any] | None = None
+    for condition, branch in ((flag, true_fn), (flag.logical_not(), false_fn)):
+        owner.begin_capture_to_if_node(condition)
+        try:
+            leaves, structure = tree_flatten(branch(*operands))
+            if kept is None:
+                kept = [each.clone() if isinstance(each, Tensor) else each for each in leaves], structure
+            else:
+                _merge(kept, leaves, structure)
+        finally:
+            owner.end_capture_to_conditional_node()
+    assert kept is not None
+    return tree_unflatten(*kept)
+
+
+def _merge(kept: tuple[list[Any], Any], leaves: list[Any], structure: Any) -> None:
+    """Copy the results of a branch to where those of the other one are."""
+    if kept[1] != structure:
+        raise RuntimeError(f"torch.cond: the branches return different structures: {kept[1]} and {structure}")
+    for one, other in zip(kept[0], leaves, strict=True):
+        if not isinstance(one, Tensor) or not isinstance(other, Tensor):
+            if one is not other and one != other:
+                raise RuntimeError(f"torch.cond: the branches return {one!r} and {other!r}, which are no tensors")
+        elif one.shape != other.shape or one.dtype is not other.dtype:
+            raise RuntimeError(
+                f"torch.cond: the branches return tensors of shape {list(one.shape)} and {list(other.shape)}, "
+                f"{one.dtype} and {other.dtype}: they must be the same"
+            )
+        else:
+            one.copy_(other)
 
 
 class graph:

@@ -1,8 +1,10 @@
-"""Shares of a CUDA device: there is none."""
+"""Shares of a CUDA device."""
 
 from __future__ import annotations
 
 from .._core.names.absent import Table
-from ._missing import NEEDS_CUDA
+from ._missing import NEEDS_CUDA, where_present
 
-__getattr__, __dir__ = Table(__name__).raising(RuntimeError, NEEDS_CUDA, classes="GreenContext").parts()
+__getattr__, __dir__ = where_present(
+    "_green_contexts", Table(__name__).raising(RuntimeError, NEEDS_CUDA, classes="GreenContext")
+)

@@ -18,6 +18,7 @@ import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -306,6 +307,27 @@ class SimulatedDriver:
     def end_recording(self, stream: int) -> Any:
         steps, self._recorder.steps = self._recorder.steps, None
         return steps
+
+    def begin_body(self, flag: int) -> Any:
+        self._check(flag)
+        outside, self._recorder.steps = self._recorder.steps, []
+        return outside, flag
+
+    def end_body(self, found: Any) -> None:
+        outside, flag = found
+        body, self._recorder.steps = self._recorder.steps, outside
+
+        def step() -> None:
+            if ctypes.c_uint8.from_address(flag).value:
+                for each in body or ():
+                    each()
+
+        self._recorder(step)
+
+    def green_stream(self, count: int) -> Any:
+        if count > 4:
+            raise RuntimeError(f"GPU {self.ordinal} has 4 multiprocessors: num_sms={count} is too many")
+        return SimpleNamespace(handle=simulated_library.Stream().ptr, count=-(-count // 2) * 2)
 
     def instantiate(self, graph: Any) -> Any:
         return tuple(graph)

@@ -18,7 +18,8 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], o
         operands (tuple): the arguments of both.
 
     Returns:
-        what the function returns.
+        what the function returns. While a CUDA graph is captured and `pred` is on the device, both functions become
+        nodes of the graph, and each replay runs one of them.
 
     Raises:
         RuntimeError: a branch is not callable, or `pred` or `operands` are of another type.
@@ -37,4 +38,9 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], o
         raise RuntimeError(f"Expected pred to be bool or single-element tensor, but got {pred}.")
     if not isinstance(operands, (tuple, list)):
         raise RuntimeError(f"Expect operands to be a tuple of possibly nested dict/list/tuple, but got {operands}.")
+    if isinstance(pred, Tensor) and pred.is_cuda:
+        from flambeau.cuda._graphs import captured_branches, is_current_stream_capturing
+
+        if is_current_stream_capturing():
+            return captured_branches(pred, true_fn, false_fn, operands)
     return (true_fn if pred else false_fn)(*operands)

@@ -25,7 +25,9 @@ from ..memory.pool import Pool, exhausted
 from ..memory.supplier import RuntimeSupplier
 from ..memory.virtual import VirtualMemory
 from .compile_queue import COMPILE_QUEUE
+from .conditional import begin_body, condition_source
 from .disk_cache import made_once, name_for
+from .green import GreenStream
 from .index_errors import PLACES, Faults
 from .synchronization import HERE, SYNCHRONIZATIONS
 
@@ -128,6 +130,16 @@ class Driver(Protocol):
     def end_recording(self, stream: int) -> Any:
         """The graph of what was written down since `begin_recording`."""
 
+    def begin_body(self, flag: int) -> Any:
+        """Write down from now on, for the graph that is recorded, what is done only where the byte at `flag` is not 0
+        when the work comes to it; what `end_body` needs."""
+
+    def end_body(self, found: Any) -> None:
+        """What comes next is done in every case again."""
+
+    def green_stream(self, count: int) -> Any:
+        """A queue whose work runs on so many of the processors, or some more: its `handle`, and their `count`."""
+
     def instantiate(self, graph: Any) -> Any:
         """A graph in a form that can be started."""
 
@@ -184,6 +196,9 @@ class CupyDriver:
         self._faults: Faults | None = None
         self._resident_threads: int | None = None
         self._identity: str | None = None
+        self._condition: Launch | None = None
+        self._bodies: list[Any] = []
+        """Queues for what graphs do in some cases only."""
 
     @property
     def library(self) -> Any:
@@ -358,6 +373,25 @@ class CupyDriver:
 
     def end_recording(self, stream: int) -> int:
         return int(self._runtime.streamEndCapture(stream))
+
+    def begin_body(self, flag: int) -> Any:
+        if self._condition is None:
+            self._condition = self.compile(condition_source())
+        here = self._current_stream()
+        body = self._bodies.pop() if self._bodies else self._library.Stream(non_blocking=True)
+        self._products().handle_for(int(body.ptr))
+        begin_body(self._condition, int(here.ptr), int(body.ptr), flag)
+        self.use_stream(body)
+        return here, body
+
+    def end_body(self, found: Any) -> None:
+        here, body = found
+        self.use_stream(here)
+        self._bodies.append(body)
+        self._runtime.streamEndCapture(body.ptr)
+
+    def green_stream(self, count: int) -> GreenStream:
+        return GreenStream(self.ordinal, count)
 
     def instantiate(self, graph: int) -> int:
         return int(self._runtime.graphInstantiate(graph))

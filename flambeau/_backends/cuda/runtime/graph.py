@@ -19,6 +19,8 @@ class Graph:
         self._ordinal = HERE.ordinal
         self._recording: Recording | None = None
         self._context: contextlib.ExitStack | None = None
+        self._bodies: list[Any] = []
+        """What is being recorded of work that is done in some cases only, the innermost last."""
         self.definition: Any = None
         self.executable: Any = None
 
@@ -55,6 +57,8 @@ class Graph:
         recording = self._recording
         if recording is None or self._context is None:
             raise RuntimeError("capture_end() without capture_begin()")
+        if self._bodies:
+            raise RuntimeError("capture_end() before end_capture_to_conditional_node()")
         if own.stream() != recording.stream:
             raise RuntimeError("Capture must end on the same stream it began on.")
         HERE.recording = None
@@ -69,12 +73,28 @@ class Graph:
         if not self.keeps_definition:
             self.instantiate()
 
+    def begin_body(self, flag: Any) -> None:
+        """Record from now on what is done only where `flag`, one byte, is not 0 when the work comes there."""
+        if self._recording is None or HERE.recording is not self._recording:
+            raise RuntimeError("begin_capture_to_if_node() outside of this graph's capture")
+        self._recording.kept.append(flag)
+        self._bodies.append(driver().begin_body(flag.pointer))
+
+    def end_body(self) -> None:
+        """Record what comes next for every case again."""
+        if not self._bodies:
+            raise RuntimeError("end_capture_to_conditional_node() without begin_capture_to_if_node()")
+        driver().end_body(self._bodies.pop())
+
     def abandon(self) -> None:
         """End a recording that went wrong: there is no graph."""
         own = driver()
         recording, context = self._recording, self._context
         if recording is None or context is None:
             return
+        while self._bodies:
+            with contextlib.suppress(Exception):
+                own.end_body(self._bodies.pop())
         HERE.recording = None
         self._context = None
         with contextlib.suppress(Exception), context:  # the library may have noticed the fault before us

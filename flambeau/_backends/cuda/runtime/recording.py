@@ -26,6 +26,8 @@ class Recording:
     def __init__(self, stream: Any, pool: int) -> None:
         self.stream = stream
         self.pool = pool
+        self.owner: Any = None
+        """A weak reference to the user's graph."""
         self.began = next_sequence_number()
         """The number of the next node of autograd when it began."""
         self.kept: list[Any] = []

@@ -65,6 +65,8 @@ class LargeBody:
                 first, second = (
                     each if type(each) in ARRAY_CLASSES else float(self._rounded(each)) for each in operands
                 )
+        elif first.dtype is not second.dtype:  # a number beside integers is a float: compiled code would misread it
+            return self.plain(*operands)
         return compiled.binary(first, second)
 
     def of_one(self, array: Any) -> Any:

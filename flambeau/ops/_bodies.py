@@ -19,7 +19,7 @@ from .._dispatch.public.registry import function_named
 from .._dispatch.public.schema import Argument, FunctionSchema
 from .._dispatch.public.schemas import dispatched, schemas_of
 from ..jit._language.composed import COMPOSED
-from ..jit._language.numbers_of import dtype_of_number, memory_format_of_number, number_of_dtype
+from ..jit._language.numbers_of import dtype_of_number, layout_of_number, memory_format_of_number, number_of_dtype
 from ..jit._language.plain import PLAIN
 from ..jit._language.tensors import ADAPTED
 from ._backwards import BACKWARDS
@@ -210,7 +210,7 @@ def _reader(argument: Argument, parameter: inspect.Parameter | None) -> Callable
     return (lambda value: value) if convert is None else lambda value: convert(value) if type(value) is int else value
 
 
-_NUMBERED = {"ScalarType": dtype_of_number, "MemoryFormat": memory_format_of_number}
+_NUMBERED = {"ScalarType": dtype_of_number, "MemoryFormat": memory_format_of_number, "Layout": layout_of_number}
 
 
 def overload_like(schema: FunctionSchema, name: str, without: Sequence[Argument] = ()) -> FunctionSchema | None:

@@ -124,7 +124,7 @@ def _extreme(which: str) -> Callable[[Any], Any]:
         if kind is torch.bool:
             return which == "max"
         if kind.is_floating_point:
-            return math.inf if which == "max" else -math.inf
+            return getattr(torch.finfo(kind), which)
         return getattr(torch.iinfo(kind), which)
 
     return value

@@ -149,7 +149,7 @@ def checkpoint(
         what the function returns.
     """
     if use_reentrant is None:
-        _warn_about_default("checkpoint")
+        _warn_about_default("torch.utils.checkpoint")
         use_reentrant = True
     preserve_rng_state = kwargs.pop("preserve_rng_state", True)
     if not use_reentrant:
@@ -190,7 +190,7 @@ def checkpoint_sequential(
         what the last function returns.
     """
     if use_reentrant is None:
-        _warn_about_default("checkpoint_sequential")
+        _warn_about_default("torch.utils.checkpoint.checkpoint_sequential")
         use_reentrant = True
     preserve_rng_state = kwargs.pop("preserve_rng_state", True)
     if kwargs:
@@ -218,7 +218,7 @@ class _Chain:
 
 def _warn_about_default(name: str) -> None:
     warnings.warn(
-        f"torch.utils.checkpoint.{name}: the use_reentrant parameter should be passed explicitly."
+        f"{name}: the use_reentrant parameter should be passed explicitly."
         " use_reentrant=False is recommended; without it, the reentrant variant runs.",
         stacklevel=3,
     )

@@ -71,6 +71,18 @@ def test_the_memory_lives_as_long_as_its_users() -> None:
 
 
 @differential
+def test_memory_of_capsules_can_be_written(T: Any) -> Any:
+    results = []
+    for version in (None, (1, 0)):
+        for take in (T.from_dlpack, T.asarray):
+            x = T.arange(6.0).reshape(2, 3)
+            taken = take(x.t().__dlpack__(max_version=version))
+            taken[0] = 9
+            results += [x, taken.stride(), take(T.empty(0, 3).__dlpack__(max_version=version)).shape]
+    return results
+
+
+@differential
 def test_capsules_are_used_once(T: Any) -> Any:
     results = []
     for version in (None, (1, 0), (0, 8), (2, 5)):

@@ -453,7 +453,7 @@ def torch_embedding_bag(
         weight, indices, offsets, mode, per_sample_weights, scale_grad_by_freq, sparse, include_last_offset, padding
     )
     if mode == SUM:  # PyTorch does not count there, and numbers bags only where rows may be left out
-        sizes = origins = sizes.new_zeros(sizes.shape)
+        sizes = origins = sizes.new_zeros(offsets.shape)
         owners = owners if padding >= 0 or weight._kind.dtype is float64 else owners[:0]
     return bags, owners, sizes, origins
 

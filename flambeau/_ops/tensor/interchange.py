@@ -230,8 +230,18 @@ def _capsule_of(source: Any, place: device | None, copy: bool | None) -> Any:
         return source.__dlpack__()
 
 
+class _Lent:
+    """Memory of an array of NumPy's as memory that may be written; it keeps the array alive."""
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+        interface = array.__array_interface__
+        self.__array_interface__ = {**interface, "data": (interface["data"][0], False)}
+
+
 def _from_capsule(capsule: Any, kind: int) -> Tensor:
     described = _described(capsule)
+    may_be_written = bool(_is_valid(capsule, b"dltensor"))  # that version cannot say so: NumPy takes it for read-only
     found = described.dtype
     own = _OWN_DTYPES.get((found.code, found.bits)) if found.lanes == 1 else None
     if own is not None:
@@ -239,7 +249,8 @@ def _from_capsule(capsule: Any, kind: int) -> Tensor:
     if kind == DLDeviceType.kDLCUDA:
         carrier = _Carrier(capsule, (described.device_type, described.device_id))
         return _over(_of_device().imported(carrier), own, device_for("cuda"))
-    return _over(np.from_dlpack(_Carrier(capsule, (1, 0))), own, CPU)
+    array = np.from_dlpack(_Carrier(capsule, (1, 0)))
+    return _over(np.asarray(_Lent(array)) if may_be_written and array.size else array, own, CPU)
 
 
 def _over(array: Any, own: dtype | None, place: device) -> Tensor:

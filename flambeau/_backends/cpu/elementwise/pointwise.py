@@ -140,13 +140,27 @@ class Pointwise:
             self.flat(forms)(*results, *operands)
             return
         if results[0].ndim > MOST_DIMENSIONS:
-            raise Untraceable("too many dimensions")
+            self._by_copies(results, operands)
+            return
         kinds = self.memory[len(self.results) :]
         arrays = [
             each if type(each) is np.ndarray else np.asarray(each, dtype=name)
             for each, name in zip(operands, kinds, strict=True)
         ]
         self.strided()(*results, *arrays)
+
+    def _by_copies(self, results: Sequence[Any], operands: Sequence[Any]) -> None:
+        """Compute on copies without gaps: there are more dimensions than a kernel has loops."""
+        shape = results[0].shape
+        whole = [
+            np.ascontiguousarray(np.broadcast_to(each, shape)) if type(each) is np.ndarray else each
+            for each in operands
+        ]
+        forms = "".join(CONTIGUOUS if type(each) is np.ndarray else NUMBER for each in operands)
+        made = [np.empty(shape, each.dtype) for each in results]
+        self.flat(forms)(*made, *whole)
+        for each, into in zip(made, results, strict=True):
+            np.copyto(into, each)
 
 
 def increased(array: Any, addend: Any) -> bool:

@@ -1,0 +1,38 @@
+"""Operands that compiled elementwise kernels must not misread: numbers beside integers, and very many dimensions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.differential import differential
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int32", "int64"])
+@pytest.mark.parametrize("name", ["xlogy", "special.xlog1py", "special.zeta", "div", "float_power"])
+@differential
+def test_numbers_beside_integers(T: Any, dtype: str, name: str) -> Any:
+    """The quotient's dtype is that of the number, not that of the integers: a kernel for two integers read past it."""
+    space, _, own = name.rpartition(".")
+    function = getattr(getattr(T, space) if space else T, own)
+    found = []
+    for count in (5, 9_000):
+        x = (T.arange(count) % 5 + 1).to(getattr(T, dtype))
+        for number in (2, 3.5, True):
+            found += [function(x, number), function(number, x)]
+    return found
+
+
+@pytest.mark.parametrize("dims", [16, 17, 19])
+@differential
+def test_more_dimensions_than_a_kernel_has_loops(T: Any, dims: int) -> Any:
+    x = (T.arange(2**dims) % 7 / 7).reshape([2] * dims)
+    turned = x.permute(*reversed(range(dims)))
+    row = (T.arange(2 ** (dims // 2)) % 5 / 5).reshape([2, 1] * (dims // 2) + [1] * (dims % 2))
+    part = turned[:, 0].clone().requires_grad_()
+    (part[:, 1] * row.permute(*reversed(range(dims)))[:, 0, 0]).exp().mean().backward()
+    changed = turned.clone()
+    changed[0, :, 1].add_(row[0, :, 0])
+    results = [turned + row, T.xlogy(turned, row + 1), T.nn.functional.gelu(turned[:, 1]), turned[..., 0, :] * 2.5]
+    return [each.sum((0, 1, 2, 3)).reshape(-1)[:40] for each in (*results, changed)], part.grad.reshape(-1)[:40]

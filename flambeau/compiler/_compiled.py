@@ -12,6 +12,7 @@ import functools
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from time import perf_counter
 from typing import Any
 
 from .._backends.tiers import generated
@@ -27,7 +28,7 @@ from ._stance import STANCE
 from .capture.attempt import Attempt
 from .capture.breaks.parts import Parts, code_behind, in_parts
 from .capture.breaks.split import Definition
-from .capture.effort import Effort, Trial
+from .capture.effort import Contest, Effort, Trial
 from .capture.foresight import foreseen, narrowed
 from .capture.full_graph import Looks, looked
 from .capture.guards import MISS, State
@@ -120,6 +121,9 @@ class Compiled:
         self._attempts = 0
         self._is_given_up = False
         """Whether it runs as if it were not compiled, for that is quicker."""
+        self._contest = Contest()
+        self._is_compared = self._is_timed and not self._is_part and type(self) is Compiled
+        """Whether it is enough to time calls: there is no backward part, and no device that works on its own."""
         self._hits = self._misses = 0
         """How many calls were programs, and how many of a part were none though there were programs."""
         self._suspect: tuple[Refused, LineRuns | Changing] | None = None
@@ -153,6 +157,11 @@ class Compiled:
         return [*self.reasons, *[each for part in inside for each in part.all_reasons]]
 
     @property
+    def slower(self) -> str | None:
+        """Why calls run eagerly though there are programs; None: they do not."""
+        return self._contest.verdict
+
+    @property
     def sizes_waiting(self) -> int:
         """How many sizes run eagerly, for they have not come often enough to be recorded; parts included."""
         inside: list[Compiled] = [] if self.parts is None else self.parts.compiled
@@ -163,13 +172,17 @@ class Compiled:
         if modes.plain or self._is_compiled_in(modes):
             if STANCE.restricts:
                 return self._by_what_there_is(args, kwargs)
+            if self._contest.is_on and (result := self._compared(args, kwargs)) is not MISS:
+                return result
             for program in self._programs:
                 try:
                     result = program(args, kwargs)
                 except Exception as error:
                     result = self._rescued(error, args, kwargs)
                 if result is not MISS:
-                    self._hits += 1
+                    self._hits = hits = self._hits + 1
+                    if hits == self._contest.begins_at:
+                        self._contest.is_on = self._is_compared
                     return result
             if (parts := self._parts_as_they_are()) is not None:
                 if self._is_part or not self._is_timed:
@@ -178,6 +191,32 @@ class Compiled:
             if self._attempts < _MOST_ATTEMPTS:
                 return self._guarded(Attempt(self.function, args, kwargs), self._new_call)
         return self.function(*args, **kwargs) if self._is_given_up else run_inside(self.function, args, kwargs)
+
+    def _of_programs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result of the program that a call is for; MISS: there is none."""
+        for program in self._programs:
+            try:
+                result = program(args, kwargs)
+            except Exception as error:
+                result = self._rescued(error, args, kwargs)
+            if result is not MISS:
+                return result
+        return MISS
+
+    def _compared(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call while it is found out whether programs are quicker than eager calls, and after it if they are not."""
+        contest = self._contest
+        if contest.left:
+            contest.left -= 1
+            return run_inside(self.function, args, kwargs)
+        if contest.verdict is not None:
+            contest.end_of_rest(self._hits)
+            return MISS
+        is_eager, begin = contest.is_eager_next(), perf_counter()
+        result = run_inside(self.function, args, kwargs) if is_eager else self._of_programs(args, kwargs)
+        if result is not MISS:
+            contest.note(is_eager, perf_counter() - begin, self._hits)
+        return result
 
     def _is_compiled_in(self, modes: Modes) -> bool:
         """Whether calls are compiled in such modes; the reason why not is kept once."""
@@ -227,13 +266,8 @@ class Compiled:
     def _by_what_there_is(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call while nothing new is compiled."""
         if STANCE.name != "force_eager":
-            for program in self._programs:
-                try:
-                    result = program(args, kwargs)
-                except Exception as error:
-                    result = self._rescued(error, args, kwargs)
-                if result is not MISS:
-                    return result
+            if (result := self._of_programs(args, kwargs)) is not MISS:
+                return result
             if STANCE.name == "fail_on_recompile":
                 code = code_behind(self.function)
                 where = "" if code is None else f": {code.co_name} ({code.co_filename}:{code.co_firstlineno})"
@@ -433,7 +467,9 @@ class Compiled:
         return Unsupported(f"torch.compile(fullgraph=True): {reason}\n  in {self._name()}")
 
     def _program_of(self, recording: Recording) -> Callable[..., Any] | None:
-        items = recording.recorder.program.items
+        items, given = recording.recorder.program.items, recording.recorder.program.inputs
+        if recording.joint is not None or not all(each._kind.is_cpu for each in given.values()):
+            self._is_compared = False
         for each in items if self.fullgraph else ():
             if isinstance(each, Read) and each.call.op is not sizes:
                 raise Refused(looked(each.call.op.name, each.place), each.breaks)

@@ -57,7 +57,14 @@ def reset() -> None:
 class _Inside(threading.local):
     """How many calls of compiled functions this thread is in."""
 
-    calls = 0
+    def __init__(self) -> None:
+        self.count = [0]
+        """A list, so that one look-up by thread is enough to change it."""
+
+    @property
+    def calls(self) -> int:
+        """How many they are."""
+        return self.count[0]
 
 
 _INSIDE = _Inside()
@@ -65,11 +72,12 @@ _INSIDE = _Inside()
 
 def run_inside(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call Python of a compiled function, which knows by `is_compiling` that it is."""
-    _INSIDE.calls += 1
+    count = _INSIDE.count
+    count[0] += 1
     try:
         return function(*args, **kwargs)
     finally:
-        _INSIDE.calls -= 1
+        count[0] -= 1
 
 
 def is_compiling() -> bool:
@@ -83,7 +91,7 @@ def is_compiling() -> bool:
     Returns:
         bool: whether it is.
     """
-    if not _INSIDE.calls:
+    if not _INSIDE.count[0]:
         return False
     frame = sys._getframe(1)
     while frame.f_code is not run_inside.__code__:

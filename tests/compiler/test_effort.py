@@ -9,12 +9,15 @@ from typing import Any
 import pytest
 
 import flambeau as torch
+from flambeau.compiler import _compiled as compiled_module
 from flambeau.compiler._compiled import Compiled
 from flambeau.compiler.capture import effort as effort_module
 from flambeau.compiler.capture.attempt import Attempt
 from flambeau.compiler.capture.breaks.parts import Parts
 from flambeau.compiler.capture.effort import Effort, Trial
+from flambeau.compiler.capture.guards import MISS
 from flambeau.compiler.capture.recorder import Recorder
+from flambeau.compiler.tools.explain import explanation_of
 
 X = torch.tensor([[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]])
 
@@ -238,3 +241,79 @@ def test_what_is_made_once_does_not_count_as_a_change_that_comes_again() -> None
         assert g(X).tolist() == (X + 1).tolist()
     assert g._hits == 1
     assert not g.reasons
+
+
+def timed_function(monkeypatch: pytest.MonkeyPatch, program: float, eager: float) -> tuple[Any, list[str]]:
+    """A compiled function whose calls take so many seconds, by a program and eagerly; and how its calls ran."""
+    ran: list[str] = []
+    now = [0.0]
+    monkeypatch.setattr(compiled_module, "perf_counter", lambda: now[0])
+    compiled = Compiled(lambda x: x * 2 + 1)
+    for _ in range(3):
+        compiled(X)
+    own, plain = compiled._programs[0], compiled.function
+
+    def by_program(args: Any, kwargs: Any) -> Any:
+        result = own(args, kwargs)
+        if result is not MISS:
+            ran.append("program")
+            now[0] += program * (9 if len(ran) % 7 == 3 else 1)  # something else runs now and then
+        return result
+
+    def eagerly(x: Any) -> Any:
+        ran.append("eager")
+        now[0] += eager * (9 if len(ran) % 5 == 3 else 1)
+        return plain(x)
+
+    vars(by_program).update(vars(own))
+    compiled._programs[0], compiled.function = by_program, eagerly
+    return compiled, ran
+
+
+def test_a_function_that_is_quicker_without_programs_runs_eagerly(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled, ran = timed_function(monkeypatch, 3e-6, 1e-6)
+    for _ in range(60):
+        compiled(X)
+    assert set(ran) == {"program"}
+    assert compiled.slower is None
+    for _ in range(60):
+        assert torch.equal(compiled(X), X * 2 + 1)
+    assert compiled.slower == "a program takes 3 us, an eager call 1 us: calls run eagerly"
+    assert "an eager call 1 us" in explanation_of(compiled)
+    assert explanation_of(compiled).startswith("1 program, no call that could not be compiled")
+    ran.clear()
+    for _ in range(900):
+        compiled(X)
+    assert set(ran) == {"eager"}
+    ran.clear()
+    for _ in range(400):  # the pause is over: programs are timed anew, and the next pause is longer
+        compiled(X)
+    assert 64 <= ran.count("program") <= 100
+    assert compiled._contest.left > 1024
+
+
+def test_a_function_that_is_quicker_by_programs_keeps_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled, ran = timed_function(monkeypatch, 1e-6, 1e-6)
+    for _ in range(800):
+        compiled(X)
+    assert ran.count("eager") == 15
+    assert compiled.slower is None
+
+
+def test_calls_with_a_backward_part_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    weight = torch.ones(3, requires_grad=True)
+    compiled = Compiled(lambda x: x * weight)
+    for _ in range(200):
+        compiled(X).sum().backward()
+    assert not compiled._contest.is_on
+    assert compiled._hits >= 190
+
+
+def test_other_calls_are_recorded_while_programs_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(effort_module, "_TIMED_PAIRS", 1000)
+    compiled = Compiled(lambda x: x * 2 + 1)
+    for turn in range(140):
+        x = X.double() if turn > 70 and turn % 3 else X
+        assert torch.equal(compiled(x), x * 2 + 1)
+    assert compiled._contest.is_on
+    assert len(compiled.programs) == 2

@@ -30,6 +30,10 @@ _QUIET_CALLS = 8
 """So many calls in parts without an attempt come before any is timed."""
 _TIMED_CALLS = 5
 """So many calls in parts, and so many eager ones, are timed."""
+_TIMED_PAIRS = 15
+"""So many calls by programs, and so many eager ones, are timed."""
+_CALLS_BEFORE, _REST = 64, 1024
+"""So many calls run programs before they are timed; so many run eagerly where that is quicker."""
 _SLOWER = 1.05
 """A call that takes so many times as long as another is slower than it."""
 
@@ -75,6 +79,47 @@ class Effort:
             else:
                 self._attempts += max(0.0, took - self._shortest)
                 self._calls += min(took, self._shortest)
+
+
+class Contest:
+    """Finds out whether the programs of a function are quicker than eager calls: tiny ones have less to do than guards.
+
+    If they are not, calls run eagerly for a while. Then it begins anew, for later calls may have more to do.
+    """
+
+    def __init__(self) -> None:
+        self.begins_at = _CALLS_BEFORE
+        """After so many calls by programs some are timed."""
+        self.is_on = False
+        """Whether calls are timed now, or run eagerly."""
+        self.verdict: str | None = None
+        """Why calls run eagerly now; None: they do not."""
+        self.left = 0
+        """So many calls are still to run eagerly."""
+        self._rest = _REST
+        self._by_program: list[float] = []
+        self._eager: list[float] = []
+
+    def is_eager_next(self) -> bool:
+        """Whether the next call that is timed runs eagerly."""
+        return len(self._eager) < len(self._by_program)
+
+    def note(self, is_eager: bool, seconds: float, calls: int) -> None:
+        """Take note of how long a call took, the last of so many by programs."""
+        (self._eager if is_eager else self._by_program).append(seconds)
+        if len(self._eager) < _TIMED_PAIRS:
+            return
+        took, eager = 1e6 * min(self._by_program), 1e6 * min(self._eager)
+        self._by_program, self._eager = [], []
+        if took > _SLOWER * eager:
+            self.verdict = f"a program takes {took:.3g} us, an eager call {eager:.3g} us: calls run eagerly"
+            self.left, self._rest = self._rest, 2 * self._rest
+        else:
+            self.is_on, self.begins_at = False, calls + self._rest
+
+    def end_of_rest(self, calls: int) -> None:
+        """Let programs run again, to be timed anew."""
+        self.verdict, self.is_on, self.begins_at = None, False, calls + _CALLS_BEFORE
 
 
 class Trial:

@@ -117,6 +117,8 @@ def explanation_of(compiled: Any) -> Explanation:
     if waiting := compiled.sizes_waiting:
         whys += f"\n- {waiting} size{'s' * (waiting > 1)} without a row in the program for all sizes: calls with sizes "
         whys += "that come seldom, as those of a growing cache, run eagerly, since recording them takes longer"
+    if (slower := compiled.slower) is not None:
+        whys += f"\n- {slower}"
     if not programs and not refused:
         whys = "\n- too few calls: the second is recorded, the third runs its program"
     made = Explanation(

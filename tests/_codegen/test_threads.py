@@ -53,10 +53,10 @@ def whose(request: pytest.FixtureRequest) -> Iterator[str]:
     """Whose threads take the shares; four of them."""
     count_visits(False)  # the pool is made with the first kernel
     before = flambeau.get_num_threads()
-    team = library.get().team if library.available() else (0, 0)
+    team = library.get().team if library.available() else (0, 0, 0)
     if request.param != "own threads" and not all(team):
         pytest.skip("no library is installed that has threads")
-    threads._set_team(*((0, 0) if request.param == "own threads" else team))
+    threads._set_team(*((0, 0, 0) if request.param == "own threads" else team))
     flambeau.set_num_threads(4)
     yield request.param
     flambeau.set_num_threads(before)
@@ -123,6 +123,21 @@ print(threads.pool_size() if onednn.available() else 0)
         [sys.executable, "-c", program], cwd=ROOT, check=True, timeout=60, capture_output=True, text=True
     )
     assert done.stdout.split() == ["0", "0"]
+
+
+def test_a_team_of_fewer_threads_than_asked_for() -> None:
+    """OpenMP may give a loop fewer threads: they do all of it."""
+    program = """
+import flambeau
+flambeau.set_num_threads(8)
+y = flambeau.ones(600, 600) @ flambeau.ones(600, 600)  # which loads the library, where there is one
+for size in (70_000, 200_000, 3_000_000):
+    x = flambeau.arange(size)
+    assert (x + x).equal(2 * x) and (x + x)[-1] == 2 * size - 2
+    assert flambeau.layer_norm(flambeau.ones(size // 100, 100), (100,)).abs().sum() == 0
+"""
+    limited = {**os.environ, "OMP_THREAD_LIMIT": "2"}
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, timeout=60, env=limited)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

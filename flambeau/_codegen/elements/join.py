@@ -9,6 +9,9 @@ from ..rows.shared import scratch
 from ..shares import ELEMENTS, steps_worth
 from ..types import I64, POINTER, SCALARS
 
+BYTES = 2 * ELEMENTS
+"""What one thread copies at least."""
+
 
 @kernel
 def join_lines(b: Builder, arguments: Arguments) -> None:
@@ -18,7 +21,7 @@ def join_lines(b: Builder, arguments: Arguments) -> None:
     """
     out, lines, step = arguments.array(0).data, arguments.integer(1), arguments.integer(2)
     lengths, count = arguments.array(3).data, arguments.count - 4
-    grain = steps_worth(b, step, 2 * ELEMENTS)
+    grain = steps_worth(b, step, BYTES)
     with scratch(b, SCALARS["int64"], count) as sources:
         with b.loop(0, count) as number:
             b.store_raw(arguments.array(number + 4).data, b.offset(sources, number, POINTER))
@@ -32,3 +35,23 @@ def join_lines(b: Builder, arguments: Arguments) -> None:
                     source = c.load_raw(c.offset(sources_, number, POINTER), POINTER)
                     c.call("memcpy", POINTER, [out_ + start.value, source + line * length, length])
                     start.add(length)
+
+
+@kernel
+def join_whole(b: Builder, arguments: Arguments) -> None:
+    """(out, bytes, lengths, x, ...): `out`, of so many bytes, is every x one after the other, of `lengths` in bytes."""
+    out, size, lengths = arguments.array(0).data, arguments.integer(1), arguments.array(2).data
+    count = arguments.count - 3
+    with scratch(b, SCALARS["int64"], count) as sources:
+        with b.loop(0, count) as number:
+            b.store_raw(arguments.array(number + 3).data, b.offset(sources, number, POINTER))
+        captured = out, lengths, count, sources
+        with b.parallel(size, BYTES, *captured, unlock=True) as (c, begin, end, (out_, lengths_, count_, sources_)):
+            start = c.variable(I64, 0)
+            with c.loop(0, count_) as number:
+                first = start.value
+                start.add(c.load_raw(c.offset(lengths_, number, I64), I64))
+                here, there = c.larger(begin, first), c.smaller(end, start.value)
+                with c.when(here < there):
+                    source = c.load_raw(c.offset(sources_, number, POINTER), POINTER)
+                    c.call("memcpy", POINTER, [out_ + here, source + (here - first), there - here])

@@ -9,7 +9,7 @@ from ..build import Builder, Value
 from ..expr import Program
 from ..kernel import kernel
 from ..lower import run_program
-from ..shares import ELEMENTS
+from ..shares import elements_worth
 from ..types import I64, SCALARS, Scalar
 
 _SHORT = 8
@@ -53,7 +53,8 @@ def pointwise_flat(b: Builder, arguments: Arguments, program: Program, memory: t
             operands.append(b.convert(arguments.integer(number), scalar.compute, scalar.is_signed))
     count = _total(b, arguments)
     width = vector_width(program, scalars)
-    with b.parallel(count, ELEMENTS, *pointers, *operands, unlock=True) as (c, begin, end, inside):
+    grain = elements_worth(step[0] for step in program.steps)
+    with b.parallel(count, grain, *pointers, *operands, unlock=True) as (c, begin, end, inside):
         outputs, given = inside[:results], inside[results:]
         for position, lanes in c.lanes(begin, end, width):
             loaded = [
@@ -208,7 +209,8 @@ def pointwise_strided(b: Builder, arguments: Arguments, program: Program, memory
     nest = Nest(b, arguments, count)
     pointers = [arguments.array(number).data for number in range(count)]
     width = vector_width(program, scalars)
-    with b.parallel(nest.total(), ELEMENTS, *nest.captured(), *pointers, unlock=True) as (c, begin, end, inside):
+    grain = elements_worth(step[0] for step in program.steps)
+    with b.parallel(nest.total(), grain, *nest.captured(), *pointers, unlock=True) as (c, begin, end, inside):
         outer, sizes, strides = inside[0], inside[1], inside[2 : 2 + count]
         inner, steps = inside[2 + count], inside[3 + count : 3 + 2 * count]
         bases = inside[3 + 2 * count :]

@@ -36,6 +36,8 @@ MOST_THREADS = 256
 """So many threads have shares of their own; more do not take part in a loop."""
 _LINE = 64
 """Bytes of a cache line: what threads write at the same time is so far apart."""
+_ONE_SHARE_EACH = 0
+"""What stands for the number of threads in loops that are too short for threads to take shares of others."""
 _SHARES_BITS = 16
 """The bits of a thread's place in its shares; the loop's number is above them."""
 
@@ -80,6 +82,7 @@ class _Pool:
             "taking_part",
             "team",
             "team_number",
+            "team_size",
         )
         for name in names:
             setattr(self, name, _global(b, name))
@@ -100,6 +103,7 @@ class _Pool:
     taking_part: Value
     team: Value
     team_number: Value
+    team_size: Value
 
     def get(self, place: Value) -> Value:
         return Value(self.b, self.b.ir.load_atomic(place.ir, "seq_cst", 8, typ=I64))
@@ -201,9 +205,32 @@ def _write_team(module: ir.Module) -> None:
     """`flambeau_join(nothing)`: what each thread of another library's team does."""
     b = Builder(module, "flambeau_join", VOID, [POINTER])
     pool = _Pool(b)
-    ask = b.ir.inttoptr(pool.get(pool.team_number).ir, ir.FunctionType(I32, []).as_pointer())
-    pool.take_shares(Value(b, b.ir.zext(b.ir.call(ask, []), I64)))
+    me = _asked(b, pool.get(pool.team_number))
+    with b.either(pool.get(pool.taking_part) == _ONE_SHARE_EACH) as (is_short, is_long):
+        with is_short:
+            _run_own_share(pool, me, _asked(b, pool.get(pool.team_size)))
+        with is_long:
+            pool.take_shares(me)
     b.give_back()
+
+
+def _asked(b: Builder, address: Value) -> Value:
+    """What a function of a team says, which takes nothing and gives a number."""
+    function = b.ir.inttoptr(address.ir, ir.FunctionType(I32, []).as_pointer())
+    return Value(b, b.ir.zext(b.ir.call(function, []), I64))
+
+
+def _run_own_share(pool: _Pool, me: Value, threads: Value) -> None:
+    """Run the share of thread `me`, or some neighbours if the team has fewer `threads` than it was asked for."""
+    b = pool.b
+    count, share = pool.get(pool.count), pool.get(pool.share)
+    shares = (count + share - 1) // share
+    steps = (shares + threads - 1) // threads * share
+    begin = me * steps
+    body = Value(b, b.ir.inttoptr(pool.get(pool.body).ir, POINTER))
+    context = Value(b, b.ir.inttoptr(pool.get(pool.context).ir, POINTER))
+    with b.when(begin < count):
+        _call_body(b, body, context, begin, b.smaller(begin + steps, count))
 
 
 def _run_by_team(b: Builder, run: Value, threads: Value) -> None:
@@ -240,6 +267,12 @@ def _write_parallel(module: ir.Module) -> None:
     pool.add(pool.loop, 1)
     team = pool.get(pool.team)
     with b.when(team != 0):
+        # A team waits for all its threads at the end of a loop: in a short one, to look for others' shares takes longer
+        # than it saves, and takes these away from where their elements are.
+        with b.when(count < parts * grain):
+            sharing = b.smaller(threads, count // grain)
+            pool.set(pool.share, (count + sharing - 1) // sharing)
+            pool.set(pool.taking_part, _ONE_SHARE_EACH)
         _run_by_team(b, team, threads)
         pool.set(pool.taken, 0)
         b.give_back()
@@ -274,9 +307,10 @@ def _write_settings(module: ir.Module) -> None:
     pool = _Pool(b)
     pool.set(pool.threads, b.arguments[0])
     b.give_back()
-    b = Builder(module, "flambeau_set_team", VOID, [I64, I64])
+    b = Builder(module, "flambeau_set_team", VOID, [I64, I64, I64])
     pool = _Pool(b)
     pool.set(pool.team_number, b.arguments[1])
+    pool.set(pool.team_size, b.arguments[2])
     pool.set(pool.team, b.arguments[0])
     b.give_back()
     b = Builder(module, "flambeau_pool_size", I64, [])
@@ -325,8 +359,8 @@ def set_threads(count: int) -> None:
         ctypes.CFUNCTYPE(None, ctypes.c_int64)(_addresses["flambeau_set_threads"])(count)
 
 
-def _set_team(run: int, number: int) -> None:
-    ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(_addresses["flambeau_set_team"])(run, number)
+def _set_team(run: int, number: int, size: int) -> None:
+    ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3)(_addresses["flambeau_set_team"])(run, number, size)
 
 
 def pool_size() -> int:

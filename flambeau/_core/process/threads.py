@@ -36,27 +36,27 @@ def when_changed(tell: Callable[[int], None]) -> None:
     tell(_number)
 
 
-_team = (0, 0)
-_told_of_teams: list[Callable[[int, int], None]] = []
+_team = (0, 0, 0)
+_told_of_teams: list[Callable[[int, int, int], None]] = []
 
 
-def offer_team(run: int, number: int) -> None:
+def offer_team(run: int, number: int, size: int) -> None:
     """Let all kernels run on the threads of a library that has some of its own and waits with them.
 
-    Threads of two pools would take each other's processors. Both are addresses of OpenMP's functions:
-    `run(function, context, threads, 0)` calls `function(context)` in each of its threads, and `number()` is the number
-    of the thread that calls it.
+    Threads of two pools would take each other's processors. These are addresses of OpenMP's functions:
+    `run(function, context, threads, 0)` calls `function(context)` in each of its threads; there, `number()` is the
+    number of the thread, and `size()` is how many threads there are.
     """
     global _team
-    if not (run and number):
+    if not (run and number and size):
         return
-    _team = run, number
+    _team = run, number, size
     for tell in _told_of_teams:
-        tell(run, number)
+        tell(run, number, size)
 
 
-def when_offered(tell: Callable[[int, int], None]) -> None:
-    """Call `tell(run, number)` now, if a library has offered its threads, and whenever one does."""
+def when_offered(tell: Callable[[int, int, int], None]) -> None:
+    """Call `tell(run, number, size)` now, if a library has offered its threads, and whenever one does."""
     _told_of_teams.append(tell)
     if all(_team):
         tell(*_team)

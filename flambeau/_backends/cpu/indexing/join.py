@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...._codegen.elements.join import join_lines
+from ...._codegen.elements.join import BYTES, join_lines, join_whole
 
 Array = Any
 Shape = tuple[int, ...]
@@ -25,7 +25,11 @@ def concatenated(arrays: Sequence[Array], dim: int, stacked: bool) -> Array | No
     """
     dtype = arrays[0].dtype
     plan = _plan(tuple([each.shape for each in arrays]), dim, stacked, dtype.itemsize)
-    return None if plan is None else join_lines()(np.empty(plan[0], dtype), *plan[1:], *arrays)
+    if plan is None:
+        return None
+    shape, lines, step, lengths = plan
+    out = np.empty(shape, dtype)
+    return join_lines()(out, lines, step, lengths, *arrays) if lines > 1 else join_whole()(out, step, lengths, *arrays)
 
 
 @functools.lru_cache(256)
@@ -35,8 +39,8 @@ def _plan(shapes: tuple[Shape, ...], dim: int, stacked: bool, itemsize: int) -> 
         shapes = tuple([(*each[:dim], 1, *each[dim:]) for each in shapes])
     first = shapes[0]
     dim += len(first) if dim < 0 else 0
-    if not 0 < dim < len(first):
-        return None  # along the first dimension it is one copy for each
+    if not 0 <= dim < len(first):
+        return None
     before, after = first[:dim], first[dim + 1 :]
     unit = math.prod(after) * itemsize
     for each in shapes:
@@ -44,4 +48,6 @@ def _plan(shapes: tuple[Shape, ...], dim: int, stacked: bool, itemsize: int) -> 
             return None
     lines, total = math.prod(before), sum([each[dim] for each in shapes])
     lengths = np.array([each[dim] * unit for each in shapes], np.int64)
-    return None if lines < 2 else ((*before, total, *after), lines, total * unit, lengths)
+    if lines < 2 and total * unit < 2 * BYTES:
+        return None  # NumPy copies as quickly on one thread
+    return (*before, total, *after), lines, total * unit, lengths

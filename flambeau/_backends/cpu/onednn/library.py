@@ -92,7 +92,9 @@ class Library:
         self.threads, self._set_threads = _thread_settings(loaded)
         self.ask_threads = getattr(loaded, "omp_get_max_threads", None)
         """The C function behind `threads`; None: there is none."""
-        self.team = _address(loaded, "GOMP_parallel"), _address(loaded, "omp_get_thread_num")
+        team = ("GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads")
+        self.team = tuple([_address(loaded, each) for each in team])
+        """What `offer_team` takes."""
         self.engine = self.create("engine_create", "engine_destroy", CPU, 0)
         self.attributes = self.create("primitive_attr_create", "primitive_attr_destroy")
         self.call("primitive_attr_set_scratchpad_mode", self.attributes.value, SCRATCHPAD_USER)

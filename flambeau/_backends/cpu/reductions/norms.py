@@ -32,6 +32,9 @@ from .rows import is_short
 Array = Any
 
 _CHUNK = 128
+"""So many rows are summed at a time for the gradients of weight and bias, or fewer."""
+_CHUNKS = 32
+"""Into so many parts a large array is cut for these, whatever the number of threads: each may have two."""
 
 
 _made: dict[Any, Any] = {}
@@ -179,7 +182,7 @@ def _rows_backward(
     arrays += [contiguous(grad), contiguous(input), rstd]
     arrays += [each for each in (mean, contiguous(weight) if weighted else None) if each is not None]
     if sums:
-        chunk = _CHUNK if size <= 32768 else max(1, min(_CHUNK, rows // 8))
+        chunk = _CHUNK if size <= 32768 else max(1, min(_CHUNK, rows // _CHUNKS))
         partial = workspace.empty(-(-rows // chunk) * sums * length, wide_type(input.dtype))
         workspace.run(kernel, *arrays, rows, length, partial, chunk)
     else:

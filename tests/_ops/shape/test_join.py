@@ -206,3 +206,17 @@ def test_joined_with_gaps(T: Any, dim: int) -> Any:
     weights = [T.linspace(-1, 1, each.numel()).reshape(each.shape) for each in found]
     total = T.stack([(each * weight).sum() for each, weight in zip(found, weights, strict=True)]).sum()
     return [(each, each.stride()) for each in found], T.autograd.grad(total, x)
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+@differential
+def test_large_tensors_along_the_first_dimension(T: Any, threads: int) -> Any:
+    """Threads copy parts of the result that begin and end inside of a tensor."""
+    before = T.get_num_threads()
+    T.set_num_threads(threads)
+    try:
+        rows = [T.arange(70 * count).reshape(count, 70) + count for count in (1, 1703, 4000, 2)]
+        planes = [T.arange(60_000).reshape(3, 200, 100) * number for number in range(3)]
+        return T.cat(rows), T.cat([each.reshape(-1) for each in rows]), T.stack(planes), T.cat(planes, 0)
+    finally:
+        T.set_num_threads(before)

@@ -10,6 +10,7 @@ from .._backends.cuda.runtime.driver import driver
 from .._backends.cuda.runtime.graph import Graph
 from .._backends.cuda.runtime.synchronization import HERE
 from .._core.device import usable_device
+from .._core.slots import SLOTS
 from .._core.tensor import Tensor
 from ._graphed import make_graphed_callables
 from ._streams import Stream
@@ -144,9 +145,8 @@ def captured_branches(
     Both branches are captured, each into a node of its own; the second copies its results to where the first has them.
     """
     from ..autograd.grad_mode import is_grad_enabled
-    from ..utils._pytree import tree_flatten, tree_unflatten
 
-    given = [each for each in tree_flatten(list(operands))[0] if isinstance(each, Tensor)]
+    given = [each for each in SLOTS.tree_flatten(list(operands))[0] if isinstance(each, Tensor)]
     if is_grad_enabled() and any(each.requires_grad for each in given):
         raise RuntimeError("torch.cond has no gradients while a CUDA graph is captured: use it within torch.no_grad()")
     owner, flag = CUDAGraph.get_currently_capturing_graph(), pred.detach().bool().clone()
@@ -154,7 +154,7 @@ def captured_branches(
     for condition, branch in ((flag, true_fn), (flag.logical_not(), false_fn)):
         owner.begin_capture_to_if_node(condition)
         try:
-            leaves, structure = tree_flatten(branch(*operands))
+            leaves, structure = SLOTS.tree_flatten(branch(*operands))
             if kept is None:
                 kept = [each.clone() if isinstance(each, Tensor) else each for each in leaves], structure
             else:
@@ -162,7 +162,7 @@ def captured_branches(
         finally:
             owner.end_capture_to_conditional_node()
     assert kept is not None
-    return tree_unflatten(*kept)
+    return SLOTS.tree_unflatten(*kept)
 
 
 def _merge(kept: tuple[list[Any], Any], leaves: list[Any], structure: Any) -> None:

@@ -77,7 +77,7 @@ class VirtualMemory:
         return int(found.value)
 
     def release(self, pointer: int, nbytes: int) -> None:
-        """Let others have addresses."""
+        """Let others have addresses that `reserve` gave."""
         _call("cuMemAddressFree", pointer, nbytes)
 
     def map(self, pointer: int, nbytes: int, piece: int) -> bool:

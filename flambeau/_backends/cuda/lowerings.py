@@ -103,7 +103,7 @@ _FUNCTIONS = {
 }
 """For the name of an op `family.function`."""
 
-_ON_ARRAYS = {
+ON_ARRAYS = {
     "add_slices": "row_sums.add_slices",
     "sparse_product": "sparse_product.sparse_product",
     "sampled_product": "sparse_product.sampled_product",
@@ -131,7 +131,7 @@ def push(backend: Backend) -> None:
     backend.push(dict.fromkeys(_FUNCTIONS, _find))
 
     def on_arrays(name: str) -> Kernel | None:
-        family, _, function = _ON_ARRAYS.get(name, "").partition(".")
+        family, _, function = ON_ARRAYS.get(name, "").partition(".")
         module = backend.array_functions(family) if family else None
         return getattr(module, function) if function else module
 

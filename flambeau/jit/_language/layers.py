@@ -81,24 +81,6 @@ def _functional_one(name: str, *order: str) -> Callable[..., Any]:
     return compute
 
 
-def _upsample(mode: str) -> Callable[..., Any]:
-    """`upsample_nearest2d` and its like: sizes, then perhaps corners, then scales, one of the two being None."""
-    aligns = mode in ("linear", "bilinear", "bicubic", "trilinear")
-
-    def compute(input: Tensor, output_size: Any, *args: Any) -> Any:
-        rest = list(args)
-        options: dict[str, Any] = {"align_corners": rest.pop(0)} if aligns else {}
-        scales = rest[0] if rest and isinstance(rest[0], (list, tuple)) else [each for each in rest if each is not None]
-        if output_size is not None:
-            options["size"] = list(output_size)
-        else:
-            options["scale_factor"] = list(scales)
-            options["recompute_scale_factor"] = False
-        return _functional().interpolate(input, mode=mode, **options)
-
-    return compute
-
-
 def _pad(mode: str) -> Callable[..., Any]:
     return lambda input, padding: _functional().pad(input, padding, mode=mode)
 
@@ -183,9 +165,6 @@ LAYERS: dict[str, Callable[..., Any]] = {
     "_pad_enum": lambda value, padding, mode, fill=None: _functional().pad(value, padding, _PADDINGS[mode], fill),
     "_pad_circular": _pad("circular"),
     "pad_sequence": _pad_sequence,
-    "rrelu_with_noise": lambda value, noise, low=1 / 8, high=1 / 3, training=False, *_: _functional().rrelu(
-        value, low, high, training
-    ),
     **{f"adaptive_max_pool{n}d": _adaptive(f"adaptive_max_pool{n}d", return_indices=True) for n in (1, 2, 3)},
     **{
         f"max_pool{n}d_with_indices": _of_function(forms_of_functional()[f"max_pool{n}d"], return_indices=True)
@@ -193,15 +172,5 @@ LAYERS: dict[str, Callable[..., Any]] = {
     },
     **{f"reflection_pad{n}d": _pad("reflect") for n in (1, 2, 3)},
     **{f"replication_pad{n}d": _pad("replicate") for n in (1, 2, 3)},
-    "upsample_nearest1d": _upsample("nearest"),
-    "upsample_nearest2d": _upsample("nearest"),
-    "upsample_nearest3d": _upsample("nearest"),
-    "_upsample_nearest_exact1d": _upsample("nearest-exact"),
-    "_upsample_nearest_exact2d": _upsample("nearest-exact"),
-    "_upsample_nearest_exact3d": _upsample("nearest-exact"),
-    "upsample_linear1d": _upsample("linear"),
-    "upsample_bilinear2d": _upsample("bilinear"),
-    "upsample_bicubic2d": _upsample("bicubic"),
-    "upsample_trilinear3d": _upsample("trilinear"),
 }
 """By the operator's name without `aten::`."""

@@ -1,0 +1,64 @@
+"""The table of functions on arrays: what the CPU and CUDA push, and what stands in `_backends/arrays.py`."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flambeau
+from flambeau._backends import arrays, tiers
+from flambeau._backends.cpu.lowerings import FUNCTIONS as OF_CPU
+from flambeau._backends.cuda.lowerings import ON_ARRAYS as OF_CUDA
+from flambeau._core.backend import FUNCTIONS, NO_FUNCTIONS, backend_of
+
+FAMILIES = {"pointwise", "recurrent"}
+"""Names under which a table has a whole module."""
+
+
+def _declared() -> set[str]:
+    """The functions of `arrays.py` that a table has, and those that its other functions name."""
+    tree = ast.parse(inspect.getsource(arrays))
+    made = {each.name for each in tree.body if isinstance(each, ast.FunctionDef) and each.decorator_list}
+    return made | {each.value for each in ast.walk(tree) if isinstance(each, ast.Constant) and each.value in OF_CPU}
+
+
+def test_every_function_has_an_array_class_that_has_it() -> None:
+    assert _declared() | FAMILIES == {*OF_CPU, *OF_CUDA}
+
+
+@pytest.mark.skipif(not tiers.available(), reason="no code is generated")
+@pytest.mark.parametrize("name", OF_CPU)
+def test_the_cpu_has_what_its_table_says(name: str) -> None:
+    if str(OF_CPU[name]).startswith("library.") and tiers.library() is None:
+        pytest.skip("the vendor's library is not installed")
+    found = FUNCTIONS[np.ndarray][name]
+    assert inspect.ismodule(found) if name in FAMILIES else callable(found)
+
+
+def test_without_generated_kernels_there_are_none() -> None:
+    with tiers.numpy_only():
+        assert FUNCTIONS[np.ndarray]["gathered"] is None
+        assert arrays.gathered(np.ones((2, 2)), 0, np.zeros((1, 2), np.int64)) is None
+
+
+def test_arrays_of_other_classes_have_none() -> None:
+    class Other(np.ndarray[Any, Any]):
+        pass
+
+    assert arrays.bounds(np.ones(4).view(Other)) is None
+    assert NO_FUNCTIONS["bounds"] is None
+
+
+def test_a_backend_may_push_its_own() -> None:
+    before = FUNCTIONS[np.ndarray]
+    try:
+        backend_of("cpu").push_functions(lambda name: (lambda array: ("own", array)) if name == "bounds" else None)
+        assert arrays.bounds(7) is None
+        assert arrays.bounds(np.ones(2))[0] == "own"
+        assert flambeau.ones(9000).cumsum(0)[-1] == 9000  # by NumPy, as `running` is not there
+    finally:
+        FUNCTIONS[np.ndarray] = before

@@ -87,23 +87,14 @@ class _NormBase(_ScaleAndShift):
         )
 
     def _load_from_state_dict(
-        self,
-        state_dict: dict[str, Any],
-        prefix: str,
-        local_metadata: dict[str, Any],
-        strict: bool,
-        missing_keys: list[str],
-        unexpected_keys: list[str],
-        error_msgs: list[str],
+        self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any], *further: Any
     ) -> None:
         if (local_metadata.get("version") or 0) < 2 and self.track_running_stats:
             count = self.num_batches_tracked
             if count is None or count.device.type == "meta":
                 count = tensor(0, dtype=int64)
             state_dict.setdefault(prefix + "num_batches_tracked", count)
-        super()._load_from_state_dict(
-            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
-        )
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *further)
 
 
 class _BatchNorm(_NormBase):

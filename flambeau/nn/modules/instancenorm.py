@@ -45,20 +45,14 @@ class _InstanceNorm(_NormBase):
             raise ValueError(f"expected {self._unbatched}D or {self._unbatched + 1}D input (got {input.dim()}D input)")
 
     def _load_from_state_dict(
-        self,
-        state_dict: dict[str, Any],
-        prefix: str,
-        local_metadata: dict[str, Any],
-        strict: bool,
-        missing_keys: list[str],
-        unexpected_keys: list[str],
-        error_msgs: list[str],
+        self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any], *further: Any
     ) -> None:
         # Before version 1 had a number, layers kept statistics whether they tracked them or not.
         if local_metadata.get("version") is None and not self.track_running_stats:
             found = [name for name in ("running_mean", "running_var") if prefix + name in state_dict]
             if found:
                 names = " and ".join(f'"{prefix}{name}"' for name in found)
+                error_msgs: list[str] = further[-1]
                 error_msgs.append(
                     f"Unexpected running stats buffer(s) {names} for {type(self).__name__} with "
                     "track_running_stats=False. The state dict was saved before the layer distinguished the two: "
@@ -66,9 +60,7 @@ class _InstanceNorm(_NormBase):
                 )
                 for name in found:
                     state_dict.pop(prefix + name)
-        super()._load_from_state_dict(
-            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
-        )
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *further)
 
     def _normalized(self, input: Tensor) -> Tensor:
         result: Tensor = F.instance_norm(

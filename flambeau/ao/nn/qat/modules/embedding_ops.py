@@ -13,6 +13,10 @@ from ._base import copied_layer
 __all__ = ["Embedding", "EmbeddingBag"]
 
 
+_LOOKS = EMBEDDING_OPTIONS[2:]
+"""The options that each look into a table takes, beside its sizes."""
+
+
 class _Rounded:
     _FLOAT_MODULE: Any
     _FURTHER_OPTIONS: tuple[str, ...]
@@ -62,15 +66,7 @@ class Embedding(_Rounded, nn.Embedding):
 
     def forward(self, input: Any) -> Any:
         """Rows of the rounded table."""
-        return F.embedding(
-            input,
-            self.weight_fake_quant(self.weight),
-            self.padding_idx,
-            self.max_norm,
-            self.norm_type,
-            self.scale_grad_by_freq,
-            self.sparse,
-        )
+        return F.embedding(input, self.weight_fake_quant(self.weight), **attributes(self, (*_LOOKS, "padding_idx")))
 
 
 class EmbeddingBag(_Rounded, nn.EmbeddingBag):
@@ -85,16 +81,6 @@ class EmbeddingBag(_Rounded, nn.EmbeddingBag):
 
     def forward(self, input: Any, offsets: Any = None, per_sample_weights: Any = None) -> Any:
         """Sums or means of rows of the rounded table."""
-        return F.embedding_bag(
-            input,
-            self.weight_fake_quant(self.weight),
-            offsets,
-            self.max_norm,
-            self.norm_type,
-            self.scale_grad_by_freq,
-            self.mode,
-            self.sparse,
-            per_sample_weights,
-            self.include_last_offset,
-            self.padding_idx,
-        )
+        options = attributes(self, (*_LOOKS, *self._FURTHER_OPTIONS))
+        rounded = self.weight_fake_quant(self.weight)
+        return F.embedding_bag(input, rounded, offsets, per_sample_weights=per_sample_weights, **options)

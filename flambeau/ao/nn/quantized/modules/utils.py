@@ -32,14 +32,7 @@ class WeightedQuantizedModule(nn.Module):
             destination[prefix + "zero_point"] = torch.tensor(self.zero_point)
 
     def _load_from_state_dict(
-        self,
-        state_dict: Any,
-        prefix: str,
-        local_metadata: Any,
-        strict: bool,
-        missing_keys: list[str],
-        unexpected_keys: list[str],
-        error_msgs: list[str],
+        self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, *further: Any
     ) -> None:
         if hasattr(self, "scale"):
             self.scale = float(state_dict.pop(prefix + "scale"))
@@ -48,9 +41,7 @@ class WeightedQuantizedModule(nn.Module):
             setter: Any = getattr(self, "set_weight_bias", None) or self.set_weight
             bias = (state_dict.pop(prefix + "bias"),) if prefix + "bias" in state_dict else ()
             setter(state_dict.pop(prefix + "weight"), *bias)
-        super()._load_from_state_dict(
-            state_dict, prefix, local_metadata, False, missing_keys, unexpected_keys, error_msgs
-        )
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, False, *further)
 
 
 def quantized_weight(module: Any, watch: Any = None) -> Any:

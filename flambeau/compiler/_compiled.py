@@ -26,11 +26,11 @@ from ._logs import log
 from ._marks import COMPILED, is_marked_dynamic, run_inside
 from ._stance import STANCE
 from .capture.attempt import Attempt
+from .capture.breaks.full_graph import Looks, looked
 from .capture.breaks.parts import Parts, code_behind, in_parts
 from .capture.breaks.split import Definition
 from .capture.effort import Contest, Effort, Trial
 from .capture.foresight import foreseen, narrowed
-from .capture.full_graph import Looks, looked
 from .capture.guards import MISS, State
 from .capture.mutations import Change, Changing, undone
 from .capture.new_objects import Made

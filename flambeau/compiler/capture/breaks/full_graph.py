@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
-from ..._core.process.caller import IS_INTERNAL
-from ..._dispatch.interpreter import Interpreter
-from ..._dispatch.op import Op
-from .breaks.parts import code_behind
-from .recorder import returns_next
+from ...._core.process.caller import IS_INTERNAL
+from ...._dispatch.interpreter import Interpreter
+from ...._dispatch.op import Op
+from ..recorder import returns_next
+from .parts import code_behind
 
 
 class Looks(Interpreter):

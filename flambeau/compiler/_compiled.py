@@ -21,9 +21,9 @@ from .._core.modes import THREAD, Modes
 from .._core.process.collector import collector_paused
 from .._dispatch.arguments.autocast import own_casts
 from .._dispatch.host_read import sizes
-from ._errors import TorchDynamoException, Unsupported, report_fault
+from ._errors import ConstraintViolationError, ForbiddenCallable, TorchDynamoException, Unsupported, report_fault
 from ._logs import log
-from ._marks import COMPILED, is_marked_dynamic, run_inside
+from ._marks import COMPILED, is_marked_dynamic, run_inside, size_out_of_range
 from ._stance import STANCE
 from .capture.attempt import Attempt
 from .capture.breaks.full_graph import Looks, looked
@@ -335,8 +335,11 @@ class Compiled:
         return name if code is None else f"{name} ({code.co_filename}:{code.co_firstlineno})"
 
     def _tried(self, attempt: Attempt) -> Any:
-        if self.dynamic is None and any(map(is_marked_dynamic, _leaves((attempt.args, attempt.kwargs)))):
+        if self.dynamic is None and (marked := [*filter(is_marked_dynamic, _leaves((attempt.args, attempt.kwargs)))]):
             self.dynamic = True
+            if (wrong := next(filter(None, map(size_out_of_range, marked)), None)) is not None:
+                self.dynamic = None
+                raise ConstraintViolationError(f"{wrong}\n  in {self._name()}: a size that mark_dynamic has limited")
         if self._expects is not None and self._watch is None:
             expected, self._expects = self._expects, None
             if code_behind(self.function) in expected.breaks:
@@ -418,7 +421,9 @@ class Compiled:
         if watch.fault is not None:
             raise watch.fault
         if watch.reason is not None:
-            refused = Refused(watch.reason, watch.breaks)
+            refused = Refused(watch.reason, watch.breaks, is_error=watch.is_error)
+            if watch.is_forbidden:
+                raise ForbiddenCallable(watch.reason)
             if watch.place is not None and not self.fullgraph:
                 self._suspect = refused, LineRuns(watch.place)
             return self._refuse(refused, attempt)
@@ -457,14 +462,17 @@ class Compiled:
         self._note(refused.reason)
         if self.fullgraph and (self._watch is not None or self._attempts > 1):  # a first call may do what is done once
             raise self._unsupported(refused.reason) from None
+        if refused.is_error and refused.reason not in _MAY_END:
+            self._attempts, self._suspect = self._attempts - 1, None  # the next call may be in another context
+            raise self._unsupported(refused.reason, "error_on_graph_break") from None
         if refused.is_known or self.reasons[-2:-1] == [refused.reason]:  # it will not get better
             self._split(refused)
             if self.parts is None and refused.reason not in _MAY_END:
                 self._attempts = _MOST_ATTEMPTS
         return attempt.run()
 
-    def _unsupported(self, reason: str) -> Exception:
-        return Unsupported(f"torch.compile(fullgraph=True): {reason}\n  in {self._name()}")
+    def _unsupported(self, reason: str, why: str = "torch.compile(fullgraph=True)") -> Exception:
+        return Unsupported(f"{why}: {reason}\n  in {self._name()}")
 
     def _program_of(self, recording: Recording) -> Callable[..., Any] | None:
         items, given = recording.recorder.program.items, recording.recorder.program.inputs
@@ -530,7 +538,7 @@ class Compiled:
             state, reason = (state, OTHER_CODE) if narrow is None else (narrow, None)
         if reason is not None:
             self._watch = now.with_lines_of(watched) if reason == OTHER_CODE and now.expected is None else now
-            found = Refused(reason, breaks)
+            found = Refused(reason, breaks, is_error=now.is_error or recorder.is_error)
             if reason == CHANGES and (sign := Changing(changes)).is_likely and not (self._programs or self.fullgraph):
                 self._suspect = found, sign
             raise found
@@ -539,7 +547,9 @@ class Compiled:
     def _refused_by(self, watch: Watch, recorder: Recorder) -> Refused:
         """Why a recorded call is not compiled. The next one is not recorded, if it is known which line to look for."""
         reason, breaks = (watch.reason, watch.breaks) if watch.reason else (recorder.reason, recorder.breaks)
-        refused = Refused(reason or OTHER_CODE, breaks)
+        if watch.is_forbidden:
+            raise ForbiddenCallable(watch.reason)
+        refused = Refused(reason or OTHER_CODE, breaks, is_error=watch.is_error or recorder.is_error)
         self._watch = watch
         place = next(((code, min(lines)) for code, lines in breaks.items() if code in watch.codes), None)
         if place is not None and not self._programs and not self.fullgraph:
@@ -597,8 +607,10 @@ class Compiled:
 class Refused(Exception):
     """A call was not compiled."""
 
-    def __init__(self, reason: str, breaks: Breaks | None = None, is_known: bool = False) -> None:
-        self.reason, self.breaks = reason, breaks or {}
+    def __init__(
+        self, reason: str, breaks: Breaks | None = None, is_known: bool = False, is_error: bool = False
+    ) -> None:
+        self.reason, self.breaks, self.is_error = reason, breaks or {}, is_error
         self.is_known = is_known
         """Whether other calls have shown it, too."""
 

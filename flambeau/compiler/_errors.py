@@ -29,6 +29,14 @@ class Unsupported(TorchDynamoException):
     """Code that cannot be compiled."""
 
 
+class ForbiddenCallable(TorchDynamoException, AssertionError):
+    """A function runs that must not be part of compiled code."""
+
+
+class ConstraintViolationError(TorchDynamoException):
+    """A size is not one of those that somebody has said it to be."""
+
+
 def report_fault(what: str, error: Exception) -> str:
     """Warn that the compiler failed at something, after which calls run eagerly; the reason, in one sentence.
 

@@ -5,6 +5,7 @@ The whole compiler reads these marks, and this file imports nothing of it.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import sys
 import threading
@@ -27,11 +28,14 @@ Model = TypeVar("Model", bound=Callable[..., Any] | HasForward)
 COMPILED: weakref.WeakSet[Any] = weakref.WeakSet()
 """Every compiled function that there is."""
 
-_DYNAMIC: dict[int, weakref.ref[Any]] = {}
-"""Tensors whose sizes somebody has said to change, by their addresses."""
+_DYNAMIC: dict[int, tuple[weakref.ref[Any], dict[int, tuple[int | None, int | None]]]] = {}
+"""Tensors whose sizes somebody has said to change, by their addresses, and the least and most size of dimensions."""
 
 DISABLED: weakref.WeakSet[Any] = weakref.WeakSet()
 """The code of functions that are not to be compiled."""
+
+FORBIDDEN: weakref.WeakSet[Any] = weakref.WeakSet()
+"""The code of functions that must not run in a compiled call: that is an error."""
 
 TRUSTED: weakref.WeakSet[Any] = weakref.WeakSet()
 """The code of functions of which somebody has said that only their ops and results matter."""
@@ -135,12 +139,79 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
     return fn
 
 
-def mark_dynamic(t: Any, index: Any, **kwargs: Any) -> None:
-    """Say that the sizes of a tensor change from call to call: what takes it is compiled for all sizes at once."""
-    _DYNAMIC[id(t)] = weakref.ref(t)
+def forbid_in_graph(fn: Any) -> Any:
+    """Mark a function, or several, that must not run in a compiled call: such a call is an AssertionError."""
+    if isinstance(fn, (list, tuple)):
+        return [forbid_in_graph(each) for each in fn]
+    if not callable(fn):
+        raise AssertionError("forbid_in_graph applies only to callables")
+    code = getattr(inspect.unwrap(getattr(fn, "forward", fn)), "__code__", None)
+    if code is not None:
+        FORBIDDEN.add(code)
+    return fn
+
+
+class _Breaks(threading.local):
+    """Whether a graph break is an error in this thread now."""
+
+    are_errors = False
+
+
+BREAKS = _Breaks()
+
+
+class error_on_graph_break(contextlib.ContextDecorator):
+    """A context, or a decorator, in which a graph break is an error, or is none inside one in which it is.
+
+    `fullgraph=True` counts for more. What has been split at its graph breaks before runs in parts without an error.
+    """
+
+    def __init__(self, error_on_graph_break: bool) -> None:
+        self._are_errors = error_on_graph_break
+        self._before: list[bool] = []
+
+    def __enter__(self) -> None:
+        self._before.append(BREAKS.are_errors)
+        BREAKS.are_errors = self._are_errors
+
+    def __exit__(self, *exception: object) -> None:
+        BREAKS.are_errors = self._before.pop()
+
+
+def mark_dynamic(
+    t: Any,
+    index: Any,
+    *,
+    hint_override: int | None = None,
+    min: int | None = None,
+    max: int | None = None,
+    specialize_on: Any = None,
+) -> None:
+    """Say that the sizes of a tensor change from call to call: what takes it is compiled for all sizes at once.
+
+    `min` and `max` say between which sizes: a compiled function that is given another is an error when it is compiled.
+    """
+    ranges = _DYNAMIC[id(t)][1] if is_marked_dynamic(t) else {}
+    for each in index if isinstance(index, (list, tuple)) else [index]:
+        ranges[each] = (min, max)
+    _DYNAMIC[id(t)] = weakref.ref(t), ranges
+
+
+def maybe_mark_dynamic(t: Any, index: Any) -> None:
+    """Say that the sizes of a tensor may change from call to call."""
+    mark_dynamic(t, index)
+
+
+def size_out_of_range(t: Any) -> str | None:
+    """What is wrong with the sizes of a tensor that was marked."""
+    for index, (least, most) in _DYNAMIC[id(t)][1].items():
+        size = t.shape[index] if least is not None or most is not None else None
+        if size is not None and not (least or 0) <= size <= (size if most is None else most):
+            return f"{size} not in range [{least or 0}, {'int_oo' if most is None else most}]"
+    return None
 
 
 def is_marked_dynamic(value: Any) -> bool:
     """Whether something is a tensor of which that has been said."""
     known = _DYNAMIC.get(id(value))
-    return known is not None and known() is value
+    return known is not None and known[0]() is value

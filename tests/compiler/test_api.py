@@ -352,6 +352,78 @@ def test_breaks_that_are_asked_for() -> None:
     assert len(calls) == 8
 
 
+def test_breaks_that_are_errors_for_a_while() -> None:
+    dynamo = importlib.import_module("flambeau._dynamo")
+
+    def f(x: Any) -> Any:
+        y = x + 1
+        dynamo.graph_break()
+        return y * 2
+
+    g = torch.compile(f)
+    for _ in range(3):
+        with dynamo.error_on_graph_break(True), pytest.raises(dynamo.exc.Unsupported, match="graph_break runs"):
+            g(X)
+    for _ in range(6):
+        assert seen(g(X)) == seen(f(X))
+    assert len(torch.compiler.explain(g).programs) == 2
+
+    @dynamo.error_on_graph_break(True)
+    def strict(x: Any) -> Any:
+        dynamo.graph_break()
+        return x + 1
+
+    @dynamo.error_on_graph_break(False)
+    def lenient(x: Any) -> Any:
+        dynamo.graph_break()
+        return x + 1
+
+    with pytest.raises(dynamo.exc.Unsupported, match="graph_break runs"):
+        torch.compile(lambda x: strict(x) * 2)(X)
+    g = torch.compile(lambda x: lenient(x) * 2)
+    with dynamo.error_on_graph_break(True):
+        for _ in range(6):
+            assert seen(g(X)) == seen((X + 1) * 2)
+
+
+def test_functions_that_are_forbidden() -> None:
+    dynamo = importlib.import_module("flambeau._dynamo")
+    real = pytest.importorskip("torch")
+
+    def own(x: Any) -> Any:
+        return x + 1
+
+    for library in (dynamo, real._dynamo):
+        assert library.forbid_in_graph(own) is own
+        assert library.forbid_in_graph([own]) == [own]
+        with pytest.raises(AssertionError, match="applies only to callables"):
+            library.forbid_in_graph(3)
+    for library, given in ((torch, X), (real, real.ones(2))):
+        options = {} if library is torch else {"backend": "eager"}
+        with pytest.raises(AssertionError, match="Attempt to trace forbidden callable"):
+            library.compile(lambda x: own(x) * 2, **options)(given)
+        assert library.compile(lambda x: x * 2, **options)(given).shape == given.shape
+    assert own(X).shape == X.shape
+
+
+def test_sizes_that_are_marked_with_limits() -> None:
+    dynamo = importlib.import_module("flambeau._dynamo")
+    real = pytest.importorskip("torch")
+    for library, marks in ((torch, dynamo), (real, real._dynamo)):
+        error = importlib.import_module(f"{library.__name__}.fx.experimental.symbolic_shapes").ConstraintViolationError
+        options = {} if library is torch else {"backend": "eager"}
+        x = library.ones(5, 3)
+        marks.mark_dynamic(x, 0, min=2, max=4)
+        with pytest.raises(error, match=r"5 not in range \[2, 4\]"):
+            library.compile(lambda x: x * 2, **options)(x)
+        x = library.ones(3, 3)
+        marks.mark_dynamic(x, [0, 1], min=2, max=4)
+        g = library.compile(lambda x: x * 2, **options)
+        assert g(x).shape == (3, 3)
+        assert g(library.ones(9, 3)).shape == (9, 3)
+        marks.maybe_mark_dynamic(x, 1)
+
+
 def test_functions_that_are_not_traced_strictly() -> None:
     dynamo = importlib.import_module("flambeau._dynamo")
     lines: list[str] = []

@@ -17,15 +17,15 @@ from flambeau.compiler import (
     substitute_in_graph,
 )
 from flambeau.compiler._entry import compile
-from flambeau.compiler._marks import mark_dynamic
+from flambeau.compiler._marks import error_on_graph_break, forbid_in_graph, mark_dynamic, maybe_mark_dynamic
 
 from .eval_frame import OptimizedModule
 
 __all__ = [
-    "OptimizedModule", "allow_in_graph", "assume_constant_result", "disable", "disallow_in_graph", "graph_break",
-    "is_compiling", "list_backends", "mark_dynamic", "mark_static", "mark_static_address", "maybe_mark_dynamic",
-    "nonstrict_trace", "optimize", "optimize_assert", "patch_dynamo_config", "reset", "run", "set_stance",
-    "skip_frame", "step_unsupported", "substitute_in_graph",
+    "OptimizedModule", "allow_in_graph", "assume_constant_result", "disable", "disallow_in_graph",
+    "error_on_graph_break", "forbid_in_graph", "graph_break", "is_compiling", "list_backends", "mark_dynamic",
+    "mark_static", "mark_static_address", "maybe_mark_dynamic", "nonstrict_trace", "optimize", "optimize_assert",
+    "patch_dynamo_config", "reset", "run", "set_stance", "skip_frame", "step_unsupported", "substitute_in_graph",
 ]  # fmt: skip
 
 __getattr__, __dir__ = (
@@ -35,7 +35,7 @@ __getattr__, __dir__ = (
     .elsewhere("lookup_backend register_backend", "_dynamo.backends.registry")
     .absent(
         "this part of PyTorch's compiler is not built",
-        functions="export forbid_in_graph",
+        functions="export",
         classes="OptimizeContext",
     )
     .parts()
@@ -79,7 +79,7 @@ def patch_dynamo_config(arg1: Any = None, arg2: Any = None, **kwargs: Any) -> An
     return config.patch(arg1, arg2, **kwargs)
 
 
-maybe_mark_dynamic = mark_unbacked = mark_dynamic
+mark_unbacked = maybe_mark_dynamic
 
 
 def mark_static(t: Any, index: Any = None) -> None:

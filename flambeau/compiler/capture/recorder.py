@@ -22,6 +22,7 @@ from ..._dispatch.factory import constant
 from ..._dispatch.host_read import sizes
 from ..._dispatch.interpreter import Interpreter
 from ..._dispatch.op import Op
+from .._marks import BREAKS
 from ..program.items import Call, Outside, Read, SetGrad, Value, is_usable
 from ..program.pure import is_pure
 from ..program.reads import Written, differs, needed
@@ -49,6 +50,8 @@ class Recorder(Careful, Capture):
         self.reason: str | None = None
         self.breaks: Breaks = {}
         """At which lines of which functions that is."""
+        self.is_error = False
+        """Whether the user wants to be told of a graph break there."""
         self._state = state
         self._watch = watch
         self._grads: dict[int, Any] = {id(tensor): tensor._grad for tensor, _ in state.tensors.values()}
@@ -267,6 +270,7 @@ class Recorder(Careful, Capture):
         if self.reason is None:
             self.reason = reason
             self.breaks = lines_in(sys._getframe(1))
+            self.is_error = BREAKS.are_errors
 
     def _noted(self, op: Op, value: Any) -> Any:
         if type(value) is Tensor or not is_array(value):

@@ -23,7 +23,7 @@ import numpy as np
 
 from ..._core.process.caller import GENERATED, PACKAGE
 from ..._core.process.collector import collector_paused
-from .._marks import DISABLED, TRUSTED, run_inside
+from .._marks import BREAKS, DISABLED, FORBIDDEN, TRUSTED, run_inside
 from .names_read import Lines, Path, Reads, global_reads, import_reads, names_constant, names_in
 
 _ENGINE_ROOMS = (
@@ -124,6 +124,10 @@ class Watch:
         """Watched code that is in a call of a function which is not written in Python."""
         self.traces = False
         """Whether Python's trace function is this watch's own, and can be switched off for a while."""
+        self.is_forbidden = False
+        """Whether something ran that must not."""
+        self.is_error = False
+        """Whether the user wants to be told of a graph break where the call has one."""
         self.is_stopped = False
         self._is_on = True
         """Whether Python tells of calls and returns; it does not while the engine runs, if that tells of its end."""
@@ -335,6 +339,9 @@ class Watch:
                         self._reads_any_name = True
                     if code in DISABLED:
                         self._refuse(frame, f"{code.co_name} runs, which is not to be compiled")
+                    if code in FORBIDDEN:
+                        self.is_forbidden = True
+                        self._refuse(frame, f"Attempt to trace forbidden callable {code.co_name}")
             elif id(code) in self._watched:
                 if event == "c_call":
                     self._calling = frame
@@ -373,6 +380,7 @@ class Watch:
             self.reason = f"{what} ({frame.f_code.co_filename}:{frame.f_lineno})"
             self.breaks = lines_in(frame)
             self.place = frame.f_code, frame.f_lineno
+            self.is_error = BREAKS.are_errors
             self.stop()  # nothing else can be said of this call
 
 

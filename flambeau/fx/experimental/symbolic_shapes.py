@@ -10,9 +10,10 @@ from ..._core.tensor import Tensor
 
 __getattr__, __dir__ = (
     Table(__name__)
+    .elsewhere("ConstraintViolationError", "compiler._errors")
     .absent(
         "symbolic shapes are not built yet",
-        classes="ShapeEnv DimDynamic StatelessSymbolicContext ConstraintViolationError",
+        classes="ShapeEnv DimDynamic StatelessSymbolicContext",
     )
     .parts()
 )

@@ -17,10 +17,10 @@ from ..._dispatch.op import Op
 from ..capture.careful import Careful
 from ..capture.guards import State
 from ..capture.new_objects import Made
-from ..capture.places import Place, Places, in_order
 from ..capture.recorder import Recorder
 from ..capture.watch import Watch
 from ..program.items import Call, Program, Value, values_in
+from .places import Place, Places, in_order
 from .sizes import NUMBERS, decisive, same
 
 

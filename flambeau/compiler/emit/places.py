@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..._core.arrays.abstract import AbstractArray
+from ..capture.abstract_arrays import owner_of
 from ..program.reads import bounds
-from .abstract_arrays import owner_of
 
 Place = tuple[int, int] | None
 """Where the elements of an array begin and end; None: it has none."""

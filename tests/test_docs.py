@@ -285,7 +285,9 @@ def documented_examples() -> list[doctest.DocTest]:
 
 
 EXAMPLES = documented_examples()
-ON_A_DEVICE = tuple(f"flambeau.cuda._{name}." for name in ("device", "memory", "random", "streams", "graphs"))
+ON_A_DEVICE = tuple(
+    f"flambeau.cuda._{name}." for name in ("device", "memory", "random", "streams", "graphs", "nccl", "green_contexts")
+)
 """Modules whose examples need a CUDA device: `tests/cuda/on_device` runs them, on the simulated one too."""
 IN_TWO_PROCESSES = ("flambeau.distributed.",)
 """Modules whose examples several processes run together: `tests/distributed` does."""

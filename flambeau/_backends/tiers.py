@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from .._codegen.ir import COMPILES
 from .._core.backend import backend_of
 from .._core.process.collector import collector_paused
 from .._core.process.reproducibility import REPRODUCIBILITY
@@ -74,6 +75,11 @@ IN_ANY_BATCH: dict[str, str] = {
 }
 """For families of which some functions give a sample the same bits in any batch, these; "*": all do."""
 
+_NOT_PORTABLE = frozenset(("losses",))
+"""Families whose functions sum up in an order that NumPy's do not have."""
+_RUN_BY_NUMPY = frozenset(("attention", "conv", "multi", "norms", "pointwise", "recurrent", "rows"))
+"""Families whose kernels NumPy runs at "machine" where no code can be generated; others move elements alone."""
+
 
 class _SomeOf:
     """A module of which others than its chosen functions do nothing: they return None."""
@@ -121,6 +127,8 @@ def available() -> bool:
 
 
 def _load(family: str) -> Any:
+    if REPRODUCIBILITY.machine and (family in _NOT_PORTABLE or not (COMPILES or family in _RUN_BY_NUMPY)):
+        return None
     if REPRODUCIBILITY.product is not None and family in IN_ANY_BATCH:
         names = IN_ANY_BATCH[family]
         module = _imported(family)
@@ -131,8 +139,8 @@ def _load(family: str) -> Any:
 def _imported(family: str) -> Any:
     with collector_paused():
         module = importlib.import_module(f"flambeau._backends.cpu.{PLACES[family]}")
-        # Large results are to come from the pool.
-        importlib.import_module("flambeau._backends.cpu.memory.allocator").start()
+        if COMPILES:  # large results are to come from the pool
+            importlib.import_module("flambeau._backends.cpu.memory.allocator").start()
     return module
 
 

@@ -19,10 +19,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import llvmlite.ir as ir
-
 from .._core.process.processor import ON_X86_64
 from . import constants, types
+from .ir import ir
 from .types import BOOL, F16, F32, F64, I8, I16, I32, I64, POINTER, VOID, Scalar
 
 Number = int | float | bool
@@ -192,6 +191,9 @@ ALL_PASSES = "all_passes"
 
 class Builder:
     """Writes the body of one function."""
+
+    evaluates = False
+    """Whether values are computed at once, by NumPy (`on_numpy/builder.py`), in place of code that is written."""
 
     def __init__(self, module: ir.Module, name: str, returns: ir.Type, arguments: Sequence[ir.Type]) -> None:
         self.module = module

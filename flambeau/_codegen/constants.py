@@ -5,8 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-import llvmlite.ir as ir
-
+from .ir import ir
 from .types import I32
 
 _MOST = 4096

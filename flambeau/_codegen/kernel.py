@@ -17,12 +17,12 @@ import ctypes
 from collections.abc import Callable
 from typing import Any
 
-import llvmlite.ir as ir
-
 from .._core.process.locks import new_reentrant_lock
 from .arrays import Arguments, give_back_first
 from .build import Builder
+from .ir import COMPILES, ir
 from .machine.engine import engine
+from .on_numpy import kernels as on_numpy
 from .types import I64, POINTER
 
 Compiled = Callable[..., Any]
@@ -50,7 +50,9 @@ class Kernel:
     def _make(self, parameters: tuple[Any, ...]) -> Compiled:
         with _lock:
             found = self._compiled.get(parameters)
-            if found is None:
+            if found is None and not COMPILES:
+                found = self._compiled[parameters] = on_numpy.found(self.name, parameters)
+            elif found is None:
                 loaded = engine().load(self.name, parameters, lambda: self.module(*parameters), [self.name])
                 found = self._compiled[parameters] = _python_function(loaded[self.name], self.name)
             return found

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import llvmlite.ir as ir
-
 from .build import Builder, Value
 from .expr import Program, Untraceable
 from .functions import FUNCTIONS
+from .ir import ir
 from .types import BOOL, F32, SCALARS
 
 Operation = Callable[..., Value]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import llvmlite.ir as ir
 import numpy as np
+
+from .ir import ir
 
 VOID = ir.VoidType()
 POINTER = ir.PointerType()

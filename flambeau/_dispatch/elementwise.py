@@ -14,6 +14,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
+from .._backends.portable import check_body
 from .._core.arrays.lazy_signs import content
 from .._core.arrays.narrow import as_type, widened
 from .._core.arrays.quick import joint_shape
@@ -210,6 +211,8 @@ class Elementwise(Op):
     def entry(self, kind: Kind) -> Entry:
         """The prepared body for operands of `kind`, and the kind of the result."""
         computed = self.compute_dtype(kind.dtype)
+        if REPRODUCIBILITY.machine:
+            check_body(self.name, computed.numpy)
         body = self._prepared(kind.dtype, computed)
         result = kind_of(self.result_dtype(computed), kind.device)
         given = kind.dtype.numpy

@@ -7,15 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from .._backends import tiers
+from .._backends import portable, tiers
 from .._core.backend import WHEN_INSTALLED, Backend, devices_backends
 from .._core.process.determinism import DETERMINISM
 from .._core.process.reproducibility import LEVELS, REPRODUCIBILITY
 from .._dispatch.elementwise import Elementwise
 from .._dispatch.op import OPS
+from .._dispatch.public.registry import load_all
 
 VARIABLE = "FLAMBEAU_REPRODUCIBLE"
-_FIXED = ("threads", "batch")
+_FIXED = ("threads", "batch", "machine")
+_IN_ANY_BATCH = ("batch", "machine")
 
 
 class reproducible:
@@ -80,12 +82,18 @@ def _set(level: str | None) -> None:
     if level == "batch" != before:
         _check_generated()
     if fixed and not was_fixed:
-        _limit_libraries()
+        _limit_libraries(level)
     elif was_fixed and not fixed:
         _free_libraries()
-    REPRODUCIBILITY.level = level
-    if (level == "batch") is not (before == "batch"):
-        _fix_orders(level == "batch")
+    if level != before and before in _IN_ANY_BATCH:
+        portable.end()
+        _fix_orders(False)
+    REPRODUCIBILITY.level, REPRODUCIBILITY.machine = level, level == "machine"
+    if level != before and level in _IN_ANY_BATCH:
+        _fix_orders(True)
+        if level == "machine":
+            load_all()
+            portable.begin()
     if level is not None:
         DETERMINISM.set(True, False, DETERMINISM.fill_wanted)
     elif before is not None:
@@ -117,10 +125,10 @@ def _fix_orders(fixed: bool) -> None:
             op.mixed.clear()
 
 
-def _limit_libraries() -> None:
+def _limit_libraries(level: str | None) -> None:
     from .._backends.cpu.linalg import blas
 
-    if not blas.limit_to_one_thread():
+    if not blas.limit_to_one_thread() and level != "machine":  # which uses no such library
         raise RuntimeError(
             'reproducible("threads") cannot be kept here: NumPy\'s linear algebra library is not OpenBLAS, and cannot '
             'be told to use one thread. Install NumPy from PyPI, or use reproducible("run")'

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import llvmlite.ir as ir
-
 from ..arrays import Arguments
 from ..build import Builder, Value
+from ..ir import ir
 from ..kernel import kernel
 from ..shares import ELEMENTS
 from ..types import F64, I64, SCALARS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..build import Builder, Value
+from ..on_numpy.builder import Evaluator
 from .parts import INFINITY, NAN, Format, any_lane, format_of, is_negative, scaled, shifted_exponent, with_sign_of
 
 
@@ -13,6 +14,8 @@ def fmod(b: Builder, x: Value, y: Value) -> Value:
     nothing is rounded. One step suffices unless the quotient of x and y is large; lanes that need more keep it going.
     """
     x, y = b.matched(x, y)
+    if isinstance(b, Evaluator):
+        return b.fmod(x, y)
     form = format_of(x)
     divisor = b.abs(y)
     usual = (b.abs(x) < INFINITY) & (divisor > 0.0) & (divisor < INFINITY)

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import llvmlite.ir as ir
-
 from ..build import Builder, Operand, Value
+from ..ir import ir
 from ..types import BOOL, F32, F64, I32, I64
 from .coefficients import Table
 

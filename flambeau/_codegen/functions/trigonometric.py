@@ -8,9 +8,11 @@ if a vector has such a lane.
 
 from __future__ import annotations
 
-import llvmlite.ir as ir
+import numpy as np
 
 from ..build import Builder, Value
+from ..ir import ir
+from ..on_numpy.builder import Evaluator
 from ..types import F64, I64, POINTER
 from .coefficients import COS, SIN, TAN, TWO_OVER_PI
 from .parts import (
@@ -49,6 +51,8 @@ def _reduced(b: Builder, x: Value, form: Format) -> tuple[Value, Pair]:
     rest, lost = exact_sum(begun, subtracted.high)
     rest, low = quick_sum(rest, lost + b.fma(whole, -third, subtracted.low))
     huge = b.abs(x) > form.pick(*_HUGE)
+    if isinstance(b, Evaluator):
+        return _reduced_by_numpy(b, x, huge, form, (quadrant, rest, low))
     lanes = x.lanes
     results = [b.variable(each.element, each, lanes) for each in (quadrant, rest, low)]
     with b.when(any_lane(b, huge), likely=False):
@@ -64,6 +68,27 @@ def _reduced(b: Builder, x: Value, form: Format) -> tuple[Value, Pair]:
             variable.value = b.load_raw(place, value.type, 16)
     quadrant, rest, low = (variable.value for variable in results)
     return quadrant, Pair(rest, low)
+
+
+def _reduced_by_numpy(
+    b: Evaluator, x: Value, huge: Value, form: Format, others: tuple[Value, Value, Value]
+) -> tuple[Value, Pair]:
+    """n and r: those of huge numbers by `on_numpy/angles.py`, of others as they are."""
+    places = np.asarray(huge.ir.array)
+    if not places.any():
+        return others[0], Pair(others[1], others[2])
+    from ..on_numpy.angles import reduced
+
+    found = [np.array(each.ir.array) for each in others]
+    half_pi, half_pi_low, _ = _HALF_PI[1]
+    quadrant, high, low = reduced(np.asarray(x.ir.array)[places].astype(np.float64), half_pi, half_pi_low)
+    if form is SINGLE:
+        rounded = high.astype(np.float32)
+        high, low = rounded, (high - rounded.astype(np.float64)).astype(np.float32)
+    for array, value in zip(found, (quadrant, high, low), strict=True):
+        array[places] = value
+    whole, angle, angle_low = (b.given(array, each.type) for array, each in zip(found, others, strict=True))
+    return whole, Pair(angle, angle_low)
 
 
 def _reduced_huge(b: Builder, x: Value, form: Format) -> tuple[Value, Value, Value]:

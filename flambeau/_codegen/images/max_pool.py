@@ -11,11 +11,10 @@ import operator
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import llvmlite.ir as ir
-
 from .. import constants
 from ..arrays import Arguments
 from ..build import Builder, Operand, Value, Variable
+from ..ir import ir
 from ..kernel import kernel
 from ..rows.shared import scratch
 from ..shares import ELEMENTS, steps_worth

@@ -15,9 +15,8 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-import llvmlite.ir as ir
-
 from ..build import Builder, Value
+from ..ir import ir
 from ..types import BOOL, I8, I32, I64, POINTER, VOID
 from .engine import Engine
 from .system import system

@@ -19,10 +19,9 @@ has been done.
 
 from __future__ import annotations
 
-import llvmlite.ir as ir
-
 from ..arrays import DATA, Arguments
 from ..build import Builder, Value
+from ..ir import ir
 from ..kernel import kernel
 from ..types import I32, I64, POINTER, VOID
 from .prepared_call import called

@@ -3,19 +3,39 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import llvmlite
-import llvmlite.binding as llvm
-import llvmlite.ir as ir
 import numpy as np
 
 from ..._core.process.locks import new_lock, new_reentrant_lock
 from ..._core.release import RELEASE
 from ..build import ALL_PASSES
+from ..ir import ir, llvm, llvmlite
 from . import cache
 from .system import own_symbols
+
+
+_V2 = "+cx16,+sahf,+popcnt,+sse3,+sse4.1,+sse4.2,+ssse3"
+_V3 = f"{_V2},+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+xsave"
+OLDER = {
+    "x86-64": "",
+    "x86-64-v2": _V2,
+    "x86-64-v3": _V3,
+    "x86-64-v4": f"{_V3},+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl",
+}
+"""The levels of x86-64 processors, with their instructions: for `FLAMBEAU_PROCESSOR`."""
+
+
+def _processor() -> tuple[str, str]:
+    """The name and the features of the processor to write code for: this one, or the older one that is asked for."""
+    asked = os.environ.get("FLAMBEAU_PROCESSOR", "")
+    if not asked:
+        return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+    if asked not in OLDER:
+        raise ValueError(f"FLAMBEAU_PROCESSOR must be one of {', '.join(OLDER)}, but is {asked!r}")
+    return asked, OLDER[asked]
 
 
 class Engine:
@@ -29,8 +49,9 @@ class Engine:
             llvm.initialize_native_target()
             llvm.initialize_native_asmprinter()
         self.triple = triple or llvm.get_process_triple()
-        self.processor = processor if triple else llvm.get_host_cpu_name()
-        self.features = features if triple else llvm.get_host_cpu_features().flatten()
+        if not triple:
+            processor, features = _processor()
+        self.processor, self.features = processor, features
         self.is_arm: bool = self.triple.startswith(("aarch64", "arm64"))
         self.fuses = self.is_arm or "+fma" in self.features
         """Whether a product and a sum are one instruction."""

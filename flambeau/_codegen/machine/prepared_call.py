@@ -7,10 +7,9 @@ where that returns something else; how many arrays there are, and for each the o
 
 from __future__ import annotations
 
-import llvmlite.ir as ir
-
 from ..arrays import Arguments, without_lock
 from ..build import Builder, Value
+from ..ir import ir
 from ..kernel import kernel
 from ..types import I32, I64, POINTER, VOID
 

@@ -16,9 +16,8 @@ from __future__ import annotations
 import ctypes
 import os
 
-import llvmlite.ir as ir
-
 from ..build import Builder, Value
+from ..ir import ir
 from ..types import I8, I32, I64, POINTER
 
 

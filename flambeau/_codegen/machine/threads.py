@@ -18,10 +18,9 @@ import ctypes
 import os
 from typing import TYPE_CHECKING
 
-import llvmlite.ir as ir
-
 from ..._core.process.threads import when_changed, when_offered
 from ..build import Builder, Value
+from ..ir import ir
 from ..types import I8, I32, I64, POINTER, VOID
 from .system import system
 

@@ -26,7 +26,7 @@ QUERIES = 32
 """How many queries are looked at together."""
 KEYS = 128
 """How many keys are looked at together."""
-_KEYS_OF_HALF = 512
+KEYS_OF_HALF = 512
 """The same where weights are rounded: as many as in PyTorch, since they are made with the largest score so far."""
 _EXPONENTIAL = 32
 """Multiplications that take as long as to make a weight of a score."""
@@ -130,7 +130,7 @@ def attention_forward(b: Builder, arguments: Arguments, dtype: str, causal: bool
     `half`: the dtype to which weights are rounded, if there is one.
     """
     scalar = SCALARS[dtype]
-    together = _KEYS_OF_HALF if half else KEYS
+    together = KEYS_OF_HALF if half else KEYS
     product = Product(b, scalar)
     arrays = [arguments.array(number) for number in (0, 2, 3, 4, 5)]
     heads = [_Heads(array, scalar) for array in arrays]

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..arrays import Arguments, without_lock
 from ..build import Builder, Value, Variable
+from ..ir import COMPILES
 from ..kernel import kernel
 from ..machine.engine import engine
 from ..shares import MULTIPLICATIONS, steps_worth
@@ -51,6 +52,8 @@ def tile_for(dtype: str, rows: int, columns: int = 0) -> Tile:
 
     With very few rows a copied column would hardly be read a second time: then it is not copied.
     """
+    if not COMPILES:
+        return Tile(1, 1, 1, True, False)  # NumPy runs the product whole
     llvm = engine()
     lanes, fused, is_arm = llvm.register_bytes // SCALARS[dtype].size, llvm.fuses, llvm.is_arm
     if rows == 1:

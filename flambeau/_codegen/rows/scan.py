@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import llvmlite.ir as ir
-
 from ..arrays import Arguments
 from ..build import Builder, Value, Variable
 from ..functions import logaddexp
 from ..functions.exponential import exp_of_difference
 from ..functions.logarithm import log
+from ..ir import ir
 from ..kernel import kernel
 from ..shares import ELEMENTS, steps_worth
 from ..types import F32, F64, I32, I64, SCALARS, Scalar

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import llvmlite.ir as ir
-
 from ..arrays import Arguments
 from ..build import Builder, Value, Variable
+from ..ir import ir
 from ..kernel import kernel
 from ..shares import ELEMENTS, steps_worth
 from ..types import F32, I32, I64, SCALARS, Scalar

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-import llvmlite.ir as ir
-
 from ..build import Builder, Operand, Value
+from ..ir import ir
 from ..shares import ELEMENTS, steps_worth
 from ..types import F64, I32, I64, POINTER, SCALARS, VOID, Scalar, float32, float64
 

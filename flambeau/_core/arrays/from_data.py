@@ -20,6 +20,7 @@ import numpy as np
 from ..dtype import WIDE_TYPES, from_numpy_dtype, promote_types
 from ..modes import beside_the_ops
 from ..process.processor import ON_X86_64
+from ..process.reproducibility import REPRODUCIBILITY
 from ..size import fits_int64
 from .narrow import as_type, widened
 
@@ -335,7 +336,7 @@ def _store(leaves: list[Any], types: set[type], dtype: DType, shape: tuple[int, 
             if dtype.kind == "c":
                 return np.array(leaves, COMPLEX128).astype(dtype)
             # bfloat16 is rounded from float32 everywhere, as in PyTorch
-            single = ON_X86_64 or dtype != FLOAT16
+            single = ON_X86_64 or REPRODUCIBILITY.machine or dtype != FLOAT16
             return np.array(leaves, FLOAT32 if single else FLOAT64).astype(dtype)
     except OverflowError:
         position = next(place for place, value in enumerate(leaves) if not _fits_float(value))

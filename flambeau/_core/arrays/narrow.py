@@ -11,6 +11,7 @@ from numpy.lib.stride_tricks import as_strided
 from ..backend import as_array, backend_of_array
 from ..dtype import HAS_ML_DTYPES, WIDE_TYPES, dtype, float8_e4m3fn, float8_e5m2, float8_e8m0fnu, float_bits
 from ..process.processor import ON_X86_64
+from ..process.reproducibility import REPRODUCIBILITY
 
 _HALF = np.dtype(np.float16)
 _SINGLE = np.dtype(np.float32)
@@ -79,12 +80,12 @@ def as_type(array: Any, array_type: np.dtype[Any]) -> Any:
 
 def halves_by_way_of_single(source: np.dtype[Any], target: np.dtype[Any]) -> bool:
     """Whether numbers are rounded to float32 on their way from one type to another."""
-    return ON_X86_64 and target is _HALF and source is _DOUBLE
+    return (ON_X86_64 or REPRODUCIBILITY.machine) and target is _HALF and source is _DOUBLE
 
 
 def fill_with(array: Any, number: Any) -> None:
     """Overwrite all elements with a number, rounded as PyTorch rounds it."""
-    if ON_X86_64 and array.dtype is _HALF:
+    if (ON_X86_64 or REPRODUCIBILITY.machine) and array.dtype is _HALF:
         with np.errstate(over="ignore"):
             number = np.float32(number)
     if not HAS_ML_DTYPES and array.dtype in WIDE_TYPES:

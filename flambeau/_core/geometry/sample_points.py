@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..process.processor import ON_X86_64
+from ..process.reproducibility import REPRODUCIBILITY
 
 
 def pixel_of_nan(rank: int, last: Any) -> Any:
@@ -14,7 +15,7 @@ def pixel_of_nan(rank: int, last: Any) -> Any:
     """
     if rank == 3:
         return last
-    return last * 0 if ON_X86_64 else None
+    return last * 0 if ON_X86_64 or REPRODUCIBILITY.machine else None
 
 
 def tap_of_nan(zeros_outside: bool) -> float:
@@ -22,4 +23,4 @@ def tap_of_nan(zeros_outside: bool) -> float:
 
     PyTorch converts it to an integer, which is 0 or the smallest one, as the processor has it.
     """
-    return -8.0 if zeros_outside and ON_X86_64 else 0.0
+    return -8.0 if zeros_outside and (ON_X86_64 or REPRODUCIBILITY.machine) else 0.0

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..backend import LARGE, faster
+from ..process.reproducibility import REPRODUCIBILITY
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -34,6 +35,9 @@ class CFunction:
 
     def __call__(self, x: Float64s) -> Float64s:
         """The function of each element."""
+        if REPRODUCIBILITY.function is not None:
+            own: Float64s = REPRODUCIBILITY.function(self.name, x)
+            return own
         with np.errstate(all="ignore"):
             if self.numpy_agrees:
                 result: Float64s = self.ufunc(x)

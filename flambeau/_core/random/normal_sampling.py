@@ -16,6 +16,7 @@ import numpy as np
 
 from ..backend import faster
 from ..process.processor import ON_X86_64
+from ..process.reproducibility import REPRODUCIBILITY
 from . import c_library
 from .fused_multiply_add import multiply_add, multiply_add32
 from .normal_polynomials import transform_by_polynomials
@@ -58,7 +59,7 @@ def _box_muller(units: Array, mean: float, std: float) -> Array:
 
 def standard_normals32(units: Array, by_polynomials: bool = ON_X86_64) -> Array:
     """Standard normal numbers from float32 units, as PyTorch makes them here, or on the machine that is asked for."""
-    if not by_polynomials:
+    if not by_polynomials and not REPRODUCIBILITY.machine:
         return _transformed(units, _transform32)
     if (kernels := faster("random")) is not None:  # in place of some hundred calls of NumPy's
         values: Array = kernels.normals_by_polynomials(units)

@@ -22,6 +22,7 @@ from ..dtype import C_NAMES, LEGACY_NAMES, WIDE_TYPES, from_numpy_dtype
 from ..generator import Generator
 from ..geometry.layout import contiguous_array, empty_like
 from ..process.processor import ON_X86_64
+from ..process.reproducibility import REPRODUCIBILITY
 from . import c_library
 from .fused_multiply_add import multiply_add, multiply_add32
 from .normal_sampling import NORMAL_BLOCK, normal_blocks
@@ -318,12 +319,12 @@ def rounded(values: Array, dtype: np.dtype[Any]) -> Array:
     if values.dtype == dtype:
         return values
     with np.errstate(over="ignore", invalid="ignore"):
-        if name_of(dtype) in _THROUGH_FLOAT32:
+        if name_of(dtype) in (_THROUGH_FLOAT32 if ON_X86_64 or REPRODUCIBILITY.machine else _THROUGH_FLOAT32[:1]):
             values = values.astype(np.float32)
         return as_type(values, dtype) if dtype in WIDE_TYPES else values.astype(dtype)
 
 
-_THROUGH_FLOAT32 = ("bfloat16", "float16") if ON_X86_64 else ("bfloat16",)
+_THROUGH_FLOAT32 = "bfloat16", "float16"
 
 
 def _computable(values: Array) -> Array:

@@ -11,6 +11,7 @@ from ..._core.arrays.quick import ZEROS
 from ..._core.backend import as_array, read, undispatched
 from ..._core.dtype import BOOL, COMPLEX, INTEGER, LEGACY_NAMES, bool_, finfo
 from ..._core.process.processor import ON_X86_64
+from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.tensor import DIRECT_TYPES, Tensor
 from ..._dispatch.arguments.autocast_rules import FULL, LOWER, on
 from ..._dispatch.arguments.precision import in_single, no_gradient, only_where, refuse
@@ -218,7 +219,9 @@ def _rrelu_slopes(self: Array, lower: float, upper: float, generator: Any) -> Ar
     from ..._core.random.sampling import fill_uniform
 
     drawn = np.empty(int(read(np.count_nonzero(self <= 0))), np.float64, like=self)
-    if ON_X86_64:  # PyTorch's file is compiled for the oldest of them: the product is rounded before the sum
+    if (
+        ON_X86_64 or REPRODUCIBILITY.machine
+    ):  # PyTorch's file is compiled for the oldest of them: the product is rounded before the sum
         fill_uniform(drawn, generator)
         drawn = drawn * (upper - lower) + lower
     else:

@@ -70,9 +70,19 @@ def _rounded(result: Any, array_type: Any, last: bool) -> Any:
     return rounded
 
 
-def _ways() -> tuple[bool, ...]:
+class _Way(NamedTuple):
+    """How a convolution is computed."""
+
+    by_tiles: bool
     """Whether to try tiles, which few images are not worth, and which an element that is not finite spoils."""
-    return (True, False) if REPRODUCIBILITY.product is None else (False,)
+    chained: bool
+    """Whether each element is one chain of fused multiplications and additions, as on any other processor."""
+
+
+def _ways() -> tuple[_Way, ...]:
+    """The ways to try, one after the other."""
+    plain = _Way(False, REPRODUCIBILITY.machine)
+    return (_Way(True, False), plain) if REPRODUCIBILITY.product is None else (plain,)
 
 
 def _spatial(steps: Shape) -> Shape:
@@ -138,8 +148,8 @@ def correlate(
         return None
     computed = _computed_in(dtype)
     result = _new((input.shape[0], weight.shape[0], *output), np.dtype(computed), last, workspace)
-    for by_tiles in _ways():
-        made = _correlation(dtype, input.shape, steps, weight.shape, weight_steps, output, geometry, last, by_tiles)
+    for way in _ways():
+        made = _correlation(dtype, input.shape, steps, weight.shape, weight_steps, output, geometry, last, way)
         if _written(made.work, result, weight, made.image.read(input, computed, workspace), bias, last, workspace):
             break
     return _rounded(result, input.dtype, last)
@@ -155,8 +165,9 @@ def _correlation(
     output: Shape,
     geometry: Geometry,
     last: bool,
-    by_tiles: bool,
+    way: _Way,
 ) -> _Correlation:
+    by_tiles, chained = way
     batch, groups, computed = shape[0], geometry.groups, _computed_in(dtype)
     channels, rows = weight_shape[1], weight_shape[0] // groups
     result_steps = strides_for((batch, weight_shape[0], *output), last)
@@ -167,7 +178,7 @@ def _correlation(
     count = math.prod(output)
     together, times = taken_together(batch, count)
     image, taps = windows(shape, steps, space, together, dtype == computed)
-    if fits(computed, channels, rows, space.output[2], last):
+    if not chained and fits(computed, channels, rows, space.output[2], last):
         order = range(len(taps))
         return _Correlation(image, planes(computed, batch, groups, image, space.output, space.stride, taps, order))
     images = np.arange(together)
@@ -190,6 +201,7 @@ def _correlation(
         source_batch=together * image.batch_step,
         source_group=channels * image.channel_step,
         left_group=rows * weight_steps[0],
+        chained=chained,
     )
     return _Correlation(image, product)
 
@@ -217,8 +229,8 @@ def spread(
         return None
     computed = _computed_in(dtype)
     result = _new((grad.shape[0], weight.shape[1] * geometry.groups, *sizes), np.dtype(computed), last, workspace)
-    for by_tiles in _ways():
-        made = _spreading(dtype, grad.shape, steps, weight.shape, weight_steps, sizes, geometry, last, by_tiles)
+    for way in _ways():
+        made = _spreading(dtype, grad.shape, steps, weight.shape, weight_steps, sizes, geometry, last, way)
         if not made.covers:
             if workspace is not DIRECT:
                 raise NotImplementedError(_NOT_WRITTEN)
@@ -242,9 +254,10 @@ def _spreading(
     sizes: Shape,
     geometry: Geometry,
     last: bool,
-    by_tiles: bool,
+    way: _Way,
 ) -> _Spreading:
     """Positions of the result that meet the same weights are a convolution of the gradient, in steps of 1."""
+    by_tiles, chained = way
     batch, groups, computed = shape[0], geometry.groups, _computed_in(dtype)
     inner, rows = weight_shape[0] // groups, weight_shape[1]
     result_steps = strides_for((batch, rows * groups, *sizes), last)
@@ -290,7 +303,7 @@ def _spreading(
         offsets = grid(
             *[(np.array(each.shifts) + pad) * step for each, pad, step in zip(choice, low, image_steps, strict=True)]
         )
-        if set(space.stride) == {1} and fits(computed, inner, rows, space.sizes[2], last):
+        if not chained and set(space.stride) == {1} and fits(computed, inner, rows, space.sizes[2], last):
             order = grid(taps[0] * space.kernel[1] * space.kernel[2], taps[1] * space.kernel[2], taps[2])
             alone = planes(computed, batch, groups, image, space.sizes, (1, 1, 1), offsets, order)
             return _Spreading(image, [((), alone)], True)
@@ -315,6 +328,7 @@ def _spreading(
             source_batch=together * image.batch_step,
             source_group=inner * image.channel_step,
             left_group=inner * weight_steps[0],
+            chained=chained,
         )
         parts.append((tuple(each.first for each in choice)[3 - len(sizes) :], product))
     return _Spreading(image, parts, covers)
@@ -345,8 +359,8 @@ def weight_gradient(
         return None
     computed = _computed_in(dtype)
     outputs, channels = grad.shape[1], input.shape[1] // geometry.groups
-    by_planes = channels == 1 and outputs == geometry.groups and not last
-    tried = _ways()[0]
+    by_planes = channels == 1 and outputs == geometry.groups and not last and not REPRODUCIBILITY.machine
+    tried = _ways()[0].by_tiles
     in_tiles = tried and winograd_gradient.fits(
         computed, kernel, geometry, channels, outputs, len(input), grad.shape[2:]
     )
@@ -363,7 +377,7 @@ def weight_gradient(
         by_tiles = _weighing_by_tiles(input.shape, steps, grad.shape, grad_steps, geometry, last)
         if by_tiles.run(result, input, grad, dtype):
             return _rounded(result, input.dtype, last)
-    made = _weighing(dtype, input.shape, steps, grad.shape, grad_steps, kernel, geometry, last)
+    made = _weighing(dtype, input.shape, steps, grad.shape, grad_steps, kernel, geometry, last, REPRODUCIBILITY.machine)
     source = workspace.empty(made.size, np.dtype(computed))
     workspace.run(channels_innermost_copy(dtype, computed), source, input, made.layout)
     product = made.product
@@ -395,6 +409,7 @@ def _weighing(
     kernel: Shape,
     geometry: Geometry,
     last: bool,
+    chained: bool,
 ) -> _Weighing:
     """The summed dimension is that of the output positions; the columns are the weights of one output channel."""
     space = space_of(shape[2:], grad_shape[2:], kernel, geometry)
@@ -434,7 +449,8 @@ def _weighing(
         source_depth_batch=together * sample,
         left_group=rows * grad_steps[1],
         left_depth_batch=together * grad_steps[0],
-        may_split_depth=not is_direct,
+        may_split_depth=not is_direct and not chained,
+        chained=chained,
     )
     return _Weighing(layout, size, product, columns, is_direct)
 

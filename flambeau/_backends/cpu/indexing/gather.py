@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...._codegen.elements.gather import GRID, LINES, SINGLE, gather_along, positions_within, scatter_along
+from ...._codegen.ir import COMPILES
 from ...._codegen.types import SCALARS
 from ...._core.backend import undispatched
 from ...._core.storage import are_apart
@@ -205,7 +206,7 @@ def scattered(target: Array, dim: int, index: Array, values: Array, how: str) ->
 
 def add_slices(target: Array, dim: int, positions: Array, values: Array) -> bool:
     """Add the slices of `values` to those of `target` at `positions`, a vector, along `dim`; whether it was done."""
-    if values.ndim != target.ndim or not values.size or not within(positions, target.shape[dim]):
+    if not COMPILES or values.ndim != target.ndim or not values.size or not within(positions, target.shape[dim]):
         return False
     return _scatter(target, dim, positions, _strides_along(positions, dim, target.ndim), values, "add")
 

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...._codegen.ir import COMPILES
+from ...._codegen.on_numpy.products import planned
 from ...._codegen.products.gemm import DEPTH, Sizes, Tile, as_array, packed_rows, tile_for, tiled_product
 from ...._core.process.threads import num_threads
 from ..memory.workspace import DIRECT, Workspace
@@ -79,6 +81,9 @@ class Product(NamedTuple):
 
     def run(self, out: Any, left: Any, source: Any, bias: Any = None, workspace: Workspace = DIRECT) -> bool:
         """Write the product of `left` and `source` to `out`, plus a number for each row, of all groups: it succeeds."""
+        if not COMPILES:
+            planned(self, out, left, source, bias)
+            return True
         packed = workspace.empty(self.packed_size, np.dtype(self.dtype))
         pack = packed_rows(float_name(left), self.dtype, self.tile.rows)
         workspace.run(pack, packed, left, self.left_offsets, self.table)

@@ -1,0 +1,49 @@
+"""The types of numbers of `llvmlite.ir`, for machines without it: values to compare, of which no code is made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class Type:
+    """A type."""
+
+
+@dataclass(frozen=True)
+class VoidType(Type):
+    """Nothing."""
+
+
+@dataclass(frozen=True)
+class PointerType(Type):
+    """An address."""
+
+
+@dataclass(frozen=True)
+class IntType(Type):
+    """An integer of so many bits."""
+
+    width: int
+
+
+@dataclass(frozen=True)
+class HalfType(Type):
+    """A number of 16 bits."""
+
+
+@dataclass(frozen=True)
+class FloatType(Type):
+    """A number of 32 bits."""
+
+
+@dataclass(frozen=True)
+class DoubleType(Type):
+    """A number of 64 bits."""
+
+
+@dataclass(frozen=True)
+class VectorType(Type):
+    """Several numbers."""
+
+    element: Type
+    count: int

@@ -20,7 +20,7 @@ import flambeau
 from flambeau import nn
 
 F = nn.functional
-LEVELS = (None, "run", "threads", "batch")
+LEVELS = (None, "run", "threads", "batch", "machine")
 Step = Callable[[], Any]
 
 

@@ -23,6 +23,7 @@ import numpy as np
 
 from .cpu.linalg import lapack as routines
 from .cpu.linalg.blas import one_thread
+from .portable import refuse_library
 
 _DIVIDED = 64
 """The library itself leaves matrices below this size to one thread."""
@@ -38,6 +39,7 @@ def _threaded(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def run(matrices: Any, *args: Any, **kwargs: Any) -> Any:
+        refuse_library(function.__name__.lstrip("_"))
         if not _DIVIDED <= min(matrices.shape[-2:]) < _SHARED:
             return function(matrices, *args, **kwargs)
         with one_thread():

@@ -48,9 +48,22 @@ _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 class NotPortable(RuntimeError):
     """A kernel has asked for something that differs from processor to processor."""
 
+    def __init__(self, what: str) -> None:
+        super().__init__(f'{what} cannot be kept by reproducible("machine")')
+        self.what = what
+
 
 def _refuse(what: str) -> Any:
     raise NotPortable(what)
+
+
+def refuse_library(name: str) -> None:
+    """Raise for a routine of a linear algebra library, if "machine" was asked for."""
+    if REPRODUCIBILITY.machine:
+        _refuse(f"{name}, {_LIBRARY}")
+
+
+_LIBRARY = "which a linear algebra library computes, by other instructions on other processors"
 
 
 @functools.lru_cache(1024)
@@ -232,8 +245,7 @@ def _numpy() -> ModuleType:
         others[name] = functools.partial(_not_kept, name)
     others.update(matmul=_matmul, dot=_dot, arange=_arange, absolute=_absolute, abs=_absolute, angle=_angle)
     others.update(sinc=_sinc, sqrt=_root)
-    why = "which a linear algebra library computes, by other instructions on other processors"
-    others["linalg"] = _Refusing(np.linalg, why, ("diagonal", "trace", "matrix_transpose"))
+    others["linalg"] = _Refusing(np.linalg, _LIBRARY, ("diagonal", "trace", "matrix_transpose"))
     others["fft"] = _Refusing(
         np.fft, "whose sums NumPy's library makes by other instructions on other processors", ("fftfreq", "rfftfreq")
     )
@@ -289,7 +301,7 @@ def end() -> None:
 def _prepared(backend: Backend, kept: dict[Any, Any], op: Any) -> Callable[..., Any]:
     """What runs `op`, and says its name where it cannot be kept."""
     run, name = Backend.prepare(backend, op), op.name
-    may_be_complex = name in MOVES or getattr(op, "view", None) is not None
+    may_be_complex = name in MOVES or getattr(op, "makes_windows", False)
     why = NOT_KEPT.get(name)
 
     def checked(*args: Any) -> Any:
@@ -302,7 +314,7 @@ def _prepared(backend: Backend, kept: dict[Any, Any], op: Any) -> Callable[..., 
         try:
             return run(*args)
         except NotPortable as error:
-            REPRODUCIBILITY.refuse_at_machine(name, f"it needs {error}")
+            REPRODUCIBILITY.refuse_at_machine(name, f"it needs {error.what}")
             raise
 
     kept[op] = checked

@@ -16,7 +16,6 @@ from ..ir import ir, llvm, llvmlite
 from . import cache
 from .system import own_symbols
 
-
 _V2 = "+cx16,+sahf,+popcnt,+sse3,+sse4.1,+sse4.2,+ssse3"
 _V3 = f"{_V2},+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+xsave"
 OLDER = {

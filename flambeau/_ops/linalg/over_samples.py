@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,10 @@ def samples_product(left: Any, right: Any) -> Any:
 
     They are of the shapes (samples, ..., m) and (samples, ..., n); one of them may be a matrix of all rows.
     """
-    samples = (left if left.ndim > right.ndim else right).shape[0]
+    deeper = left if left.ndim > right.ndim else right
+    samples, steps = deeper.shape[0], math.prod(deeper.shape[1:-1])
     if left.ndim != 3 or right.ndim != 3:
-        left, right = left.reshape(samples, -1, left.shape[-1]), right.reshape(samples, -1, right.shape[-1])
+        left, right = left.reshape(samples, steps, left.shape[-1]), right.reshape(samples, steps, right.shape[-1])
     if not isinstance(left, Tensor):
         return REPRODUCIBILITY.samples.samples_product(left, right)
     if unrecorded(left, right) and type(left._array) is np.ndarray:

@@ -22,6 +22,7 @@ from ..._core.arrays.sparse import (
 )
 from ..._core.backend import read
 from ..._core.dtype import LEGACY_NAMES
+from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.sparse import SparseTensor, dense_tensor, sparse_tensor
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.promotion import is_number
@@ -93,7 +94,11 @@ def _sampled(mask: Any, left: Any, right: Any) -> Any:
     step = max(1, _AT_ONCE // max(left.shape[1], 1))
     for start in range(0, mask.nnz, step):
         rows, columns = at[start : start + step], across[start : start + step]
-        result[start : start + step] = np.einsum("ij,ij->i", left[rows], right.T[columns])
+        one, other = left[rows], right.T[columns]
+        if REPRODUCIBILITY.total is not None and type(one) is np.ndarray:
+            result[start : start + step] = REPRODUCIBILITY.total(one * other, (1,), False)
+        else:
+            result[start : start + step] = np.einsum("ij,ij->i", one, other)
     return result
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from .._core.backend import Backend, backend_of
-from .._core.process.reproducibility import REPRODUCIBILITY
+from .._core.process.reproducibility import OF_COMPLEX, REPRODUCIBILITY
 
 Array = Any
 
@@ -281,8 +281,7 @@ def begin() -> None:
                 module.__dict__[each] = other
                 _changed.append((module.__dict__, each, own))
     backend = backend_of("cpu")
-    backend.__dict__["prepare"] = functools.partial(_prepared, backend, backend.runs)
-    backend.__dict__["first_try"] = functools.partial(_prepared, backend, backend.tries)
+    backend.__dict__["prepare"] = backend.__dict__["first_try"] = functools.partial(_prepared, backend)
     backend.forget()
 
 
@@ -298,9 +297,9 @@ def end() -> None:
     backend.forget()
 
 
-def _prepared(backend: Backend, kept: dict[Any, Any], op: Any) -> Callable[..., Any]:
+def _prepared(backend: Backend, op: Any) -> Callable[..., Any]:
     """What runs `op`, and says its name where it cannot be kept."""
-    run, name = Backend.prepare(backend, op), op.name
+    run, name, writes = Backend.prepare(backend, op), op.name, bool(op.writes)
     may_be_complex = name in MOVES or getattr(op, "makes_windows", False)
     why = NOT_KEPT.get(name)
 
@@ -310,30 +309,20 @@ def _prepared(backend: Backend, kept: dict[Any, Any], op: Any) -> Callable[..., 
         if not may_be_complex:
             for each in args:
                 if type(each) is np.ndarray and each.dtype.kind == "c":
-                    REPRODUCIBILITY.refuse_at_machine(name, _COMPLEX)
+                    REPRODUCIBILITY.refuse_at_machine(name, OF_COMPLEX)
         try:
-            return run(*args)
+            found = run(*args)
+            return True if found is None and writes else found  # None would mean that nothing was done
         except NotPortable as error:
             REPRODUCIBILITY.refuse_at_machine(name, f"it needs {error.what}")
             raise
 
-    kept[op] = checked
+    backend.runs[op] = backend.tries[op] = checked
     return checked
 
 
-_COMPLEX = "NumPy multiplies and divides complex numbers by other instructions on other processors"
 _REJECTION = "its numbers are drawn by rejection, with functions of the C library"
 NOT_KEPT: dict[str, str] = dict.fromkeys(("gamma", "poisson", "binomial", "dirichlet"), _REJECTION)
 """Ops that cannot be kept, and why; what others need and cannot have raises where they ask for it."""
 MOVES: frozenset[str] = frozenset()
 """Ops that only move complex numbers, or add them."""
-
-
-def check_body(name: str, computed: np.dtype[Any]) -> None:
-    """Raise for an elementwise op of complex numbers, unless it only adds or moves them."""
-    if computed.kind == "c" and name not in EXACT_OF_COMPLEX:
-        REPRODUCIBILITY.refuse_at_machine(name, _COMPLEX)
-
-
-EXACT_OF_COMPLEX = frozenset(("add", "sub", "neg", "positive", "conj", "real", "imag", "eq", "ne", "isnan", "isfinite"))
-"""Elementwise ops of complex numbers whose parts are sums and differences of parts."""

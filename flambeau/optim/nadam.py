@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._core.process.reproducibility import power
 from .._core.tensor import Tensor
 from .._core.text.inherited_docs import documented_like
 from .._dispatch.changes.history import end_change
@@ -113,7 +114,7 @@ def nadam(
     lr = as_scalar(lr)
 
     def momentum(step: float) -> float:
-        return beta1 * (1.0 - 0.5 * float(0.96 ** (step * momentum_decay)))
+        return beta1 * (1.0 - 0.5 * float(power(0.96, step * momentum_decay)))
 
     def rule(numbers: tuple[float, float], param: Any, grad: Any, mean: Any, square: Any) -> None:
         step, product = numbers

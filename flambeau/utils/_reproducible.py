@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._backends import portable, tiers
+from .._codegen.ir import COMPILES
 from .._core.backend import WHEN_INSTALLED, Backend, devices_backends
 from .._core.process.determinism import DETERMINISM
 from .._core.process.reproducibility import LEVELS, REPRODUCIBILITY
@@ -79,8 +80,8 @@ class reproducible:
 def _set(level: str | None) -> None:
     before = REPRODUCIBILITY.level
     fixed, was_fixed = level in _FIXED, before in _FIXED
-    if level == "batch" != before:
-        _check_generated()
+    if level == "batch" and not (COMPILES if before in _IN_ANY_BATCH else tiers.available()):
+        _refuse_without_generated()
     if fixed and not was_fixed:
         _limit_libraries(level)
     elif was_fixed and not fixed:
@@ -101,12 +102,12 @@ def _set(level: str | None) -> None:
     _refuse_devices()
 
 
-def _check_generated() -> None:
-    if not tiers.available():
-        raise RuntimeError(
-            'reproducible("batch") cannot be kept here: its products are generated kernels, which are missing or '
-            'switched off. `flambeau info` says what to install; or use reproducible("threads")'
-        )
+def _refuse_without_generated() -> None:
+    raise RuntimeError(
+        'reproducible("batch") cannot be kept here: its products are generated kernels, which are missing or '
+        'switched off. `flambeau info` says what to install; or use reproducible("threads"), or "machine", which is '
+        "slow here"
+    )
 
 
 def _fix_orders(fixed: bool) -> None:

@@ -25,6 +25,7 @@ from tests.conformance.entries import Entry
 
 from .operators import _samples, chosen
 
+HELD = Path(__file__).with_name("held_on_machines.json")
 REFUSED = "cannot be kept by reproducible"
 
 
@@ -66,18 +67,18 @@ def _results(entry: Entry, sample: Any) -> list[Any]:
     recorded = [each for each in results if each.requires_grad]
     gradients: Any = ()
     if recorded and given:
-        weights = [(each.detach() * 0.37).clamp(-2, 2) + 0.5 for each in recorded]
+        weights = [each.detach() * 0.37 + 0.5 for each in recorded]
         gradients = flambeau.autograd.grad(recorded, given, weights, allow_unused=True)
     return [
         None if each is None else each.detach().resolve_conj().resolve_neg()._array for each in (*results, *gradients)
     ]
 
 
-def survey(path: Path, only: str, seconds: float) -> None:
+def survey(path: Path, only: str, names: list[str], seconds: float) -> None:
     """Find outcomes for some time, and keep them in a file."""
     found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     end = time.monotonic() + seconds
-    entries = [each for each in chosen() if fnmatch.fnmatch(each.name, only)]
+    entries = [each for each in chosen() if (each.name in names if names else fnmatch.fnmatch(each.name, only))]
     for entry in entries:
         if entry.name in found:
             continue
@@ -113,13 +114,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("paths", nargs="+", type=Path)
     parser.add_argument("--compare", action="store_true")
+    parser.add_argument("--update", action="store_true", help="write held_on_machines.json")
     parser.add_argument("--only", default="*")
+    parser.add_argument("--names", nargs="*", default=[])
     parser.add_argument("--seconds", type=float, default=150.0)
     options = parser.parse_args()
     if not options.compare:
-        survey(options.paths[0], options.only, options.seconds)
+        survey(options.paths[0], options.only, options.names, options.seconds)
         return
-    for kind, names in compare(options.paths).items():
+    found = compare(options.paths)
+    if options.update:
+        HELD.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    for kind, names in found.items():
         print(f"{kind}: {len(names)}" + ("" if kind == "hold" else f" {' '.join(names)}"))
 
 

@@ -169,7 +169,9 @@ def test_a_switch_and_a_context() -> None:
     assert flambeau.reproducible.level() == "threads"
     flambeau.reproducible(None)
     assert flambeau.reproducible.level() is None
-    with pytest.raises(ValueError, match="level must be one of 'run', 'threads', 'batch' or None, but got 'all'"):
+    with pytest.raises(
+        ValueError, match="level must be one of 'run', 'threads', 'batch', 'machine' or None, but got 'all'"
+    ):
         flambeau.reproducible("all")
 
 
@@ -228,4 +230,4 @@ def test_the_environment_sets_the_level() -> None:
         assert ran.stdout.strip() == said
     environment = {**os.environ, "FLAMBEAU_REPRODUCIBLE": "always"}
     ran = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
-    assert "FLAMBEAU_REPRODUCIBLE must be one of run, threads, batch, but is 'always'" in ran.stderr
+    assert "FLAMBEAU_REPRODUCIBLE must be one of run, threads, batch, machine, but is 'always'" in ran.stderr

@@ -16,9 +16,9 @@ Array = Any
 def _padded(source: Array, layout: Layout, width: int) -> Array:
     """Images (batch, channels, depth, height, width) with zeros around them, cut to the new sizes."""
     item = source.itemsize
-    given = as_strided(source, layout[:5], tuple(step * item for step in layout[5:10]))
+    given: Array = as_strided(source, layout[:5], tuple(step * item for step in layout[5:10]))
     sizes = layout.new_depth, layout.new_height, width
-    result = np.zeros((layout.batch, layout.channels, *sizes), source.dtype)
+    result: Array = np.zeros((layout.batch, layout.channels, *sizes), source.dtype)
     into, taken = [], []
     for size, pad, new in zip(layout[2:5], layout[10:13], sizes, strict=True):
         begin, end = min(pad, new), min(pad + size, new)

@@ -41,5 +41,24 @@ class _Reproducibility:
                 "flambeau.reproducible(None) before"
             )
 
+    def refuse_complex_body(self, name: str, kind: str) -> None:
+        """Raise for an elementwise op of complex numbers at "machine", unless it only adds or moves their parts."""
+        if self.machine and kind == "c" and name not in _EXACT_OF_COMPLEX:
+            self.refuse_at_machine(name, OF_COMPLEX)
 
+
+OF_COMPLEX = "NumPy multiplies and divides complex numbers by other instructions on other processors"
+_EXACT_OF_COMPLEX = frozenset(
+    ("add", "sub", "neg", "positive", "conj", "real", "imag", "eq", "ne", "isnan", "isfinite")
+)
 REPRODUCIBILITY = _Reproducibility()
+
+
+def power(base: Any, exponent: Any) -> Any:
+    """`base ** exponent` of numbers: the C library's at most levels, at "machine" the same on every machine."""
+    if REPRODUCIBILITY.function is not None and type(base) in (int, float) and type(exponent) in (int, float):
+        found = base**exponent  # which raises what it raises, and is exact of integers
+        if type(found) is float:
+            return float(REPRODUCIBILITY.function("power", float(base), float(exponent)))
+        return found
+    return base**exponent

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..._codegen.expr import Untraceable
 from ..._core.process.caller import GENERATED
+from ..._core.process.reproducibility import power
 
 
 class Formula:
@@ -24,6 +25,8 @@ class Formula:
             raise Untraceable(f"a number and a {type(other).__name__}")
         left, right = (other, self) if swapped else (self, other)
         text = f"({_text(left)} {operator} {_text(right)})"
+        if operator == "**":
+            text = f"power({_text(left)}, {_text(right)})"
         return Formula(text, _OPERATORS[operator](_value(left), _value(right)), self.conditions)
 
     def _compared(self, operator: str, other: Any) -> bool:
@@ -96,7 +99,7 @@ _OPERATORS: dict[str, Callable[[float, float], Any]] = {
     "-": lambda x, y: x - y,
     "*": lambda x, y: x * y,
     "/": lambda x, y: x / y,
-    "**": lambda x, y: x**y,
+    "**": power,
     "<": lambda x, y: x < y,
     "<=": lambda x, y: x <= y,
     ">": lambda x, y: x > y,
@@ -125,5 +128,7 @@ def function_of(
     if conditions:
         result = f"{result} if {' and '.join(dict.fromkeys(conditions))} else None"
     text = f"lambda {', '.join(names)}: {result}"
-    made: Callable[..., tuple[float, ...] | None] = eval(compile(text, f"{GENERATED}numbers of a rule>", "eval"))
+    made: Callable[..., tuple[float, ...] | None] = eval(
+        compile(text, f"{GENERATED}numbers of a rule>", "eval"), {"power": power}
+    )
     return made

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.backend import as_array, read
+from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._dispatch.arguments.precision import in_expressions
 from ..._dispatch.compiled_body import compiled_at_any_size
 
@@ -313,9 +314,13 @@ _EULER_MACLAURIN = (
 def zeta(x: Array, q: Array) -> Array:
     """The Hurwitz zeta function, the sum of (k + q) ** -x over k = 0, 1, ..."""
     x, q = np.broadcast_arrays(x, q)
-    if q.size and read((q >= -3).all()):
+    near = q >= -3
+    if q.size and read(near.all()):
         return _zeta_of_near(x, q)
-    return _zeta(x, q, q)
+    if REPRODUCIBILITY.product is None or not q.size:
+        return _zeta(x, q, q)
+    # Each element by its own way, whatever stands beside it.
+    return np.where(near, _zeta_of_near(x, np.where(near, q, q.dtype.type(1))), _zeta(x, q, q))
 
 
 @compiled_at_any_size
@@ -326,15 +331,15 @@ def _zeta_of_near(x: Array, q: Array) -> Array:
 
 def _zeta(x: Array, q: Array, far: Array | None) -> Array:
     """The sum, with as many further terms as the numbers of `far` need."""
-    result, shifted = q**-x, q + 1
+    result, shifted = np.power(q, -x), q + 1
     for _ in range(11):
-        result = result + shifted**-x
+        result = result + np.power(shifted, -x)
         shifted = shifted + 1
     # Where q is far below zero a few terms more are needed before the tail may be taken as an integral.
     while far is not None and read((negative := (shifted < 9) & (far > -1e5) & (x > 1)).any()):
-        result = np.where(negative, result + shifted**-x, result)
+        result = np.where(negative, result + np.power(shifted, -x), result)
         shifted = np.where(negative, shifted + 1, shifted)
-    power = shifted**-x
+    power = np.power(shifted, -x)
     result = result + (shifted * power / (x - 1) + power / 2)
     factor = x * power / shifted
     for k, coefficient in enumerate(_EULER_MACLAURIN):

@@ -104,6 +104,9 @@ def _norm_of_sizes(size: Any, ord: float, dim: tuple[int, ...], keepdim: bool) -
     if ord == -math.inf:
         return reduced(np.minimum, size, dim, keepdim)
     exponent = _exponent(ord, size.dtype) if type(size) is np.ndarray else ord
+    if REPRODUCIBILITY.function is not None and type(size) is np.ndarray:
+        total = reduced(np.add, REPRODUCIBILITY.function("power", size, exponent), dim, keepdim)
+        return REPRODUCIBILITY.function("power", total, size.dtype.type(1 / ord))
     return reduced(np.add, size**exponent, dim, keepdim) ** (1 / ord)
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ..._core.process.reproducibility import power
 from ..optimizer import Optimizer
 from ._base import LRScheduler, Rate, current, state_of_function
 
@@ -146,7 +147,7 @@ class StepLR(LRScheduler):
         return self._scaled(self.gamma)
 
     def _get_closed_form_lr(self) -> list[Rate]:
-        return [base * self.gamma ** (self.last_epoch // self.step_size) for base in self.base_lrs]
+        return [base * power(self.gamma, self.last_epoch // self.step_size) for base in self.base_lrs]
 
 
 class MultiStepLR(LRScheduler):
@@ -185,11 +186,11 @@ class MultiStepLR(LRScheduler):
         self._warn_outside_step()
         if self.last_epoch not in self.milestones:
             return current(self.optimizer)
-        return self._scaled(self.gamma ** self.milestones[self.last_epoch])
+        return self._scaled(power(self.gamma, self.milestones[self.last_epoch]))
 
     def _get_closed_form_lr(self) -> list[Rate]:
         passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
-        return [base * self.gamma**passed for base in self.base_lrs]
+        return [base * power(self.gamma, passed) for base in self.base_lrs]
 
 
 class ConstantLR(LRScheduler):
@@ -329,7 +330,7 @@ class ExponentialLR(LRScheduler):
         return current(self.optimizer) if self._is_initial else self._scaled(self.gamma)
 
     def _get_closed_form_lr(self) -> list[Rate]:
-        return [base * self.gamma**self.last_epoch for base in self.base_lrs]
+        return [base * power(self.gamma, self.last_epoch) for base in self.base_lrs]
 
 
 class PolynomialLR(LRScheduler):
@@ -367,8 +368,8 @@ class PolynomialLR(LRScheduler):
             return current(self.optimizer)
         now = 1.0 - self.last_epoch / self.total_iters
         before = 1.0 - (self.last_epoch - 1) / self.total_iters
-        return self._scaled((now / before) ** self.power)
+        return self._scaled(power(now / before, self.power))
 
     def _get_closed_form_lr(self) -> list[Rate]:
         left = 1.0 - min(self.total_iters, self.last_epoch) / self.total_iters
-        return [base * left**self.power for base in self.base_lrs]
+        return [base * power(left, self.power) for base in self.base_lrs]

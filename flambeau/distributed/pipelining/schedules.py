@@ -135,6 +135,10 @@ class PipelineScheduleSingle(_Schedule):
             [stage], n_microbatches, loss_fn, args_chunk_spec, kwargs_chunk_spec, output_merge_spec, scale_grads
         )
         self._stage = stage
+        self._check_count()
+
+    def _check_count(self) -> None:
+        """Refuse a number of small batches that the order of passes cannot have."""
 
 
 class ScheduleGPipe(PipelineScheduleSingle):
@@ -184,23 +188,11 @@ class Schedule1F1B(PipelineScheduleSingle):
         torch.Size([2, 2])
     """
 
-    def __init__(
-        self,
-        stage: PipelineStage,
-        n_microbatches: int,
-        loss_fn: Callable[..., Tensor] | None = None,
-        args_chunk_spec: tuple[Any, ...] | None = None,
-        kwargs_chunk_spec: dict[str, Any] | None = None,
-        output_merge_spec: Any = None,
-        scale_grads: bool = True,
-    ) -> None:
-        super().__init__(
-            stage, n_microbatches, loss_fn, args_chunk_spec, kwargs_chunk_spec, output_merge_spec, scale_grads
-        )
-        if n_microbatches < stage.num_stages:
+    def _check_count(self) -> None:
+        if self._n_microbatches < self._stage.num_stages:
             raise ValueError(
-                f"Number of microbatches ({n_microbatches}) must be greater than or equal to the number of stages "
-                f"({stage.num_stages})."
+                f"Number of microbatches ({self._n_microbatches}) must be greater than or equal to the number of "
+                f"stages ({self._stage.num_stages})."
             )
 
     def _order(self) -> list[Pass]:

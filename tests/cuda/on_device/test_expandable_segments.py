@@ -95,14 +95,17 @@ def test_memory_that_lies_scattered_serves_a_large_request() -> None:
     assert _bytes(20 * MIB).numel() == 20 * MIB
 
 
-def test_small_blocks_and_streams_have_their_own() -> None:
-    x, y = torch.ones(10, device="cuda"), _bytes(5 * MIB)
-    side = cuda.Stream()
-    with cuda.stream(side):
-        z = torch.ones(10, device="cuda")
+def test_small_blocks_streams_and_pools_have_their_own() -> None:
+    pool, side = cuda.MemPool(), cuda.Stream()
+    with cuda.use_mem_pool(pool):
+        x, y = torch.ones(10, device="cuda"), _bytes(5 * MIB)
+        with cuda.stream(side):
+            z = torch.ones(10, device="cuda")
     cuda.current_stream().wait_stream(side)
-    kinds = sorted((each["segment_type"], each["total_size"] // MIB, each["stream"] != 0) for each in _own())
+    found = pool.snapshot()
+    kinds = sorted((each["segment_type"], each["total_size"] // MIB, each["stream"] != 0) for each in found)
     assert kinds == [("large", 20, False), ("small", 2, False), ("small", 2, True)]
+    assert all(each["is_expandable"] for each in found)
     assert (x + 1).sum().item() == 20
     assert z.sum().item() == 10
     del x, y, z

@@ -536,7 +536,7 @@ def _added_to_slices(view: Array, advanced: Advanced, values: Any) -> bool:
         _check_arrays(shape, advanced)
         found = np.where(found < 0, found + shape[dim], found)
     selection = (*shape[:dim], found.size, *shape[dim + 1 :])
-    return add_slices(view, dim, found, _broadcast_values(values, view, selection))
+    return bool(add_slices(view, dim, found, _broadcast_values(values, view, selection)))
 
 
 def _accumulate(view: Array, advanced: Advanced, values: Array) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..._core.arrays.lazy_signs import content
 from ..._core.backend import is_array
+from ..._core.device import contiguous_format
 from ..._core.modes import THREAD
 from ..._core.process.caller import warn_user
 from ..._core.tensor import Tensor
@@ -32,17 +33,19 @@ Write = Callable[..., None]
 
 
 def writing(
-    node: str | None, axes: Axes | None = None, **formulas: Formula
+    node: str | None, axes: Axes | None = None, keeps_strides: bool = False, **formulas: Formula
 ) -> Callable[[Write], Primitive[..., Tensor]]:
     """Make a primitive of the decorated function, which changes the array `self` that it is given.
 
-    The primitive works on a copy. `change` runs it on a tensor's own memory.
+    The primitive works on a copy, which is contiguous unless it `keeps_strides`. `change` runs it on a tensor's own
+    memory.
     """
+    memory_format = None if keeps_strides else contiguous_format
 
     def decorate(write: Write) -> Primitive[..., Tensor]:
         @functools.wraps(write)
         def kernel(self: Any, *rest: Any) -> Any:
-            result = copied(self)
+            result = copied(self, memory_format)
             write(result, *rest)
             return result
 

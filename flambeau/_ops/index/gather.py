@@ -265,6 +265,7 @@ def _put_self(grad: Tensor, index: Tensor, accumulate: bool) -> Tensor:
 
 @writing(
     "PutBackward0",
+    keeps_strides=True,
     self=_put_self,
     source=lambda grad, index, source_sym_sizes: grad.take(index).reshape(source_sym_sizes),
 )

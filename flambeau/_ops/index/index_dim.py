@@ -196,13 +196,14 @@ def _fill_slices(target: Any, dim: int, index: Any, value: Any) -> None:
         target[_rows(dim, positions)] = value
 
 
-@writing("IndexFillBackward0", self=lambda grad, dim, index: grad.index_fill(dim, index, 0))
+@writing("IndexFillBackward0", keeps_strides=True, self=lambda grad, dim, index: grad.index_fill(dim, index, 0))
 def _index_fill_number(self: Array, dim: int, index: Array, value: Any) -> None:
     _fill_slices(self, dim, index, value)
 
 
 @writing(
     "IndexFillBackward1",
+    keeps_strides=True,
     self=lambda grad, dim, index: grad.index_fill(dim, index, 0),
     value=lambda grad, dim, index: grad.index_select(dim, _distinct(index, grad, dim)).sum(),
 )

@@ -446,6 +446,7 @@ def _index_put_self(grad: Tensor, indices: Indices, accumulate: bool) -> Tensor:
 
 @writing(
     "IndexPutBackward0",
+    keeps_strides=True,
     self=_index_put_self,
     values=lambda grad, indices: _pick(grad, indices),
 )

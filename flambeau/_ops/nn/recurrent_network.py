@@ -55,7 +55,9 @@ def _runs_whole(input: Any, states: Sequence[Any], params: list[Any], recurrence
     if any(type(each) not in PLAIN_TYPES or each._kind.indirect for each in (input, *states, *params)):
         return False
     arrays = [each._array for each in states]
-    return bool(array_functions.runs_recurrent_network(input._array, arrays, [each._array for each in params], recurrence))
+    return bool(
+        array_functions.runs_recurrent_network(input._array, arrays, [each._array for each in params], recurrence)
+    )
 
 
 # ----- layer by layer -------------------------------------------------------------------------------------------------

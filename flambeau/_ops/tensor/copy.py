@@ -39,7 +39,8 @@ _MANY = 2**18
 def copied(array: Any, memory_format: Any = None, array_type: Any = None) -> Any:
     """A copy of `array` in memory of its own, in a memory format, as `array_type`."""
     array_type = array_type or array.dtype
-    if array_type is array.dtype and memory_format is None and array.size < _MANY and is_plain(array):
+    as_is = memory_format is None or memory_format is contiguous_format
+    if as_is and array_type is array.dtype and array.size < _MANY and is_plain(array):
         return array.copy()
     if array.size >= LARGE:
         result = empty_like(array, memory_format, array_type)

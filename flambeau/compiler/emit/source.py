@@ -19,7 +19,7 @@ from ..program.lower import lowered
 from ..program.reads import differs
 from .resume import KEY as RESUMABLE
 from .resume import Resumable, called
-from .text import Written, define, in_pieces
+from .text import Written, define, in_pieces, unless_known
 
 
 class Source:
@@ -98,9 +98,14 @@ class Source:
         """The function of the lines."""
         holds = self._all_hold()
         namespace = dict(self.constants)
-        checks, lines = in_pieces(self.lines, self.checks, parameters, holds, self.known)
-        seldom = [*self._refused, *(checks if holds else ())]
-        written = [*(() if holds else checks), Written(name, parameters, lines)]
+        seldom = [*self._refused]
+        pieces: list[Written] = []
+        if holds is None:
+            pieces, lines = in_pieces(self.lines, self.checks, parameters)
+        else:
+            every, lines = unless_known(self.lines, self.checks, parameters, holds, self.known)
+            seldom.append(every)
+        written = [*pieces, Written(name, parameters, lines)]
         define(written, namespace)
         for other in seldom:
             namespace[other.name] = functools.partial(other.define_and_call, namespace)

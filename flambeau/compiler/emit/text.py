@@ -41,9 +41,13 @@ class Written:
         """The file that it is said to be in."""
         return f"{GENERATED}compiled {self.name}>"
 
+    checks: int = 0
+    """So many of the lines are checks, which may be cut into pieces."""
+
     def define_and_call(self, namespace: dict[str, Any], *args: Any) -> Any:
         """Its first call, if it is defined no sooner."""
-        define([self], namespace)
+        pieces, lines = in_pieces(self.lines, self.checks, self.parameters)
+        define([*pieces, Written(self.name, self.parameters, lines)], namespace)
         return namespace[self.name](*args)
 
 
@@ -53,14 +57,9 @@ def define(functions: Sequence[Written], namespace: dict[str, Any]) -> None:
         exec(code, namespace)
 
 
-def in_pieces(
-    lines: Sequence[str], checks: int, parameters: str, holds: str | None = None, known: Container[int] = ()
-) -> tuple[list[Written], list[str]]:
-    """Functions for the checks, with which a function of `lines` begins; the lines that call them, and the rest.
-
-    Where the expression `holds` is true, those of them that are `known` need not run.
-    """
-    if holds is None and checks <= _MOST_LINES:
+def in_pieces(lines: Sequence[str], checks: int, parameters: str) -> tuple[list[Written], list[str]]:
+    """Functions for the checks, with which a function of `lines` begins; the lines that call them, and the rest."""
+    if checks <= _MOST_LINES:
         return [], list(lines)
     pieces = [lines[start : min(start + _MOST_LINES, checks)] for start in range(0, checks, _MOST_LINES)]
     made_by = [assigned(each) for each in pieces]
@@ -75,18 +74,35 @@ def in_pieces(
         wanted = "".join([f"{name}, " for name in sorted(made_by[number]) if last[name] > number])
         before |= made_by[number]
         made.append(Written(f"checks{len(made) + 1}", given, [*piece, f"return ({wanted})"]))
-        calls += [f"found = {made[-1].name}({given})", "if found is MISS: return MISS"]
-        if wanted:
-            calls.append(f"{wanted}= found")
-    if holds is not None:
-        left = checks_left(lines[:checks], known, named[-1])
-        calls = [
-            f"if {holds}:",
-            *[f"    {line}" for line in left or ["pass"]],
-            "else:",
-            *[f"    {line}" for line in calls],
-        ]
+        calls += _calling(made[-1], wanted)
     return made, [*calls, *lines[checks:]]
+
+
+def unless_known(
+    lines: Sequence[str], checks: int, parameters: str, holds: str, known: Container[int]
+) -> tuple[Written, list[str]]:
+    """A function for the checks, with which a function of `lines` begins; the lines that call it, and the rest.
+
+    Where the expression `holds` is true, those of them that are `known` need not run, and it is not called.
+    """
+    rest = lines[checks:]
+    named = set(_NAMED.findall("\n".join(rest)))
+    left = checks_left(lines[:checks], known, named)
+    wanted = "".join([f"{name}, " for name in sorted(named & assigned(left))])
+    every = Written("all_checks", parameters, [*lines[:checks], f"return ({wanted})"], checks)
+    calls = [
+        f"if {holds}:",
+        *[f"    {line}" for line in left or ["pass"]],
+        "else:",
+        *[f"    {line}" for line in _calling(every, wanted)],
+    ]
+    return every, [*calls, *rest]
+
+
+def _calling(checks: Written, wanted: str) -> list[str]:
+    """Lines that call a function of checks, which gives the variables that are `wanted` of it."""
+    lines = [f"found = {checks.name}({checks.parameters})", "if found is MISS: return MISS"]
+    return [*lines, f"{wanted}= found"] if wanted else lines
 
 
 def checks_left(checks: Sequence[str], known: Container[int], wanted: Collection[str] = ()) -> list[str]:
@@ -96,7 +112,7 @@ def checks_left(checks: Sequence[str], known: Container[int], wanted: Collection
     for position in range(len(checks) - 1, -1, -1):
         line = checks[position]
         if position in known:
-            found = _ASSIGNED.match(line)
+            found = None if line.startswith("if ") else _ASSIGNED.match(line)
             if found is None or needed.isdisjoint(found[1].split(", ")):
                 continue
         left.append(line)

@@ -3,26 +3,95 @@
 from __future__ import annotations
 
 import argparse
+import re
+from collections.abc import Iterable, Iterator
+from importlib import metadata
+from pathlib import Path, PurePath
 
 from .._backends.cpu.runtime.library_copies import link_copies
+from .symbol_tables import remove_symbols
 from .terminal import readable_size, say
 
-SUMMARY = "make the installation smaller: equal copies of the kernel library become links"
+SUMMARY = "make the installation smaller by what no program needs when it runs"
 DESCRIPTION = (
-    "Replace the copies of the kernel library that its wheel brings along by links to one of them. It changes no "
-    "result and no speed, can be run again at any time, and pip removes the package as before."
+    "Replace equal copies of the kernel library by links to one of them, take symbol tables, which debuggers read, out "
+    "of the shared libraries of the packages that Flambeau requires, and remove the tests of these packages. It "
+    "changes no result and no speed, can be run again at any time, and pip removes the packages as before."
 )
+_OF_DEVELOPERS = (".pyi", ".h", ".a", ".pxd", ".pyx")
+_IMPORTED_BY_TESTS = "_simd."  # NumPy's vector instructions, one by one
+_IMPORT_OF_TESTS = re.compile(rb"^\s*(?:from|import)\s[^#\n]*\b(?:tests|_simd)\b", re.MULTILINE)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command has no arguments."""
+    """The command's option."""
+    parser.add_argument(
+        "--development",
+        action="store_true",
+        help="also remove what only editors, type checkers and compilers of extensions read: stub files, headers, "
+        "static libraries",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Link the copies, and say what that freed."""
-    library, freed = link_copies()
-    if library is None:
-        say("There is no kernel library in this environment: nothing to trim.")
-    else:
-        say(f"{readable_size(freed)} freed beside {library}." if freed else f"{library} is there only once already.")
+    """Make the installation smaller, and say what that freed."""
+    library, linked = link_copies()
+    packages = [_files(name) for name in _required()]
+    freed = {
+        f"copies of {library}": linked,
+        "symbol tables": sum(
+            remove_symbols(path) for files in packages for path in files.values() if _is_library(path)
+        ),
+        "tests of packages": sum(_remove(_tests(files)) for files in packages),
+    }
+    if arguments.development:
+        read = [path for files in (*packages, _files("flambeau")) for path in files.values()]
+        freed["files for development"] = _remove(path for path in read if path.suffix in _OF_DEVELOPERS)
+    for what, size in freed.items():
+        if size:
+            say(f"{readable_size(size):>8}  {what}")
+    say(f"{readable_size(sum(freed.values()))} freed." if any(freed.values()) else "There is nothing to trim.")
     return 0
+
+
+def _required() -> Iterator[str]:
+    """The packages that Flambeau requires and that are installed."""
+    for line in metadata.requires("flambeau") or ():
+        if "extra ==" not in line:
+            name = re.split(r"[^\w.-]", line, maxsplit=1)[0]
+            try:
+                yield metadata.distribution(name).name
+            except metadata.PackageNotFoundError:
+                continue
+
+
+def _files(name: str) -> dict[PurePath, Path]:
+    """Where the files of an installed package are, by the names under which it lists them; an editable one has none."""
+    located = ((each, Path(str(each.locate()))) for each in metadata.files(name) or ())
+    return {each: path for each, path in located if path.is_file() and not path.is_symlink()}
+
+
+def _is_library(path: Path) -> bool:
+    return ".so" in path.suffixes
+
+
+def _tests(files: dict[PurePath, Path]) -> list[Path]:
+    """A package's tests, and modules that they alone import; none if one of its other files imports them, too."""
+    tests = {name for name in files if "tests" in name.parts or name.name.startswith(_IMPORTED_BY_TESTS)}
+    others = (path for name, path in files.items() if name.suffix == ".py" and name not in tests)
+    if any(_IMPORT_OF_TESTS.search(path.read_bytes()) for path in others):
+        return []
+    return [files[name] for name in tests]
+
+
+def _remove(files: Iterable[Path]) -> int:
+    """Remove files, with their folders where they leave nothing; the bytes that this frees."""
+    freed = 0
+    for file in files:
+        freed += file.stat().st_size
+        file.unlink()
+        folder = file.parent
+        while not any(folder.iterdir()):
+            folder.rmdir()
+            folder = folder.parent
+    return freed

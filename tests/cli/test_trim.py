@@ -1,38 +1,147 @@
-"""`flambeau trim`: copies of the kernel library become links."""
+"""`flambeau trim`: links in place of copies, libraries without symbol tables, packages without their tests."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import struct
+import subprocess
+import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
+from flambeau._cli import trim
 from flambeau._cli.main import main
+from flambeau._cli.symbol_tables import remove_symbols, without_symbols
+
+ROOT = Path(__file__).parents[2]
+ON_LINUX_X86_64 = sys.platform == "linux" and os.uname().machine == "x86_64"
 
 
 @pytest.fixture
-def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder like an environment's, with three copies of a library and another version of it."""
+def copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with three copies of a library and another version of it; no package is required."""
     for name in ("libdnnl.so", "libdnnl.so.3", "libdnnl.so.3.2"):
         (tmp_path / name).write_bytes(b"machine code" * 1000)
     (tmp_path / "libdnnl.so.2").write_bytes(b"older" * 1000)
     monkeypatch.setenv("FLAMBEAU_ONEDNN_LIBRARY", str(tmp_path / "libdnnl.so.3"))
+    monkeypatch.setattr(trim, "_required", lambda: iter(()))
     return tmp_path
 
 
-def test_equal_copies_become_links(environment: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_equal_copies_become_links(copies: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["trim"]) == 0
-    assert "freed" in capsys.readouterr().out
-    assert [path.name for path in sorted(environment.iterdir()) if path.is_symlink()] == [
-        "libdnnl.so",
-        "libdnnl.so.3.2",
-    ]
-    assert {path.read_bytes()[:5] for path in environment.iterdir()} == {b"machi", b"older"}
-    assert sum(path.stat().st_size for path in environment.iterdir() if not path.is_symlink()) == 12_000 + 5_000
-    assert main(["trim"]) == 0
-    assert "only once" in capsys.readouterr().out
-
-
-def test_nothing_to_trim(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setenv("FLAMBEAU_ONEDNN_LIBRARY", str(tmp_path / "none"))
+    assert "24 kB freed." in capsys.readouterr().out
+    assert [path.name for path in sorted(copies.iterdir()) if path.is_symlink()] == ["libdnnl.so", "libdnnl.so.3.2"]
+    assert {path.read_bytes()[:5] for path in copies.iterdir()} == {b"machi", b"older"}
+    assert sum(path.stat().st_size for path in copies.iterdir() if not path.is_symlink()) == 12_000 + 5_000
     assert main(["trim"]) == 0
     assert "nothing to trim" in capsys.readouterr().out
+
+
+def test_nothing_to_trim(copies: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("FLAMBEAU_ONEDNN_LIBRARY", str(copies / "none"))
+    assert main(["trim"]) == 0
+    assert capsys.readouterr().out == "There is nothing to trim.\n"
+
+
+def package(folder: Path, **files: str) -> dict[Path, Path]:
+    """A package's files by the names under which it lists them, in a folder that is itself called tests."""
+    for name, content in files.items():
+        path = folder / "tests" / "some" / name.replace("__", "/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.with_suffix(".py").write_text(content)
+    return {path.relative_to(folder / "tests"): path for path in sorted(folder.rglob("*.py"))}
+
+
+def test_only_folders_of_the_package_count_as_its_tests(tmp_path: Path) -> None:
+    files = package(tmp_path, code="import numpy  # no tests", tests__check="from . import other", tests__other="")
+    found = trim._tests(files)
+    assert sorted(path.name for path in found) == ["check.py", "other.py"]
+    assert trim._remove(found) == len("from . import other")
+    assert [path.name for path in (tmp_path / "tests" / "some").iterdir()] == ["code.py"]
+
+
+@pytest.mark.parametrize("line", ["import some.tests.check", "    from .tests import check", "from .. import tests"])
+def test_tests_that_other_files_import_stay(tmp_path: Path, line: str) -> None:
+    assert trim._tests(package(tmp_path, code=f"def f():\n{line}\n", tests__check="")) == []
+
+
+def loaded(data: bytes) -> list[tuple[int, int, int, bytes]]:
+    """What a system loads of a library: kind, address and size of its segments, and their bytes."""
+    at, count = struct.unpack_from("<Q", data, 32)[0], struct.unpack_from("<H", data, 56)[0]
+    found = []
+    for number in range(count):
+        kind, _, offset, address, _, length, size, alignment = struct.unpack_from("<IIQQQQQQ", data, at + number * 56)
+        assert kind != 1 or (address - offset) % alignment == 0
+        found.append((kind, address, size, data[offset : offset + length]))
+    return found
+
+
+def without_places(data: bytes) -> list[tuple[int, int, int, bytes]]:
+    """`loaded` but for the tables of where the parts of the file are, with which the first segment begins."""
+    tables = 64 + 56 * struct.unpack_from("<H", data, 56)[0]
+    return [(kind, address, size, part) for kind, address, size, part in loaded(data) if part[:4] != b"\x7fELF"] + [
+        (kind, address, size, part[tables:]) for kind, address, size, part in loaded(data) if part[:4] == b"\x7fELF"
+    ]
+
+
+def libraries() -> list[Path]:
+    """The shared libraries of NumPy and ml-dtypes."""
+    files = [each for name in ("numpy", "ml-dtypes") for each in metadata.files(name) or ()]
+    return [Path(str(each.locate())) for each in files if ".so" in each.suffixes]
+
+
+@pytest.mark.skipif(not ON_LINUX_X86_64, reason="about libraries of Linux")
+def test_what_is_loaded_of_a_library_stays_to_the_byte() -> None:
+    smaller = 0
+    for path in libraries():
+        data = path.read_bytes()
+        result = without_symbols(data)
+        if result is not None:
+            smaller += 1
+            assert len(result) < len(data)
+            found, wanted = without_places(result), without_places(data)
+            assert len(found) == len(wanted)
+            for one, other in zip(found, wanted, strict=True):
+                assert one[:3] == other[:3]
+                assert one[0] == 6 or one[3] == other[3]  # 6: the table of the places itself
+            assert without_symbols(result) is None
+    assert smaller >= 1 or not any(b".symtab" in path.read_bytes() for path in libraries())
+
+
+@pytest.mark.skipif(not ON_LINUX_X86_64, reason="about libraries of Linux")
+def test_damaged_libraries_stay(tmp_path: Path) -> None:
+    library = tmp_path / "library.so"
+    data = min((path.read_bytes() for path in libraries() if without_symbols(path.read_bytes())), key=len)
+    for damaged in (b"", b"\x7fELF\x02\x01", b"MZ" + data[2:], data[:1000], data[:-100]):
+        assert without_symbols(damaged) is None
+    for place in range(0, 64, 2):
+        without_symbols(data[:place] + b"\xff\xff" + data[place + 2 :])
+    # Called an object file, no process can load it.
+    broken = data[:16] + b"\x01\x00" + data[18:]
+    library.write_bytes(broken)
+    assert without_symbols(broken) is not None
+    assert remove_symbols(library) == 0
+    assert library.read_bytes() == broken
+    assert list(tmp_path.iterdir()) == [library]
+
+
+@pytest.mark.skipif(shutil.which("cc") is None or not ON_LINUX_X86_64, reason="needs a C compiler")
+def test_a_library_works_without_its_symbols(tmp_path: Path) -> None:
+    library, other = tmp_path / "library.so", tmp_path / "link.so"
+    source = "static int hidden(int x) { return 3 * x; } int shown(int x) { return hidden(x) + 1; }"
+    command = ["cc", "-shared", "-fPIC", "-O0", "-xc", "-", "-o", str(library)]
+    subprocess.run(command, input=source, text=True, check=True)
+    os.link(library, other)
+    data = library.read_bytes()
+    assert b"hidden" in data
+    freed = remove_symbols(library)
+    assert freed == len(data) - library.stat().st_size > 0
+    assert b"hidden" not in library.read_bytes()
+    assert other.read_bytes() == data  # another environment's
+    call = "import ctypes, sys; print(ctypes.CDLL(sys.argv[1]).shown(4))"
+    assert subprocess.check_output([sys.executable, "-c", call, str(library)], text=True) == "13\n"
+    assert remove_symbols(library) == 0

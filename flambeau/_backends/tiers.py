@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .._codegen.ir import COMPILES
 from .._core.backend import backend_of
 from .._core.process.collector import collector_paused
 from .._core.process.reproducibility import REPRODUCIBILITY
@@ -127,7 +126,7 @@ def available() -> bool:
 
 
 def _load(family: str) -> Any:
-    if REPRODUCIBILITY.machine and (family in _NOT_PORTABLE or not (COMPILES or family in _RUN_BY_NUMPY)):
+    if REPRODUCIBILITY.machine and (family in _NOT_PORTABLE or not (compiles() or family in _RUN_BY_NUMPY)):
         return None
     if REPRODUCIBILITY.product is not None and family in IN_ANY_BATCH:
         names = IN_ANY_BATCH[family]
@@ -136,10 +135,17 @@ def _load(family: str) -> Any:
     return _imported(family) if available() else None
 
 
+def compiles() -> bool:
+    """Whether kernels become machine code here; else NumPy runs those that it can run with the same bits."""
+    from .._codegen.ir import COMPILES  # imports the code generator, which `import flambeau` does not
+
+    return COMPILES
+
+
 def _imported(family: str) -> Any:
     with collector_paused():
         module = importlib.import_module(f"flambeau._backends.cpu.{PLACES[family]}")
-        if COMPILES:  # large results are to come from the pool
+        if compiles():  # large results are to come from the pool
             importlib.import_module("flambeau._backends.cpu.memory.allocator").start()
     return module
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from .._backends import portable, tiers
-from .._codegen.ir import COMPILES
 from .._core.backend import WHEN_INSTALLED, Backend, devices_backends
 from .._core.process.determinism import DETERMINISM
 from .._core.process.reproducibility import LEVELS, REPRODUCIBILITY
@@ -80,7 +79,7 @@ class reproducible:
 def _set(level: str | None) -> None:
     before = REPRODUCIBILITY.level
     fixed, was_fixed = level in _FIXED, before in _FIXED
-    if level == "batch" and not (COMPILES if before in _IN_ANY_BATCH else tiers.available()):
+    if level == "batch" and not (tiers.compiles() if before in _IN_ANY_BATCH else tiers.available()):
         _refuse_without_generated()
     if fixed and not was_fixed:
         _limit_libraries(level)

@@ -198,6 +198,11 @@ def matmul(left: Array, right: Array, out: Array | None = None) -> Array:
     return np.matmul(left, right, out) if out is not None else np.matmul(left, right)
 
 
+def dot(left: Array, right: Array, out: Array) -> Array:
+    """`np.dot` of two matrices. Where neither rows nor columns are contiguous it adds in another order than `matmul`."""
+    return np.dot(left, right, out) if REPRODUCIBILITY.product is None else matmul(left, right, out)
+
+
 @_of_third
 def sparse_product(rows: Array, columns: Array, values: Array, dense: Array, height: int) -> Array | None:
     """The product of a sparse matrix of `height` rows, by the coordinates of its values, with a dense one."""

@@ -247,7 +247,11 @@ class _Pass:
         if len(results) != len(edges):
             results = fit_to_edges(node, results)
         if hooks is not None and hooks.post:
-            results = run_post_hooks(node, results, grads)
+            fitting = [
+                each if each is None or edge is None else checked(each, *edge, node)
+                for each, edge in zip(results, edges, strict=True)
+            ]
+            results = run_post_hooks(node, fitting, grads)
         return grads, results
 
     def _leads_on(self, node: Node) -> bool:
@@ -305,7 +309,7 @@ class _Pass:
         accumulator = None
         if extra is not None or self.captured is not None:
             accumulator = extra.accumulator() if extra is not None and extra.accumulator is not None else None
-            if gradient is not None and extra is not None and extra.hooks:
+            if extra is not None and extra.hooks:
                 gradient = run_hooks_on(gradient, extra.hooks)
                 fresh = False
             if self.captured is not None and leaf in self.captured:
@@ -498,8 +502,8 @@ def checked(gradient: Tensor, target: Target, number: int, source: Any) -> Tenso
     if gradient._array.shape != shape:
         if not expandable(shape, gradient._array.shape):
             raise RuntimeError(
-                f"{_name(source)} returned an invalid gradient at index {number} - got {list(gradient._array.shape)} "
-                f"but expected shape compatible with {list(shape)}"
+                f"{_name(source)} returned an invalid gradient at index {_position(source, target, number)} - got "
+                f"{list(gradient._array.shape)} but expected shape compatible with {list(shape)}"
             )
         gradient = sum_to_shape(gradient, shape)
     if gradient._kind is not kind:
@@ -516,14 +520,21 @@ def checked(gradient: Tensor, target: Target, number: int, source: Any) -> Tenso
             if not shape:  # a number met a tensor on another device
                 return gradient.to(kind.device)
             raise RuntimeError(
-                f"{_name(source)} returned an invalid gradient at index {number} - expected device {kind.shown} but "
-                f"got {gradient.device}: move it there"
+                f"{_name(source)} returned an invalid gradient at index {_position(source, target, number)} - expected "
+                f"device {kind.shown} but got {gradient.device}: move it there"
             )
     return gradient
 
 
 def _name(source: Any) -> str:
     return f"Function {source.name()}" if isinstance(source, Node) else str(source)
+
+
+def _position(source: Any, target: Target, number: int) -> int:
+    """Which of the gradients that a node returns goes to an output of `target`."""
+    if not isinstance(source, Node):
+        return number
+    return next((i for i, edge in enumerate(source.edges) if edge is not None and edge[0] is target), number)
 
 
 def fit_to_edges(node: Node, results: Sequence[Any]) -> Sequence[Any]:

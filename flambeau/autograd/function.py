@@ -6,15 +6,17 @@ The context that `forward` and `backward` receive is the node itself: what is st
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from .._core.modes import THREAD
 from .._core.node import Node, SavedTensor, initialise, save
-from .._core.tensor import CUSTOM_FUNCTION, Tensor
-from .._core.text.errors import GRAPH_FREED, LEAF_INPLACE, LEAF_VIEW_INPLACE
-from .._dispatch.changes.history import end_change
+from .._core.tensor import CUSTOM_FUNCTION, DEFAULT, MULTI_OUTPUT, Tensor
+from .._core.text.errors import GRAPH_FREED, LEAF_INPLACE
+from .._dispatch.changes.history import end_change, rebase_history
+from .._dispatch.changes.inplace import check_writable
 from .._dispatch.dispatch import note_traceback, view_of
 from .grad_mode import no_grad
 
@@ -46,8 +48,6 @@ class FunctionCtx:
 
     def mark_shared_storage(self, *pairs: Any) -> None:
         """Nothing: it warns that tensors with common memory are noticed without being told of."""
-        import warnings
-
         warnings.warn(
             "`mark_shared_storage` is deprecated. Tensors with shared storages are automatically tracked. Note that "
             "calls to `set_()` are not tracked",
@@ -113,8 +113,6 @@ class FunctionNode(Node, FunctionCtx):
     @property
     def saved_variables(self) -> tuple[Any, ...]:
         """The old name of `saved_tensors`."""
-        import warnings
-
         warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
         return self.saved_tensors
 
@@ -181,6 +179,10 @@ class FunctionNode(Node, FunctionCtx):
         kept = []
         for position, (each, is_tensor) in enumerate(zip(results, self._is_tensor, strict=True)):
             if is_tensor:
+                if each is not None and not isinstance(each, Tensor):
+                    raise RuntimeError(
+                        f"expected Variable or None (got {type(each).__name__}) as gradient {position} of {self.name()}"
+                    )
                 kept.append(each)
             elif each is not None:
                 raise RuntimeError(
@@ -223,8 +225,6 @@ class Function(metaclass=FunctionMeta):
     generate_vmap_rule = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        import warnings
-
         warnings.warn(
             f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should "
             "invoke them on the class itself. Instantiating an autograd function will raise an error in a future "
@@ -400,25 +400,25 @@ def _bound_arguments(cls: type[Function], args: tuple[Any, ...], kwargs: dict[st
 def _wrap_outputs(cls: Any, node: FunctionNode, args: tuple[Any, ...], output: Any, edges: Any, recorded: bool) -> Any:
     single = not isinstance(output, tuple)
     outputs = [output] if single else list(output)
-    _check_dirty(node, outputs)
-    if len(outputs) > 1 and recorded:
-        _check_views(node, outputs)
+    _check_marked(node)
     node.edges = edges
     if recorded and THREAD.modes.anomaly:
         note_traceback(node)
     node.outputs = tuple((each._array.shape, each._kind) if isinstance(each, Tensor) else NO_TENSOR for each in outputs)
-    wrapped = [_wrap_output(node, number, each, args, recorded) for number, each in enumerate(outputs)]
-    if recorded and node.to_save is not None:
-        saved: list[SavedTensor | None] = []
-        for each in node.to_save:
-            number = next((i for i, made in enumerate(outputs) if each is made), None)
-            if each is None:
-                saved.append(None)
-            elif number is not None and wrapped[number]._grad_fn is node:
-                saved.append(save(wrapped[number], node))
-            else:
-                saved.append(save(each))
-        node._saved = saved
+    for each in node.dirty_tensors:
+        end_change(each)
+    wrapped = [_wrap_output(cls, node, number, each, args, recorded) for number, each in enumerate(outputs)]
+    if not all(_is_among(each, outputs) for each in node.dirty_tensors):
+        raise RuntimeError(
+            "Some elements marked as dirty during the forward method were not returned as output. The inputs that "
+            "are modified inplace must all be outputs of the Function."
+        )
+    if recorded:
+        if sum(_is_differentiable(node, each) for each in outputs) > 1:
+            for each in wrapped:
+                if isinstance(each, Tensor) and each._view is not None:
+                    each._view.creation = MULTI_OUTPUT
+        node._saved = [None if each is None else _saved(node, each) for each in node.to_save or ()]
     node.to_save = None
     if THREAD.modes.forward_level >= 0:
         from .forward_ad import propagate_custom
@@ -427,59 +427,105 @@ def _wrap_outputs(cls: Any, node: FunctionNode, args: tuple[Any, ...], output: A
     return wrapped[0] if single else tuple(wrapped)
 
 
-def _check_dirty(node: FunctionNode, outputs: list[Any]) -> None:
-    for each in node.dirty_tensors:
-        if not any(each is other for other in outputs):
+def _is_among(value: Any, others: Sequence[Any]) -> bool:
+    return any(value is each for each in others)
+
+
+def _check_marked(node: FunctionNode) -> None:
+    """Refuse marks on what is no tensor."""
+    for each in node.non_differentiable:
+        if not isinstance(each, Tensor):
             raise RuntimeError(
-                "Some elements marked as dirty during the forward method were not returned as output. The inputs that "
-                "are modified inplace must all be outputs of the Function."
+                f"mark_non_differentiable only accepts variable arguments, but got {type(each).__name__}"
+            )
+    for position, each in enumerate(node.dirty_tensors):
+        if not isinstance(each, Tensor):
+            raise RuntimeError(
+                f"mark_dirty can only accept variables, but argument {position} is of type {type(each).__name__}"
             )
 
 
-def _check_views(node: FunctionNode, outputs: list[Any]) -> None:
-    """Refuse to change a view in place where there is more than one output: history has room for one."""
-    tensors = [each for each in outputs if isinstance(each, Tensor)]
-    for each in node.dirty_tensors:
-        if len(tensors) > 1 and each._view is not None and each._kind.differentiable:
-            raise RuntimeError(
-                "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot "
-                "return more than one Tensor. This is not supported by the current autograd engine. Pass a tensor that "
-                "is no view (x.clone()), or return the other tensors from a function of their own."
-            )
+def _is_differentiable(node: FunctionNode, output: Any) -> bool:
+    return isinstance(output, Tensor) and output._kind.differentiable and not _is_among(output, node.non_differentiable)
 
 
-def _wrap_output(node: FunctionNode, number: int, output: Any, args: tuple[Any, ...], recorded: bool) -> Any:
+def _wrap_output(
+    cls: type[Function], node: FunctionNode, number: int, output: Any, args: tuple[Any, ...], recorded: bool
+) -> Any:
+    """Give an output of `forward` its place in the graph. An input that is returned unchanged is returned as a view."""
     if not isinstance(output, Tensor):
         return output
-    dirty = any(output is each for each in node.dirty_tensors)
-    is_input = any(output is each for each in args)
-    differentiable = output._kind.differentiable and not any(output is each for each in node.non_differentiable)
-    if not recorded or not differentiable:
-        if dirty:
-            end_change(output)
-            if recorded and output._view is None:  # it leaves the graph
-                output._grad_fn, output._requires_grad = None, False
-        if is_input and not dirty:
-            marked = any(output is each for each in node.non_differentiable)
-            return output.detach() if recorded or marked else view_of(output, output._array, output._kind)
-        return output
-    if dirty:
-        if is_input and output.grad_fn is None and output._requires_grad:
-            raise RuntimeError(LEAF_INPLACE.replace("is being", "has been"))  # the function has returned
-        if is_input and output._view is not None and output._view.base.is_leaf and output._view.base._requires_grad:
-            raise RuntimeError(LEAF_VIEW_INPLACE.replace("is being", "has been"))
-        end_change(output, node, number)
-        return output
-    if is_input:  # returned as it is: a view, so that the input keeps its own place in the graph
-        output = view_of(output, output._array, output._kind)
-    if output._view is not None:
+    is_input, dirty = _is_among(output, args), _is_among(output, node.dirty_tensors)
+    if not recorded or not _is_differentiable(node, output):
+        if output.requires_grad:
+            if is_input:
+                output = output.detach()
+            elif output._view is None:
+                output.detach_()
+        elif is_input and not dirty:
+            output = _as_a_view(cls, node, output)
+    elif dirty:
+        _check_changed(node, output, is_input)
+        output._grad = None
+        rebase_history(output, node, number)
+    else:
+        if is_input:
+            output = _as_a_view(cls, node, output)
+        output._requires_grad = True
+        output._grad_fn = node
+        output._output_nr = number
+        if output._view is not None:
+            assert output._counter is not None
+            output._view.version = output._counter[0]
+    if output._view is not None and not (is_input and dirty):
         output._view.creation = CUSTOM_FUNCTION
-        assert output._counter is not None
-        output._view.version = output._counter[0]
-    output._requires_grad = True
-    output._grad_fn = node
-    output._output_nr = number
     return output
+
+
+def _as_a_view(cls: type[Function], node: FunctionNode, output: Tensor) -> Tensor:
+    """An input that is returned unchanged, as a tensor of its own."""
+    kept = (*(node.to_save or ()), *(node.saved_for_forward or ()))
+    if cls.setup_context is not Function.setup_context and _is_among(output, kept):
+        raise RuntimeError(
+            "An input that has been returned as-is as output is being saved for backward. This is not supported if you "
+            "override setup_context. You should return and save a view of the input instead, e.g. with x.view_as(x), "
+            "or call save_for_backward inside a forward that has ctx."
+        )
+    return view_of(output, output._array, output._kind)
+
+
+def _check_changed(node: FunctionNode, output: Tensor, is_input: bool) -> None:
+    """Refuse changes in place that the graph has no room for."""
+    if output._grad_fn is None and output.requires_grad:
+        raise RuntimeError(LEAF_INPLACE.replace("is being", "has been"))  # the function has returned
+    if not is_input:
+        told = (
+            "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated "
+            "should be passed to ctx.mark_dirty()."
+        )
+        if output._view is not None:
+            raise RuntimeError(told)
+        warnings.warn(told, UserWarning, stacklevel=5)
+    if output._view is None:
+        return
+    if len(node.outputs) > 1:
+        raise RuntimeError(
+            "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot "
+            "return more than one Tensor. This is not supported by the current autograd engine. Pass a tensor that "
+            "is no view (x.clone()), or return the other tensors from a function of their own."
+        )
+    check_writable(output, brings_grad=True)
+
+
+def _saved(node: FunctionNode, tensor: Tensor) -> SavedTensor:
+    """A tensor kept for `backward`; outputs are kept with the history that they have now."""
+    view = tensor._view
+    if view is None or view.creation == DEFAULT or view.version == tensor._version:
+        return save(tensor, node if tensor._grad_fn is node else None)
+    saved = save(tensor.detach())  # it cannot follow its base, and says so when somebody differentiates it
+    if saved.tensor is not None:
+        saved.tensor = tensor
+    return saved
 
 
 def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:

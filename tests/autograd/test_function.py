@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.differential import differential, outcome
+from tests.support.differential import differential, outcome, warned
 
 
 def _leaf(T: Any, *values: float) -> Any:
@@ -744,3 +744,74 @@ def test_inputs_returned_as_not_differentiable(T: Any) -> Any:
     with T.no_grad():
         z = function.apply(x)
     return [(each.requires_grad, each._is_view(), each.data_ptr() == x.data_ptr(), each is x) for each in (y, z)]
+
+
+@differential
+def test_marks_on_what_is_no_tensor(T: Any) -> Any:
+    def calling(name: str, value: Any) -> Any:
+        def forward(ctx: Any, x: Any) -> Any:
+            getattr(ctx, name)(value)
+            return x * 2
+
+        function = _function(T, "Marks", forward=forward, backward=lambda ctx, grad: grad)
+        return outcome(lambda: function.apply(_leaf(T, 1.0)), "variable")
+
+    return [calling(name, value) for name in ("mark_dirty", "mark_non_differentiable") for value in (3, "x", None)]
+
+
+@differential
+def test_marking_what_is_no_input_as_changed(T: Any) -> Any:
+    def forward(ctx: Any, x: Any, made: Any) -> Any:
+        result = made(x)
+        ctx.mark_dirty(result)
+        return result
+
+    function = _function(T, "Made", forward=forward, backward=lambda ctx, grad: (grad, None))
+    x = _leaf(T, 1.0, 2.0)
+    return (
+        warned(lambda: function.apply(x, lambda x: x * 2), "that was not an input"),
+        outcome(lambda: function.apply(x * 1, lambda x: x.view(2)), "in-place operation"),
+    )
+
+
+@differential
+def test_unrecorded_calls_return_tensors_outside_the_graph(T: Any) -> Any:
+    function = _function(T, "Same", forward=lambda ctx, x: (x, x * 2), backward=lambda ctx, first, second: first)
+    x = _leaf(T, 1.0, 2.0)
+    with T.no_grad():
+        plain = function.apply(x)
+    with T.inference_mode():
+        inference = function.apply(x)
+    same, doubled = function.apply(x)
+    return plain, inference[0].requires_grad, same._is_view(), outcome(lambda: same.mul_(2), "multiple views"), doubled
+
+
+@differential
+def test_an_input_that_setup_context_saves_is_not_returned(T: Any) -> Any:
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(*inputs)
+
+    function = _function(T, "Same", forward=lambda x: x, setup_context=setup_context, backward=lambda ctx, grad: grad)
+    return outcome(lambda: function.apply(_leaf(T, 1.0)), "returned as-is as output is being saved for backward")
+
+
+@differential
+def test_gradients_are_fitted_before_hooks_see_them(T: Any) -> Any:
+    seen = []
+
+    def result_of(gradient: Any) -> Any:
+        function = _function(T, "Own", forward=lambda ctx, x: x * 1, backward=lambda ctx, grad: gradient)
+        x = _leaf(T, 1.0, 2.0)
+        x.register_hook(lambda grad: seen.append(("leaf", grad)))
+        y = function.apply(x)
+        y.grad_fn.register_hook(lambda given, grads: seen.append(("node", given[0])))
+        y.sum().backward()
+        return x.grad
+
+    return (
+        outcome(lambda: result_of("no"), "expected Variable or None"),
+        outcome(lambda: result_of(T.ones(3)), "invalid gradient at index 0"),
+        result_of(T.ones(3, 2)),
+        result_of(None),
+        seen,
+    )

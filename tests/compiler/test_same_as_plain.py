@@ -319,3 +319,15 @@ def test_modules_compiled_in_their_place_are_explained() -> None:
     for _ in range(5):
         model(torch.ones(2))
     assert torch.compiler.explain(model).startswith("1 program")
+
+
+def test_products_of_expanded_matrices() -> None:
+    def product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+        return (left.t() @ right) * 1
+
+    compiled = torch.compile(product)
+    torch.manual_seed(0)
+    for left in (torch.ones(()).expand(14, 5), torch.rand(28, 10)[::2, ::2]):
+        for _ in range(12):
+            right = torch.randn(14, 1)
+            assert torch.equal(compiled(left, right), product(left, right))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..._core.modes import THREAD
 from ..._core.node import OWNER, Node, SavedTensor, forward_line, initialise, new_node, save
 from ..._core.slots import SLOTS
-from ..._core.tensor import CUSTOM_FUNCTION, INFERENCE, MULTI_OUTPUT, NO_GRAD, Tensor, View
+from ..._core.tensor import CUSTOM_FUNCTION, DEFAULT, INFERENCE, MULTI_OUTPUT, NO_GRAD, Tensor, View
 from ..._core.text.errors import GRAPH_FREED, INFERENCE_INPLACE
 from ..._core.version import note_change
 from ..gradients.recorder import PENDING
@@ -33,7 +33,7 @@ def end_change(target: Tensor, node: Any = None, output_nr: int = 0, result: Ten
             _share_saved_result(target, result)
         elif getattr(node, "result", None) is PENDING:
             node.result = save(target, node)
-        _rebase_history(target, node, output_nr)
+        rebase_history(target, node, output_nr)
 
 
 def _share_saved_result(target: Tensor, result: Tensor) -> None:
@@ -52,7 +52,7 @@ def _share_saved_result(target: Tensor, result: Tensor) -> None:
             saved.version = counter[0]
 
 
-def _rebase_history(target: Tensor, node: Node, output_nr: int) -> None:
+def rebase_history(target: Tensor, node: Node, output_nr: int) -> None:
     """After an in-place change: `target` is now what `node` made. A view passes this on to its base."""
     view = target._view
     if view is None:
@@ -167,7 +167,7 @@ class CopySlices(Node):
 
 def regenerate_view_history(tensor: Tensor, view: View) -> None:
     """Connect a view to the present history of its base, which was changed in place."""
-    if view.creation in (MULTI_OUTPUT, CUSTOM_FUNCTION, NO_GRAD):
+    if view.creation != DEFAULT:
         raise RuntimeError(
             forbidden_view(tensor, view, "its base or another view of its base has been modified inplace")
         )
@@ -202,30 +202,35 @@ def _lead_back(node: Any, source: Tensor, leaf: Tensor) -> None:
     node.edges = (leaf._edge(),)
 
 
+_AMBIGUOUS = (
+    "Given that this use case is ambiguous and error-prone, it is forbidden. Do both inside the {} block, or both "
+    "outside."
+)
+
+_WHY_FORBIDDEN = {
+    NO_GRAD: _AMBIGUOUS.format("no_grad"),
+    INFERENCE: _AMBIGUOUS.format("inference_mode"),
+    MULTI_OUTPUT: (
+        "This view is the output of a function that returns multiple views. Such functions do not allow the output "
+        "views to be modified inplace. You should replace the inplace operation by an out-of-place one."
+    ),
+    CUSTOM_FUNCTION: (
+        "This view was created inside a custom Function (or because an input was returned as-is) and the autograd "
+        "logic to handle view+inplace would override the custom backward associated with the custom Function, leading "
+        "to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom "
+        "Function."
+    ),
+}
+
+
 def forbidden_view(target: Tensor, view: View, deed: str = "is being modified inplace") -> str:
+    """Why a view that was made in this way cannot be changed in place, or follow its base."""
     made_by = target._grad_fn
-    if view.creation == INFERENCE:
-        return (
-            "A view was created in inference mode and is being modified inplace in normal mode. Given that this use "
-            "case is ambiguous and error-prone, it is forbidden. Do both inside the inference_mode block, or both "
-            "outside."
-        )
-    name = "" if made_by is None else made_by.name().removesuffix("0").removesuffix("Backward")
-    what = "A view" if made_by is None else f"Output {target._output_nr} of {name} is a view and"
-    if view.creation == NO_GRAD:
-        return (
-            f"A view was created in no_grad mode and {deed} with grad mode enabled. Given that this use case is "
-            "ambiguous and error-prone, it is forbidden. Do both inside the no_grad block, or both outside."
-        )
-    if view.creation == MULTI_OUTPUT:
-        return (
-            f"{what} {deed}. This view is the output of a function that returns multiple views. Such functions do not "
-            "allow the output views to be modified inplace. You should replace the inplace operation by an "
-            "out-of-place one."
-        )
-    return (
-        f"{what} {deed}. This view was created inside a custom Function (or because an input was returned as-is) and "
-        "the autograd logic to handle view+inplace would override the custom backward associated with the custom "
-        "Function, leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the "
-        "output of the custom Function."
-    )
+    if made_by is not None:
+        name = made_by.name().removesuffix("0").removesuffix("Backward")
+        what = f"Output {target._output_nr} of {name} is a view and {deed}"
+    elif view.creation == INFERENCE:
+        what = f"A view was created in inference mode and {deed} in normal mode"
+    else:
+        what = f"A view was created in no_grad mode and {deed} with grad mode enabled"
+    return f"{what}. {_WHY_FORBIDDEN[view.creation]}"

@@ -14,7 +14,7 @@ from ..._core.modes import THREAD
 from ..._core.node import Node
 from ..._core.slots import SLOTS
 from ..._core.storage import address_of, are_apart
-from ..._core.tensor import CUSTOM_FUNCTION, INFERENCE, MULTI_OUTPUT, NO_GRAD, Tensor
+from ..._core.tensor import DEFAULT, Tensor
 from ..._core.text.errors import INFERENCE_INPLACE, LEAF_INPLACE, LEAF_VIEW_INPLACE
 from .history import end_change, forbidden_view
 from .storing import store_elements
@@ -181,7 +181,7 @@ def check_writable(target: Tensor, brings_grad: bool = False) -> None:
         return
     if not target.requires_grad and not brings_grad:
         return
-    if view.creation in (NO_GRAD, MULTI_OUTPUT, INFERENCE, CUSTOM_FUNCTION):
+    if view.creation != DEFAULT:
         raise RuntimeError(forbidden_view(target, view))
     if target.requires_grad and (view.base.grad_fn is None or target.grad_fn is None):
         raise RuntimeError(LEAF_VIEW_INPLACE + _leaf_advice(target))

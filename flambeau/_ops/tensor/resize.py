@@ -10,6 +10,7 @@ from ..._core.backend import is_installed
 from ..._core.device import contiguous_format, preserve_format, usable_device
 from ..._core.dtype import LEGACY_NAMES
 from ..._core.geometry.layout import channels_last_strides
+from ..._core.modes import THREAD
 from ..._core.process.caller import warn_user_once
 from ..._core.process.determinism import DETERMINISM, fill_unwritten
 from ..._core.size import contiguous_strides
@@ -103,7 +104,7 @@ def set_(input: Tensor, source: Any = None, storage_offset: int = 0, size: Any =
 @public(function=False)
 def resize_(input: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     """Change the size in place; the storage grows if it has to, and elements beyond the old ones are uninitialised."""
-    if input.requires_grad:
+    if input.requires_grad and not THREAD.modes.inference:
         raise RuntimeError("cannot resize variables that require grad: detach the tensor first, or make a new one")
     check_writable(input)
     shape = as_shape(size)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from ..._backends.arrays import matmul
+from ..._backends.arrays import dot, matmul
 from ..._core.arrays.abstract import AbstractArray, in_order, meta_array
 from ..._core.backend import undispatched
 from .schedule import Launch, Place, Schedule, Untraceable
@@ -255,7 +255,13 @@ def _reduced(
 def _dot(left: Any, right: Any, out: Any = None) -> StandIn:
     if type(left) is not StandIn or type(right) is not StandIn or left.ndim != 2 or right.ndim != 2:
         raise Untraceable("a product of other than matrices")
-    return _product(left.schedule, matmul, left, right, (left.shape[0], right.shape[1]), out)
+    run = matmul if _has_lines(left) and _has_lines(right) else dot
+    return _product(left.schedule, run, left, right, (left.shape[0], right.shape[1]), out)
+
+
+def _has_lines(matrix: StandIn) -> bool:
+    """Whether the elements of the rows or of the columns of a matrix are neighbours, and none is repeated."""
+    return matrix.dtype.itemsize in matrix.strides and 0 not in matrix.strides
 
 
 def _matmul(schedule: Schedule, left: Any, right: Any, target: Any) -> StandIn:

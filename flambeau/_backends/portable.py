@@ -130,7 +130,7 @@ class _Function:
         return np.moveaxis(results, 0, axis)
 
     def outer(self, left: Array, right: Array) -> Any:
-        """All pairs."""
+        """The function of every pair of elements, one of each array, as `numpy.ufunc.outer`."""
         left, right = np.asarray(left), np.asarray(right)
         return self(left.reshape(*left.shape, *(1,) * right.ndim), right)
 

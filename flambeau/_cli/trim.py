@@ -24,7 +24,7 @@ _IMPORT_OF_TESTS = re.compile(rb"^\s*(?:from|import)\s[^#\n]*\b(?:tests|_simd)\b
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's option."""
+    """Declare the option of `flambeau trim`."""
     parser.add_argument(
         "--development",
         action="store_true",

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 
 
 class Type:
-    """A type."""
+    """The type of a value in generated code."""
 
 
 @dataclass(frozen=True)
 class VoidType(Type):
-    """Nothing."""
+    """The type of a function without a result."""
 
 
 @dataclass(frozen=True)
 class PointerType(Type):
-    """An address."""
+    """The type of an address of any element."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class DoubleType(Type):
 
 @dataclass(frozen=True)
 class VectorType(Type):
-    """Several numbers."""
+    """A vector: several numbers of one type, side by side in a register."""
 
     element: Type
     count: int

@@ -67,7 +67,7 @@ class _Inside(threading.local):
 
     @property
     def calls(self) -> int:
-        """How many they are."""
+        """How many calls of compiled functions run now."""
         return self.count[0]
 
 

@@ -222,8 +222,10 @@ def test_nothing_is_left_behind() -> None:
             assert tiers.library() is None
     assert not tiers.wanted()
     assert tiers.library() is None
-    with pytest.raises(ValueError, match="level must be one of 'run', 'threads', 'batch' or None, but got 'machine'"):
-        flambeau.reproducible("machine")
+    with pytest.raises(
+        ValueError, match="level must be one of 'run', 'threads', 'batch', 'machine' or None, but got 'planet'"
+    ):
+        flambeau.reproducible("planet")
 
 
 def test_a_machine_without_generated_code_refuses(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,7 +67,7 @@ def _unsigned_two(function: Callable[[Array, Array], Array]) -> Callable[[Any, N
 
 
 def _quotient(left: Array, right: Array) -> Array:
-    """Rounded towards zero."""
+    """The quotient of two integers, rounded towards zero as processors do."""
     return np.where((left < 0) ^ (right < 0), -(np.abs(left) // np.abs(right)), np.abs(left) // np.abs(right))
 
 
@@ -135,7 +135,7 @@ class Instructions:
 
 
 class Held:
-    """A variable."""
+    """A variable of a kernel, which loops may assign again."""
 
     __slots__ = ("_builder", "_type", "_value")
 
@@ -153,7 +153,7 @@ class Held:
         self._value = self._builder.constant(self._type, new)
 
     def add(self, other: Operand) -> None:
-        """Increase it."""
+        """Add a value to the variable."""
         self.value = self.value + other
 
 

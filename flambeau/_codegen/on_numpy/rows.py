@@ -69,7 +69,7 @@ def _stored(program: RowProgram, arrays: Sequence[Array], values: dict[int, Valu
 
 
 def rows_one_by_one(program: RowProgram) -> Callable[..., Array]:
-    """(*places, *numbers, rows, length)."""
+    """A program over rows that lie one behind the other, as a function `(*places, *numbers, rows, length)`."""
     count, numbers = len(program.places), program.numbers()
 
     def run(*arguments: Any) -> Array:
@@ -84,7 +84,7 @@ def rows_one_by_one(program: RowProgram) -> Callable[..., Array]:
 
 
 def rows_in_tiles(program: RowProgram) -> Callable[..., Array]:
-    """(*places, outer, length, inner): rows along the middle one of three dimensions."""
+    """A program over the middle one of three dimensions, as a function `(*places, outer, length, inner)`."""
     count = len(program.places)
 
     def run(*arguments: Any) -> Array:

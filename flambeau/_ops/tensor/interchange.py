@@ -230,7 +230,7 @@ def _capsule_of(source: Any, place: device | None, copy: bool | None) -> Any:
         return source.__dlpack__()
 
 
-class _Lent:
+class _Writable:
     """Memory of an array of NumPy's as memory that may be written; it keeps the array alive."""
 
     def __init__(self, array: Any) -> None:
@@ -250,7 +250,7 @@ def _from_capsule(capsule: Any, kind: int) -> Tensor:
         carrier = _Carrier(capsule, (described.device_type, described.device_id))
         return _over(_of_device().imported(carrier), own, device_for("cuda"))
     array = np.from_dlpack(_Carrier(capsule, (1, 0)))
-    return _over(np.asarray(_Lent(array)) if may_be_written and array.size else array, own, CPU)
+    return _over(np.asarray(_Writable(array)) if may_be_written and array.size else array, own, CPU)
 
 
 def _over(array: Any, own: dtype | None, place: device) -> Tensor:

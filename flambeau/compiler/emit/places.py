@@ -37,7 +37,7 @@ class Places:
                 self._next = self._begin(owner, each, self._next)
 
     def of(self, array: Any) -> Place:
-        """Where an array lies."""
+        """The addresses at which an array begins and ends."""
         if not array.size:
             return None
         if type(array) is AbstractArray:

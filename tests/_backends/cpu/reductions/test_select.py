@@ -77,7 +77,7 @@ def test_the_first_in_order(dtype: str, shape: tuple[int, ...], few_values: bool
         for descending in (False, True):
             order = ordered_positions(array, dim, descending)
             for count in {1, min(5, shape[dim]), shape[dim]}:
-                found = leading(array, dim, count, descending, nan_leads=descending)
+                found = leading(array, dim, count, descending, descending)
                 if found is None:
                     assert count > 16
                     assert shape[dim] > 32
@@ -92,7 +92,7 @@ def test_the_first_in_order(dtype: str, shape: tuple[int, ...], few_values: bool
 def test_a_nan_may_lead_the_smallest(dtype: str, shape: tuple[int, ...]) -> None:
     array = _array(dtype, shape, True)
     for dim in range(array.ndim):
-        found = leading(array, dim, 1, False, nan_leads=True)
+        found = leading(array, dim, 1, False, True)
         assert found is not None
         np.testing.assert_array_equal(found[1], array.argmin(dim, keepdims=True))
 

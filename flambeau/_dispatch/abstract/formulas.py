@@ -7,7 +7,7 @@ from typing import Any
 
 from ..._codegen.expr import Untraceable
 from ..._core.process.caller import GENERATED
-from ..._core.process.reproducibility import power
+from ..._core.process.reproducibility import REPRODUCIBILITY, power
 
 
 class Formula:
@@ -25,8 +25,8 @@ class Formula:
             raise Untraceable(f"a number and a {type(other).__name__}")
         left, right = (other, self) if swapped else (self, other)
         text = f"({_text(left)} {operator} {_text(right)})"
-        if operator == "**":
-            text = f"power({_text(left)}, {_text(right)})"
+        if operator == "**":  # without a call where no level asks for one: optimizers compute three powers a step
+            text = f"({text} if levels.function is None else power({_text(left)}, {_text(right)}))"
         return Formula(text, _OPERATORS[operator](_value(left), _value(right)), self.conditions)
 
     def _compared(self, operator: str, other: Any) -> bool:
@@ -129,6 +129,6 @@ def function_of(
         result = f"{result} if {' and '.join(dict.fromkeys(conditions))} else None"
     text = f"lambda {', '.join(names)}: {result}"
     made: Callable[..., tuple[float, ...] | None] = eval(
-        compile(text, f"{GENERATED}numbers of a rule>", "eval"), {"power": power}
+        compile(text, f"{GENERATED}numbers of a rule>", "eval"), {"power": power, "levels": REPRODUCIBILITY}
     )
     return made

@@ -196,13 +196,15 @@ class Primitive(Op, Generic[P, Results]):
 
     def count_call(self) -> None:
         """Let an op that is called often have a function of its own: see `call/primitive.py`."""
-        self.calls += 1
-        if self.calls != CALLS or not (self.list_position is None or not self.tensor_positions):
+        if self.calls < CALLS - 1:
+            self.calls += 1
             return
         cls = type(self)
-        if cls._wrap is Primitive._wrap and cls.__call__ is Primitive.__call__:
+        has_one = self.list_position is None or not self.tensor_positions
+        if has_one and cls._wrap is Primitive._wrap and cls.__call__ is Primitive.__call__:
             own = short_call(self, Primitive.__call__)
             self.__class__ = type(cls.__name__, (cls,), {"__call__": own, "__doc__": self.__doc__})
+        self.calls = CALLS  # last: if an interrupt ends this call, the next one writes the function
 
     several_results: Any = results.several
     """The results of a kernel that has several, from an ordinary call; the arguments if that is to be recorded."""

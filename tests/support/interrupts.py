@@ -77,6 +77,7 @@ def sweep(prepared: Callable[[], Callable[[], Any]], every: int = 1, most: int =
 
     `prepared` gives the program anew, as an interrupt may leave it anywhere. `most`: no more places than that.
     """
+    prepared()()  # the first run also fills caches: places of it that later runs do not come by
     total = interrupted(prepared(), 0)[0]
     step = max(every, -(-total // most) if most else 1)
     tried, wrong = 0, []

@@ -11,6 +11,7 @@ import pytest
 
 import flambeau as T
 from flambeau._core.node import OpNode
+from flambeau._dispatch import dispatch
 from flambeau._dispatch.call.primitive import CALLS
 from flambeau._dispatch.dispatch import Primitive, primitive, several
 from flambeau._dispatch.op import OPS, Array
@@ -115,6 +116,27 @@ def test_an_op_gets_its_own_call() -> None:
     with pytest.raises(TypeError, match="must be Tensor, not float"):
         square(2.0)
     del OPS["test_square"]
+
+
+def test_where_writing_is_interrupted_the_next_call_gets_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    @primitive("DoubleBackward0", op_name="test_double", self=lambda grad: grad * 2)
+    def double(self: Array) -> Array:
+        return self * 2
+
+    def interrupted(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    x, before = T.ones(2), type(double)
+    for _ in range(CALLS - 1):
+        double(x)
+    with monkeypatch.context() as while_writing:
+        while_writing.setattr(dispatch, "short_call", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            double(x)
+    assert type(double) is before
+    double(x)
+    assert type(double) is not before
+    del OPS["test_double"]
 
 
 def test_results_of_several_and_none() -> None:

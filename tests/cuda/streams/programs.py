@@ -454,16 +454,16 @@ def memory_kept_alive_instead() -> list[Any]:
 
 @program
 def the_cache_emptied_in_between() -> list[Any]:
-    side = cuda.Stream()
-    x = numbers(64, device="cuda")
+    side, count = cuda.Stream(), 3 << 20  # so much memory has a segment of its own: nothing else keeps it in the cache
+    x = numbers(count, device="cuda")
     side.wait_stream(cuda.current_stream())
     with cuda.stream(side):
         y = x * 2
     del x
     cuda.empty_cache()
-    z = torch.zeros(64, device="cuda")
+    z = torch.zeros(count, device="cuda")
     cuda.current_stream().wait_stream(side)
-    return [y + z]
+    return [(y + z)[::65_537]]
 
 
 @program

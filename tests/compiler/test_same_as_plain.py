@@ -331,3 +331,19 @@ def test_products_of_expanded_matrices() -> None:
         for _ in range(12):
             right = torch.randn(14, 1)
             assert torch.equal(compiled(left, right), product(left, right))
+
+
+@pytest.mark.parametrize(
+    "change", ["y[:1] = 3.0", "y[None] = torch.tensor(2.0)", "y.view(2).mul_(3.0)", "y[1:].fill_(1.0)"]
+)
+def test_gradients_where_a_used_tensor_is_changed_later(change: str) -> None:
+    """The gradient of the change is written into memory that a merged op had made."""
+    lines = ["def function(x):", "y = x * 1.5", "z = y.sub(y)", change, "return z.sub(y)"]
+    names: dict[str, Any] = {"torch": torch}
+    exec("\n    ".join(lines), names)
+    compiled = torch.compile(names["function"])
+    for _ in range(5):
+        x, like = (torch.tensor([0.84, -0.47], requires_grad=True) for _ in range(2))
+        compiled(x).sum().backward()
+        names["function"](like).sum().backward()
+        assert torch.equal(x.grad, like.grad)

@@ -2,7 +2,8 @@
 
 The arrays of the recorded call are all still there: what overlaps among those that the program makes overlaps in every
 call. Those that were there before may overlap in another way the next time: what changes one may change any. While a
-pass lets one value take the place of another, `join` keeps account of that.
+pass lets one value take the place of another, `join` keeps account of that. The passes behind it see that a value
+stands where the recorded call had an array from elsewhere: its memory is that one's, too.
 """
 
 from __future__ import annotations
@@ -31,12 +32,19 @@ class Memory:
         self._handed_out = {each.number for each in wanted}
         self._written: dict[int, int] = {}
         self._outside = -1
+        self._replaced: list[tuple[int, Any]] = []
+        """Values that have taken the place of others, with the arrays of these in the recorded call."""
         for position, item in enumerate(items):
             self._note(position, item)
-        self._group = _overlapping(self.arrays)
+        places = {-1 - at: array for at, (_, array) in enumerate(self._replaced)}
+        self._group = _overlapping(self.arrays | places)
         self._members: dict[int, set[int]] = {}
         for number, group in self._group.items():
             self._members.setdefault(group, set()).add(number)
+        for place, (number, _) in zip(places, self._replaced, strict=True):
+            self.join(number, place)
+        for place in places:
+            self.beside(place).remove(place)
         changes = [at for number, at in self._written.items() if not self.made.keys() >= self.beside(number)]
         self._changed = max(changes, default=-1)
         """The last item that changes what was there before."""
@@ -63,7 +71,9 @@ class Memory:
     def _note_arrays(self, tree: Any, example: Any) -> None:
         if type(tree) is Value:
             array = example._array if isinstance(example, Tensor) else example
-            self.arrays.setdefault(tree.number, array)
+            known = self.arrays.setdefault(tree.number, array)
+            if known is not array and bounds(known) != bounds(array):
+                self._replaced.append((tree.number, array))
         elif type(tree) in (list, tuple):
             for each, its_example in zip(tree, example, strict=True):
                 self._note_arrays(each, its_example)

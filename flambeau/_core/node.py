@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from .backend import LARGE
 from .hooks import NodeHooks, RemovableHandle
 from .kind import Kind
 from .modes import THREAD
 from .process.caller import Place, calling_place, describe_place
+from .size import Size
 from .slots import SLOTS
 from .text.errors import GRAPH_FREED, INFERENCE_SAVED, KEEP_GRAPH
 
@@ -30,6 +31,16 @@ next_sequence_number = count().__next__
 
 new_node: Any = object.__new__
 """Makes a node without `__init__`; `initialise` fills it."""
+
+
+class InputMetadata(NamedTuple):
+    """Shape, dtype and device of a gradient; of what is no tensor, dtype and device are None."""
+
+    shape: Size
+    dtype: Any
+    device: Any
+    is_nested_tensor: bool = False
+    is_cpp_nested_tensor: bool = False
 
 
 class Node:
@@ -82,6 +93,14 @@ class Node:
         if self._metadata is None:
             self._metadata = {}
         return self._metadata
+
+    @property
+    def _input_metadata(self) -> list[InputMetadata]:
+        """What gradients this node is given: one entry for each tensor that it has made."""
+        return [
+            InputMetadata(Size(shape), getattr(kind, "dtype", None), getattr(kind, "device", None))
+            for shape, kind in self.outputs
+        ]
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:

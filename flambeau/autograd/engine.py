@@ -30,6 +30,7 @@ from .._dispatch.axes import ELEMENTS_OF_FIRST
 from .._dispatch.call.cast import cast
 from .._dispatch.dispatch import Array, primitive
 from .._dispatch.writer import writer
+from ._hook_calls import run_hooks_on, run_post_hooks, run_pre_hooks
 from .anomaly_mode import run_watched
 
 Target = Any
@@ -330,9 +331,9 @@ class _Pass:
                     leaf._grad = owned(gradient, leaf, fresh)
                 else:
                     accumulate(leaf, gradient, fresh)
-            if extra is not None and extra.post_accumulate:
-                for hook in list(extra.post_accumulate.values()):
-                    hook(leaf)
+        if extra is not None and extra.post_accumulate:
+            for hook in list(extra.post_accumulate.values()):
+                hook(leaf)
         if accumulator is not None and accumulator._hooks is not None and accumulator._hooks.post:
             run_post_hooks(accumulator, (), [gradient])
 
@@ -550,39 +551,6 @@ def fit_to_edges(node: Node, results: Sequence[Any]) -> Sequence[Any]:
 # ----- hooks ------------------------------------------------------------------------------------------------------
 
 
-def run_hooks_on(gradient: Any, hooks: Any) -> Any:
-    """Pass a tensor's gradient (None, if it received none) through its hooks."""
-    for hook in list(hooks.values()):
-        replaced = hook(gradient)
-        if replaced is not None:
-            if not isinstance(replaced, Tensor):
-                raise TypeError(
-                    f"expected Variable, but hook returned '{type(replaced).__name__}': '{_hook_name(hook)}' must "
-                    "return a Tensor, or None to leave the gradient as it is"
-                )
-            if gradient is not None:
-                _check_replacement(hook, gradient, replaced)
-            gradient = replaced
-    return gradient
-
-
-def _check_replacement(hook: Any, original: Tensor, replaced: Tensor) -> None:
-    if replaced._array.shape != original._array.shape:
-        raise RuntimeError(
-            f"hook '{_hook_name(hook)}' has changed the size of value: {list(original._array.shape)} became "
-            f"{list(replaced._array.shape)}"
-        )
-    if replaced._kind.dtype is not original._kind.dtype:
-        raise RuntimeError(
-            f"hook '{_hook_name(hook)}' has changed the type of value (was {original._kind.legacy_name} got "
-            f"{replaced._kind.legacy_name})"
-        )
-
-
-def _hook_name(hook: Any) -> str:
-    return getattr(hook, "__name__", None) or repr(hook)
-
-
 def run_tensor_hooks(node: Node, grads: list[Tensor | None]) -> list[Tensor | None]:
     """The hooks of the tensors that this node made; then what `retain_grad` asked to keep."""
     hooks = node._hooks
@@ -604,37 +572,3 @@ def _retain(tensor: Tensor, gradient: Tensor) -> None:
             tensor._grad = gradient if THREAD.modes.grad else owned(gradient, tensor, False)
         else:
             tensor._grad = tensor._grad + gradient
-
-
-def run_pre_hooks(node: Node, grads: list[Tensor | None]) -> list[Tensor | None]:
-    """Node pre-hooks: each sees, and may replace, all gradients of the node's outputs."""
-    hooks = node._hooks
-    assert hooks is not None
-    for hook in list(hooks.pre.values()):
-        replaced = hook(tuple(grads))
-        if replaced is not None:
-            grads = list(_as_tuple(replaced, len(grads), hook))
-    return grads
-
-
-def run_post_hooks(
-    node: Node, results: Sequence[Tensor | None], grads: Sequence[Tensor | None]
-) -> Sequence[Tensor | None]:
-    """Node post-hooks: each sees the gradients that came and those that go, and may replace the latter."""
-    hooks = node._hooks
-    assert hooks is not None
-    for hook in list(hooks.post.values()):
-        replaced = hook(tuple(results), tuple(grads))
-        if replaced is not None:
-            results = _as_tuple(replaced, len(results), hook)
-    return results
-
-
-def _as_tuple(value: Any, length: int, hook: Any) -> tuple[Any, ...]:
-    values = value if isinstance(value, tuple) else (value,)
-    if len(values) != length:
-        raise RuntimeError(
-            f"hook '{_hook_name(hook)}' has returned an incorrect number of values (got {len(values)}, but expected "
-            f"{length})"
-        )
-    return values

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from functools import partial
 from typing import Any
 
 import pytest
@@ -416,3 +417,9 @@ def test_graph_helpers_exist(T: Any) -> Any:
         "allow_mutation_on_saved_tensors",
     ]
     return [hasattr(graph, name) for name in names]
+
+
+@differential
+def test_versions_of_what_is_no_tensor(T: Any) -> Any:
+    increment = T.autograd.graph.increment_version
+    return [outcome(partial(increment, each), "increment_version expect") for each in (3, [3], "x", None)]

@@ -556,3 +556,57 @@ def test_hook_that_is_a_method_or_a_callable_object(T: Any) -> Any:
     x.register_hook(recorder.method)
     (x * 4).backward()
     return recorder.seen, x.grad
+
+
+@differential
+def test_what_hooks_of_nodes_may_return(T: Any) -> Any:
+    a = T.ones(2, requires_grad=True)
+
+    def ending(register: Any, value: Any) -> Any:
+        b = a * 2
+        register(b)(lambda *given: value)
+        return outcome(lambda: b.sum().backward())
+
+    ways = (
+        lambda b: b.register_hook,
+        lambda b: b.grad_fn.register_prehook,
+        lambda b: b.grad_fn.register_hook,
+        lambda b: b.grad_fn.next_functions[0][0].register_prehook,
+    )
+    values = (
+        3, "x", T.ones(3), T.ones(2, dtype=T.float64), T.ones(2, device="meta"), [T.ones(2)], (), (None,), (3,),
+        (T.ones(2),), (T.ones(3),), (T.ones(2), None), (T.ones(2), T.ones(2)),
+    )  # fmt: skip
+    return [ending(way, value)[:2] for way in ways for value in values]
+
+
+@differential
+def test_leaves_that_receive_no_gradient(T: Any) -> Any:
+    class Half(T.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, a: Any, b: Any) -> Any:
+            return a + b
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad, None
+
+    seen: list[Any] = []
+    a, b = T.ones(2, requires_grad=True), T.ones(2, requires_grad=True)
+    b.register_hook(lambda grad: seen.append(("tensor", grad is None)))
+    b.register_post_accumulate_grad_hook(lambda leaf: seen.append(("after", leaf.grad is None)))
+    y = Half.apply(a, b)
+    accumulator = y.grad_fn.next_functions[1][0]
+    accumulator.register_prehook(lambda grads: seen.append(("before", grads[0] is None)))
+    accumulator.register_hook(lambda given, grads: seen.append(("node", len(given), grads[0] is None)))
+    y.sum().backward()
+    c = T.ones(2, requires_grad=True)
+    c.register_hook(lambda grad: T.ones(2))
+    replaced = outcome(lambda: Half.apply(a, c).sum().backward(), "can't replace a None gradient")
+    return seen, b.grad, replaced
+
+
+@differential
+def test_what_a_node_says_of_its_gradients(T: Any) -> Any:
+    node = (T.ones(2, 3, requires_grad=True).view(3, 2) * 2).grad_fn
+    return [(each.shape, each.dtype, each.device, each.is_nested_tensor) for each in node._input_metadata]

@@ -18,7 +18,7 @@ PACKAGE = Path(flambeau.__file__).parent
     ("pattern", "place"),
     [
         (r"ounter\[0\] \+= 1", ["_core/version.py"]),
-        (r"_rebase_history\(", ["_dispatch/changes/history.py"]),
+        (r"rebase_history\(", ["_dispatch/changes/history.py", "autograd/function.py"]),
         # The last three are short ways of tensors that have no history.
         (
             r"note_change\(",

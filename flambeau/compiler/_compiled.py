@@ -165,7 +165,9 @@ class Compiled:
     def sizes_waiting(self) -> int:
         """How many sizes run eagerly, for they have not come often enough to be recorded; parts included."""
         inside: list[Compiled] = [] if self.parts is None else self.parts.compiled
-        return sum([each.waiting for each in self._families]) + sum([part.sizes_waiting for part in inside])
+        waiting = frozenset().union(*[each.waiting for each in self._families])
+        own = waiting.difference(*[each.table for each in self._families])
+        return len(own) + sum([part.sizes_waiting for part in inside])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         modes = THREAD.modes

@@ -66,6 +66,16 @@ def many_uses(torch: Any) -> Any:
     return function, [a, b]
 
 
+def paths_of_other_strides(torch: Any) -> Any:
+    a, b, c = _leaves(torch, (0.5, 1.0, 2.0, -1.0, 3.0, 0.25), (1.0, -2.0, 0.5, 4.0, 3.0, 2.0), (2.0, 1.0, 0.0))
+
+    def function(x: Any) -> Any:
+        y = (a * x.repeat(3)).view(2, 3)
+        return y, y.t() * b.view(3, 2), y * c
+
+    return function, [a, b, c]
+
+
 def gradients(function: Any, leaves: Sequence[Any], torch: Any, calls: int) -> list[Any]:
     seen: list[Any] = []
     for _ in range(calls):
@@ -80,7 +90,9 @@ def gradients(function: Any, leaves: Sequence[Any], torch: Any, calls: int) -> l
 
 
 @pytest.mark.parametrize("dynamic", [None, True])
-@pytest.mark.parametrize("make", [infinite_derivatives, paths_that_join, rows_of_one_tensor, many_uses])
+@pytest.mark.parametrize(
+    "make", [infinite_derivatives, paths_that_join, rows_of_one_tensor, many_uses, paths_of_other_strides]
+)
 def test_as_plain_and_as_pytorch(make: Make, dynamic: bool | None) -> None:
     function, leaves = make(flambeau)
     compiled = Compiled(function, dynamic=dynamic)

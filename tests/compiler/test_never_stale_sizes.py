@@ -178,6 +178,25 @@ def test_sizes_that_never_come_again_are_not_recorded(monkeypatch: pytest.Monkey
     assert "without a row" not in explanation_of(compiled)
 
 
+def test_what_grows_has_rows_on_both_sides_of_a_size_from_which_other_kernels_run() -> None:
+    """From 4,096 elements on another function may compute an op: one program for less, one for more, and one where
+    the result alone has so many.
+    """
+    compiled = Compiled(lambda rows, x: torch.cat([rows, x]) * 2 - 1)
+    reasons: list[str] = []
+    for _ in range(12):
+        rows = expected = of(8, 256)
+        for _ in range(16):  # the eighth is the first with so many elements
+            rows, expected = compiled(rows[:, :256], of(1, 256)), torch.cat([expected, of(1, 256)]) * 2 - 1
+            assert seen(rows) == seen(expected)
+        reasons.append(explanation_of(compiled))
+    assert "without a row" in reasons[0]
+    assert "without a row" not in reasons[-1]
+    assert sum(len(each.table) for each in compiled._families) == 15
+    assert len(compiled._families) == 3
+    assert not compiled.sizes_waiting
+
+
 def test_sizes_that_come_in_any_order_have_a_row_when_they_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
     recorded: list[int] = []
     plain = Compiled._recorded

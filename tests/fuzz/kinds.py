@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from . import around, files, functions, statements, tensors, training
+from . import around, files, functions, models, statements, tensors, training
 from .program import Judge, Program, alone, judge
 from .statement_writer import write_program
 
@@ -24,6 +24,7 @@ KINDS = {
     "tensors": Kind(tensors.write),
     "around": Kind(around.write),
     "functions": Kind(functions.write),
+    "models": Kind(models.write),
     "files": Kind(files.write, files.judge, files.alone),
     "statements": Kind(write_program, statements.judge, statements.alone),
 }

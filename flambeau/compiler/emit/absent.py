@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..._core.device import contiguous_format
 from ..._core.tensor import Tensor
+from ..._ops.tensor.copy import _clone
 from ..passes import improved
 from ..program.items import Call, Item, Value, uses, values_in
 from .source import Source
@@ -98,13 +100,26 @@ class _Left:
         if absent and len(absent) == len(depending):
             self._absent.update(zip([each.number for each in made], _examples(item.made), strict=True))
         elif absent and (other := self._other(item)) is not None:
-            self._instead[made[0].number] = other
+            return self._stands_for(item, other)
         else:
             for each in absent:
                 example = self._absent[each.number]
                 if example is not None:
                     self.zeros[f"v{each.number}"] = example
             self.items.append(item)
+        return True
+
+    def _stands_for(self, total: Call, other: Value) -> bool:
+        """Let a gradient stand for the sum of two, in the layout of the sum, which further ops may depend on."""
+        position = total.args.index(other)
+        one, example = total.made._array, total.examples[position]
+        if one.strides == example._array.strides:
+            self._instead[total.results.number] = other
+            return True
+        if not one.flags.c_contiguous:
+            return False
+        args, examples = (other, contiguous_format), (example, contiguous_format)
+        self.items.append(replace(total, op=_clone, args=args, examples=examples))
         return True
 
     def _other(self, item: Call) -> Value | None:

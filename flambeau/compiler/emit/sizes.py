@@ -250,6 +250,8 @@ class Family:
         """The sizes of calls that ran other ops, or other lines."""
         self._larger = 0
         """How many calls in a row had larger sizes than the one before, all without a row."""
+        self._is_in_doubt = False
+        """Whether the last call that was compared was another program, of which larger sizes may be, too."""
         source.constants["TABLE"] = self.table
         constants = dict(source.constants)
         self.program: Callable[..., Any] = source.function("call", "args, kwargs")
@@ -265,6 +267,8 @@ class Family:
         if sizes is None:
             return False
         self._asked = sizes
+        if sizes in self._unlike:
+            return False  # another program is for them: it is the next one, or says by itself whether it waits
         if not self.grows:
             self._larger = self._larger + 1 if _is_larger(self._before, sizes) else 0
             self._before = sizes
@@ -278,7 +282,7 @@ class Family:
         further = len(self.table) - 1 - _ROWS_AT_ONCE
         if dynamic and (self.follows() or len(self.table) <= _ROWS_AT_FIRST_SIGHT):
             return 1
-        if self.follows():
+        if self.follows() or self._is_in_doubt:
             return _FOLLOWED_IF_GROWING if self.grows else _FOLLOWED
         if self.grows:
             return _MOST_OFTEN
@@ -286,7 +290,12 @@ class Family:
 
     def follows(self) -> bool:
         """Whether the last call can be compared with a recorded one while it runs, and need not be recorded."""
-        return self.pattern is not None and self._asked not in self._unlike and len(self.table) < _MOST_ROWS
+        return (
+            self.pattern is not None
+            and not self._is_in_doubt
+            and self._asked not in self._unlike
+            and len(self.table) < _MOST_ROWS
+        )
 
     def distance(self) -> int:
         """How far the sizes of the last call are from those of the nearest row: near ones run the same kernels."""
@@ -301,8 +310,13 @@ class Family:
             self._add(numbers, sizes)
         elif len(self._unlike) < _MOST_UNLIKE:
             self._unlike.add(sizes)
+            self._is_in_doubt = self.grows
         else:
             self.pattern = None
+
+    def goes_on_from(self, other: Family) -> None:
+        """Know how often sizes have come that another program met before there was this one."""
+        self._met, self._larger = dict(other._met), other._larger
 
     def told(self) -> str:
         """Why the last call has no row, in words."""
@@ -316,9 +330,9 @@ class Family:
         return self._larger >= _GROWS
 
     @property
-    def waiting(self) -> int:
-        """How many sizes have come that have no row."""
-        return len(self._met)
+    def waiting(self) -> frozenset[tuple[Any, ...]]:
+        """The sizes that have come and have no row."""
+        return frozenset(self._met)
 
     def takes(self, source: SizedSource, text: str, regions: list[SizedRegion], sizes: tuple[Any, ...]) -> bool:
         """Let a call with other sizes in, if it is the same program."""
@@ -355,11 +369,15 @@ def family_of(families: list[Family], source: SizedSource, sizes: tuple[Any, ...
     """A new family for a call, or None if one of those there takes it."""
     text = "\n".join(source.lines)
     regions = [each for each in source.numbers if isinstance(each, SizedRegion)]
+    for family in families:
+        family._is_in_doubt = False
     if any(each.takes(source, text, regions, sizes) for each in families):
         return None
     for each in regions:
         each.finish(None)
     made = Family(source, text, regions)
     made.add(source, sizes)
+    if families:
+        made.goes_on_from(families[-1])
     families.append(made)
     return made

@@ -98,6 +98,16 @@ def _difference(call: str, expected: Exception | None, actual: Exception | None)
     return None
 
 
+@pytest.fixture(name="two_threads")
+def _two_threads() -> Iterator[None]:
+    """On one thread PyTorch takes bags whose offsets fall."""
+    before = pytorch.get_num_threads()
+    pytorch.set_num_threads(2)
+    yield
+    pytorch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("two_threads")
 @pytest.mark.parametrize("calls", [pytest.param(calls, id=title) for title, calls in _families()])
 def test_wrong_calls_are_refused_with_pytorchs_words(calls: list[str]) -> None:
     here, there = _names(flambeau), _names(pytorch)

@@ -520,11 +520,11 @@ def _check_changed(node: FunctionNode, output: Tensor, is_input: bool) -> None:
 def _saved(node: FunctionNode, tensor: Tensor) -> SavedTensor:
     """A tensor kept for `backward`; outputs are kept with the history that they have now."""
     view = tensor._view
-    if view is None or view.creation == DEFAULT or view.version == tensor._version:
+    is_lost = view is not None and view.creation != DEFAULT and view.version != tensor._version
+    if not is_lost or THREAD.modes.saved_hooks:
         return save(tensor, node if tensor._grad_fn is node else None)
     saved = save(tensor.detach())  # it cannot follow its base, and says so when somebody differentiates it
-    if saved.tensor is not None:
-        saved.tensor = tensor
+    saved.tensor = tensor
     return saved
 
 

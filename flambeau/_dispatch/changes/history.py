@@ -153,11 +153,13 @@ class CopySlices(Node):
         start = window_offset - offset * self.outputs[0][1].dtype.itemsize // self.kind.dtype.itemsize
         window: Any = SLOTS.window_of(result, self.kind, (window_shape, window_strides, start))
         inner = self.inner.apply([window.clone()])
+        if self.edges[0] is None:
+            return [None, *inner[1:]]
         if inner[0] is None:
             window.zero_()
         else:
             window.copy_(inner[0])
-        return [result if self.edges[0] is not None else None, *inner[1:]]
+        return [result, *inner[1:]]
 
     def release(self) -> None:
         if self.inner is not None:

@@ -3,8 +3,9 @@
 python benchmarks/reproducible.py
 python benchmarks/reproducible.py --only 'linear|gpt' --rounds 20 --threads 2
 
-The levels take turns, round by round, and the shortest time of each counts, so that other work on the machine matters
-little. A line says: the op or model, microseconds without a level, and the time at each level as a multiple of it.
+The levels take turns, round by round, and the shortest time of each counts; with one thread it is processor time. So
+other work on the machine matters little. A line says: the op or model, microseconds without a level, and the time at
+each level as a multiple of it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import argparse
 import math
 import re
 from collections.abc import Callable
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import flambeau
@@ -108,14 +109,15 @@ def measure(make: Callable[[], Step], rounds: int) -> list[float]:
     """The shortest time in seconds at each level."""
     flambeau.manual_seed(0)
     step, best = make(), [math.inf] * len(LEVELS)
+    now = process_time if flambeau.get_num_threads() == 1 else perf_counter
     for number in range(rounds + 1):
         for position, level in enumerate(LEVELS):
             with flambeau.reproducible(level):
                 step()  # the caches of the level before are forgotten
                 for _ in range(2 if number else 0):
-                    begin = perf_counter()
+                    begin = now()
                     step()
-                    best[position] = min(best[position], perf_counter() - begin)
+                    best[position] = min(best[position], now() - begin)
     return best
 
 

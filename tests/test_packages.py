@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import platform
 import re
 import shutil
 import subprocess
 import sys
 import zipfile
-from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -96,28 +93,3 @@ def test_the_image_is_built_from_files_that_exist() -> None:
     last_stage = image.rpartition("\nFROM ")[2]
     assert re.match(r"python:3\.\d+-alpine$", last_stage, re.MULTILINE)
     assert "COPY" not in last_stage  # what a stage copies stays in its image, removed or not
-
-
-WITHOUT_KERNELS = ("numpy", "ml-dtypes")
-WITH_KERNELS = (*WITHOUT_KERNELS, "llvmlite", "onednn-cpu-gomp")
-LARGEST = {WITHOUT_KERNELS: 82_000_000, WITH_KERNELS: 315_000_000}
-"""Bytes that an installation takes, Flambeau included and equal files counted once. These numbers only shrink."""
-
-
-@pytest.mark.skipif(
-    sys.platform != "linux" or platform.machine() != "x86_64", reason="the sizes are those of its wheels"
-)
-@pytest.mark.parametrize("packages", LARGEST, ids=["without generated code and oneDNN", "everything"])
-def test_an_installation_does_not_grow(packages: tuple[str, ...]) -> None:
-    package = [path for path in (ROOT / "flambeau").rglob("*") if path.is_file() and "__pycache__" not in path.parts]
-    sizes = {hashlib.sha256(path.read_bytes()).digest(): path.stat().st_size for path in package}
-    for name in packages:
-        try:
-            files = metadata.files(name) or ()
-        except metadata.PackageNotFoundError:
-            pytest.skip(f"{name} is not installed")
-        for file in files:
-            path = Path(str(file.locate()))
-            if path.suffix != ".pyc" and path.is_file():
-                sizes[hashlib.sha256(path.read_bytes()).digest()] = path.stat().st_size  # equal files once
-    assert sum(sizes.values()) <= LARGEST[packages]

@@ -33,13 +33,25 @@ _SHARED = 600
 _ENDLESS = "F" if sys.platform == "emscripten" else ""
 """Dtypes whose loops are not called: in the browser, that for singular values of complex64 never returns."""
 
+_IN_WORDS = {
+    "factored": "an LU factorisation",
+    "positive_factored": "a Cholesky factorisation",
+    "symmetric_factored": "an LDL factorisation",
+    "orthonormal": "a QR factorisation",
+    "inverted": "an inverse",
+    "least_squares": "least squares",
+    "solved_by_factors": "a solution by factors",
+    "triangle_solved": "a triangular solution",
+}
+"""What the functions compute, for errors; the others have the field's names."""
+
 
 def _threaded(function: Callable[..., Any]) -> Callable[..., Any]:
     """`function` of matrices, with several threads only where they pay."""
 
     @functools.wraps(function)
     def run(matrices: Any, *args: Any, **kwargs: Any) -> Any:
-        refuse_library(function.__name__.lstrip("_"))
+        refuse_library(_IN_WORDS.get(function.__name__, function.__name__.lstrip("_")))
         if not _DIVIDED <= min(matrices.shape[-2:]) < _SHARED:
             return function(matrices, *args, **kwargs)
         with one_thread():

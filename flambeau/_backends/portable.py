@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 import sys
 from collections.abc import Callable, Iterable
+from importlib.machinery import PathFinder
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from .._core.arrays.sparse import SparseArray
 from .._core.backend import Backend, backend_of
 from .._core.process.reproducibility import OF_COMPLEX, REPRODUCIBILITY
 
@@ -265,21 +268,48 @@ def _math() -> ModuleType:
     return _Portable(math, others)
 
 
-_PLACES = ("flambeau._ops.", "flambeau._core.random.", "flambeau.optim.", "flambeau.nn.", "flambeau.distributions.")
+_PLACES = tuple(f"flambeau.{each}." for each in ("_ops", "_core.random", "ao", "distributions", "nn", "ops", "optim"))
 _changed: list[tuple[dict[str, Any], str, Any]] = []
 
 
+class _LaterImports:
+    """Finds modules as Python does, and lets those of ops see the stand-ins from their end on."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> Any:
+        """What finds a module, changed if it is one of ops."""
+        spec = PathFinder.find_spec(name, path, target) if name.startswith(_PLACES) else None
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def execute_and_change(module: ModuleType) -> None:
+                execute(module)
+                if REPRODUCIBILITY.machine:
+                    _change(module)
+
+            spec.loader.exec_module = execute_and_change  # type: ignore[method-assign]
+        return spec
+
+
+@functools.cache
+def _stand_ins() -> dict[str, tuple[ModuleType, ModuleType]]:
+    return {"np": (np, _numpy()), "math": (math, _math())}
+
+
+def _change(module: ModuleType) -> None:
+    for each, (own, other) in _stand_ins().items():
+        if module.__dict__.get(each) is own:
+            module.__dict__[each] = other
+            _changed.append((module.__dict__, each, own))
+
+
 def begin() -> None:
-    """Let the files of ops that are loaded see the stand-ins, and let ops that cannot be kept raise."""
-    REPRODUCIBILITY.function = function
-    stand_ins = {"np": (np, _numpy()), "math": (math, _math())}
+    """Let the files of ops see the stand-ins, and let ops that cannot be kept raise."""
+    REPRODUCIBILITY.function, REPRODUCIBILITY.checked = function, _checked
     for name, module in sorted(sys.modules.items()):
-        if not name.startswith(_PLACES) or not isinstance(module, ModuleType):
-            continue
-        for each, (own, other) in stand_ins.items():
-            if module.__dict__.get(each) is own:
-                module.__dict__[each] = other
-                _changed.append((module.__dict__, each, own))
+        if name.startswith(_PLACES) and isinstance(module, ModuleType):
+            _change(module)
+    sys.meta_path.insert(0, _LaterImports)
     backend = backend_of("cpu")
     backend.__dict__["prepare"] = backend.__dict__["first_try"] = functools.partial(_prepared, backend)
     backend.forget()
@@ -287,7 +317,9 @@ def begin() -> None:
 
 def end() -> None:
     """Let everything be as before `begin`; it need not have been called."""
-    REPRODUCIBILITY.function = None
+    REPRODUCIBILITY.function = REPRODUCIBILITY.checked = None
+    if _LaterImports in sys.meta_path:
+        sys.meta_path.remove(_LaterImports)
     while _changed:
         names, each, own = _changed.pop()
         names[each] = own
@@ -298,9 +330,19 @@ def end() -> None:
 
 
 def _prepared(backend: Backend, op: Any) -> Callable[..., Any]:
-    """What runs `op`, and says its name where it cannot be kept."""
-    run, name, writes = Backend.prepare(backend, op), op.name, bool(op.writes)
-    may_be_complex = name in MOVES or getattr(op, "makes_windows", False)
+    """What the backend runs for `op`, checked."""
+    run = backend.runs[op] = backend.tries[op] = _checked(op, Backend.prepare(backend, op))
+    return run
+
+
+_MOVES_SPARSE = re.compile("sparse_(?!.*(?:mul|product|scale|sum|reduced))")
+"""Names of ops that only move the numbers of sparse tensors, or add two of them."""
+
+
+def _checked(op: Any, run: Callable[..., Any]) -> Callable[..., Any]:
+    """What runs a kernel of `op`, and says its name where it cannot be kept."""
+    name, writes = op.name, bool(op.writes)
+    may_be_complex = _MOVES_SPARSE.match(name) is not None or getattr(op, "makes_windows", False)
     why = NOT_KEPT.get(name)
 
     def checked(*args: Any) -> Any:
@@ -308,7 +350,7 @@ def _prepared(backend: Backend, op: Any) -> Callable[..., Any]:
             REPRODUCIBILITY.refuse_at_machine(name, why)
         if not may_be_complex:
             for each in args:
-                if type(each) is np.ndarray and each.dtype.kind == "c":
+                if isinstance(each, (np.ndarray, SparseArray)) and each.dtype.kind == "c":
                     REPRODUCIBILITY.refuse_at_machine(name, OF_COMPLEX)
         try:
             found = run(*args)
@@ -317,12 +359,9 @@ def _prepared(backend: Backend, op: Any) -> Callable[..., Any]:
             REPRODUCIBILITY.refuse_at_machine(name, f"it needs {error.what}")
             raise
 
-    backend.runs[op] = backend.tries[op] = checked
     return checked
 
 
 _REJECTION = "its numbers are drawn by rejection, with functions of the C library"
 NOT_KEPT: dict[str, str] = dict.fromkeys(("gamma", "poisson", "binomial", "dirichlet"), _REJECTION)
 """Ops that cannot be kept, and why; what others need and cannot have raises where they ask for it."""
-MOVES: frozenset[str] = frozenset()
-"""Ops that only move complex numbers, or add them."""

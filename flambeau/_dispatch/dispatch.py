@@ -27,6 +27,7 @@ from .._core.device import CPU, is_fake
 from .._core.modes import THREAD
 from .._core.node import Node, OpNode
 from .._core.process.caller import GENERATED, PACKAGE
+from .._core.process.reproducibility import REPRODUCIBILITY
 from .._core.slots import SLOTS
 from .._core.tensor import DEFAULT, INFERENCE, MULTI_OUTPUT, NO_GRAD, Tensor, View
 from .abstract.fake import FakeTensorDeviceMismatchError
@@ -214,9 +215,9 @@ class Primitive(Op, Generic[P, Results]):
     def _run_indirectly(self, arrays: list[Any], place: Any) -> Any:
         """The results where a kernel cannot read the arrays as they are; one that makes windows does not read them."""
         if self.makes_windows or (self.reads_narrow and not place.dataless):
-            return self.kernel(*arrays)
+            return REPRODUCIBILITY.kernel_of(self)(*arrays)
         if not place.dataless:
-            return run_widened(self.kernel, arrays)
+            return run_widened(REPRODUCIBILITY.kernel_of(self), arrays)
         return run_without_data(self, arrays, place)
 
     def _wrap(self, array: Any, source: Tensor, modes: Any, many: bool) -> Tensor:

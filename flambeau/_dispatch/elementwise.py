@@ -210,7 +210,7 @@ class Elementwise(Op):
     def entry(self, kind: Kind) -> Entry:
         """The prepared body for operands of `kind`, and the kind of the result."""
         computed = self.compute_dtype(kind.dtype)
-        REPRODUCIBILITY.refuse_complex_body(self.name, computed.numpy.kind)
+        REPRODUCIBILITY.refuse_complex_body(self.name, computed.is_complex)
         body = self._prepared(kind.dtype, computed)
         result = kind_of(self.result_dtype(computed), kind.device)
         given = kind.dtype.numpy

@@ -1,4 +1,4 @@
-"""`flambeau.reproducible`: the same bits again, for any number of threads and in any batch."""
+"""`flambeau.reproducible`: the same bits again, for any number of threads, in any batch and on any processor."""
 
 from __future__ import annotations
 
@@ -37,6 +37,9 @@ class reproducible:
       `batch_norm` in training and dropout raise. Gradients of parameters are sums over the batch, whose first dimension
       is that of the samples. They are summed up in a tree: `DistributedDataParallel` on 1, 2, 4, ... processes, each
       with its contiguous part of a global batch, gives the same parameters. What it cannot keep raises.
+    - `"machine"`: the processor does not matter either, x86-64 or ARM, with AVX-512 or without, nor whether code can be
+      generated; where it cannot, NumPy runs the same steps, slowly. Decompositions, Fourier transforms, products of
+      complex numbers and random numbers drawn by rejection raise.
 
     None switches all levels off. What cannot be kept raises: other ops than elementwise ones on CUDA while a level is
     on, a linear algebra library whose threads cannot be limited. The switch holds for all threads of the process; it
@@ -44,7 +47,7 @@ class reproducible:
     from the start.
 
     Args:
-        level: "run", "threads", "batch", or None.
+        level: "run", "threads", "batch", "machine", or None.
 
     >>> with flambeau.reproducible("threads"):
     ...     flambeau.reproducible.level()

@@ -1,4 +1,8 @@
-"""`flambeau.reproducible("machine")`: the same bits with other instructions, and without generated code."""
+"""`flambeau.reproducible("machine")`: the same bits with other instructions, and without generated code.
+
+`FLAMBEAU_ARM_PYTHON`, the path of a Python for ARM that has NumPy, and perhaps llvmlite, is compared with this one: on
+x86-64 a script that calls an emulator (`qemu-aarch64 -L SYSTEM SYSTEM/usr/bin/python3 "$@"`).
+"""
 
 from __future__ import annotations
 
@@ -96,9 +100,9 @@ def test_a_fused_product_is_rounded_once(dtype: Any) -> None:
         assert (fma_of_wide(*wide).astype(np.float32) == wanted).all()
 
 
-def _run(*arguments: str, **environment: str) -> str:
+def _run(*arguments: str, python: str = sys.executable, **environment: str) -> str:
     ran = subprocess.run(
-        [sys.executable, "-m", *arguments],
+        [python, "-m", *arguments],
         env={**os.environ, **environment},
         cwd=ROOT,
         capture_output=True,
@@ -123,6 +127,14 @@ def test_layers_give_the_same_bits_without_generated_code(printed: str) -> None:
 def test_layers_give_the_same_bits_on_older_processors(printed: str) -> None:
     older = {"FLAMBEAU_PROCESSOR": "x86-64-v2", "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR"}
     assert _run("tests.reproducible.portable_program", **older) == printed
+
+
+@pytest.mark.skipif("FLAMBEAU_ARM_PYTHON" not in os.environ, reason="no Python for ARM, or no emulator")
+@pytest.mark.parametrize("tier", ["1", "0"])
+def test_layers_give_the_same_bits_on_arm(printed: str, tier: str) -> None:
+    command = [os.environ["FLAMBEAU_ARM_PYTHON"], "-c", "import platform; print(platform.machine())"]
+    assert subprocess.check_output(command, text=True).strip() == "aarch64"
+    assert _run("tests.reproducible.portable_program", FLAMBEAU_GENERATED=tier, python=command[0]) == printed
 
 
 def test_networks_train_to_the_same_bits_without_generated_code() -> None:
@@ -157,6 +169,10 @@ def test_the_survey_lists_what_is_refused_and_nothing_differs() -> None:
         ("fft_r2c", lambda: flambeau.fft.rfft(flambeau.ones(8))),
         ("mul", lambda: flambeau.ones(3, dtype=flambeau.complex64) * 2j),
         ("exp", lambda: flambeau.ones(3, dtype=flambeau.complex64).exp()),
+        ("mul", lambda: flambeau.ones(3, dtype=flambeau.complex32) * 2),
+        ("prod_all", lambda: flambeau.ones(3, dtype=flambeau.complex64).conj().prod()),
+        ("fft_c2r", lambda: flambeau.fft.hfft(flambeau.ones(4))),
+        ("sparse_scale", lambda: flambeau.eye(3, dtype=flambeau.complex64).to_sparse() * 2j),
         ("poisson", lambda: flambeau.poisson(flambeau.ones(3))),
         ("dropout", lambda: flambeau.nn.functional.dropout(flambeau.ones(3))),
     ],
@@ -218,3 +234,23 @@ def test_an_unknown_processor_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("FLAMBEAU_PROCESSOR", "z80")
     with pytest.raises(ValueError, match=r"FLAMBEAU_PROCESSOR must be one of x86-64, .* but is 'z80'"):
         type(engine())()
+
+
+_IMPORTED_LATER = """
+import math, sys
+import flambeau
+assert "flambeau.optim.lr_scheduler._cosine" not in sys.modules
+flambeau.reproducible("machine")
+from flambeau.optim.lr_scheduler import _cosine
+import flambeau.distributions.von_mises as von_mises
+assert vars(_cosine)["math"] is not math and vars(von_mises)["math"] is not math
+flambeau.reproducible(None)
+assert vars(_cosine)["math"] is math and vars(von_mises)["math"] is math
+import flambeau.optim.swa_utils as swa_utils
+assert vars(swa_utils)["math"] is math
+"""
+
+
+def test_modules_that_are_imported_later_keep_the_level() -> None:
+    ran = subprocess.run([sys.executable, "-c", _IMPORTED_LATER], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr

@@ -12,12 +12,14 @@ LEVELS = ("run", "threads", "batch", "machine")
 class _Reproducibility:
     """The level that holds in this process; None: none was asked for."""
 
-    __slots__ = ("function", "level", "machine", "product", "samples", "total")
+    __slots__ = ("checked", "function", "level", "machine", "product", "samples", "total")
 
     def __init__(self) -> None:
         self.level: str | None = None
         self.machine = False
         """Whether results must not depend on the processor and on which kernels there are: the level is "machine"."""
+        self.checked: Callable[[Any, Callable[..., Any]], Callable[..., Any]] | None = None
+        """At "machine" what runs a kernel of an op, `(op, kernel)`, and says the op's name where it cannot be kept."""
         self.function: Callable[..., Any] | None = None
         """At "machine" what computes a function of real numbers, by NumPy's name for it: `(name, *arrays)`."""
         self.product: Callable[[Any, Any], Any] | None = None
@@ -41,9 +43,14 @@ class _Reproducibility:
                 "flambeau.reproducible(None) before"
             )
 
-    def refuse_complex_body(self, name: str, kind: str) -> None:
+    def kernel_of(self, op: Any) -> Callable[..., Any]:
+        """The kernel of an op that runs without its backend's `prepare`."""
+        kernel: Callable[..., Any] = op.kernel
+        return kernel if self.checked is None else self.checked(op, kernel)
+
+    def refuse_complex_body(self, name: str, is_complex: bool) -> None:
         """Raise for an elementwise op of complex numbers at "machine", unless it only adds or moves their parts."""
-        if self.machine and kind == "c" and name not in _EXACT_OF_COMPLEX:
+        if self.machine and is_complex and name not in _EXACT_OF_COMPLEX:
             self.refuse_at_machine(name, OF_COMPLEX)
 
 

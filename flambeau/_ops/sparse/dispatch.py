@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from ..._core.arrays.sparse import COO, SparseArray
 from ..._core.device import CPU
 from ..._core.dtype import HAS_ML_DTYPES
+from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.sparse import SparseTensor, on_device_of, sparse_tensor
 from ..._core.tensor import Tensor
 from ..._dispatch.changes.history import end_change
@@ -141,7 +142,7 @@ class SparsePrimitive(Primitive[..., Tensor]):
                 f"{self.name}: sparse tensors of bfloat16, complex32 and the 8-bit floats need the package ml-dtypes, "
                 "which is not installed. Convert the tensor first, for example with .float()"
             )
-        return self.kernel(*arrays)
+        return REPRODUCIBILITY.kernel_of(self)(*arrays)
 
     def _wrap(self, array: Any, source: Tensor, modes: Any, many: bool) -> Tensor:
         if isinstance(array, SparseArray):

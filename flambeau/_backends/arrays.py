@@ -199,7 +199,7 @@ def matmul(left: Array, right: Array, out: Array | None = None) -> Array:
 
 
 def dot(left: Array, right: Array, out: Array) -> Array:
-    """`np.dot` of two matrices. Where neither rows nor columns are contiguous it adds in another order than `matmul`."""
+    """`np.dot` of matrices. Where neither rows nor columns are contiguous it adds in another order than `matmul`."""
     return np.dot(left, right, out) if REPRODUCIBILITY.product is None else matmul(left, right, out)
 
 

@@ -70,10 +70,10 @@ def gradcheck(
     check = Check(*in_strided_inputs(func, as_tuple(inputs), bool(masked)), eps, atol, rtol, nondet_tol, *switches)
     try:
         _check_inputs(check)
-        if check_forward_ad:
-            check_forward(check, fast_mode)
         if check_backward_ad:
             check_backward(check, fast_mode)
+        if check_forward_ad:
+            check_forward(check, fast_mode)
     except GradcheckError:
         if raise_exception:
             raise

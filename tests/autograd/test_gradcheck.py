@@ -401,3 +401,18 @@ def test_batched_forward_gradients(T: Any, fast_mode: bool) -> Any:
         T.autograd.gradcheck(lambda x: (x * x, x.exp()), (x,), **options),
         T.autograd.gradcheck(lambda x: (x * 2, x.argmax(), x.detach()), (x,), fast_mode=fast_mode),
     )
+
+
+@differential
+def test_the_backward_pass_is_checked_first(T: Any) -> Any:
+    class Wrong(T.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad * 3
+
+    x = T.ones(2, dtype=T.float64, requires_grad=True)
+    return outcome(lambda: T.autograd.gradcheck(Wrong.apply, (x,), check_forward_ad=True), "Jacobian mismatch")

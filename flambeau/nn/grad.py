@@ -34,49 +34,28 @@ def _by_weight(
         return found
 
 
-def conv1d_input(
-    input_size: Any, weight: Tensor, grad_output: Tensor, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:  # fmt: skip
-    """The gradient of `conv1d` by its input."""
-    return _by_input(functional.conv1d, input_size, weight, grad_output, stride, padding, dilation, groups)
+def _gradients(name: str) -> tuple[Convolution, Convolution]:
+    """The functions of the gradients of a convolution: by its input and by its weight."""
+    convolve: Convolution = getattr(functional, name)
+
+    def by_input(
+        input_size: Any, weight: Tensor, grad_output: Tensor, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+        groups: int = 1,
+    ) -> Tensor:  # fmt: skip
+        return _by_input(convolve, input_size, weight, grad_output, stride, padding, dilation, groups)
+
+    def by_weight(
+        input: Tensor, weight_size: Any, grad_output: Tensor, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+        groups: int = 1,
+    ) -> Tensor:  # fmt: skip
+        return _by_weight(convolve, input, weight_size, grad_output, stride, padding, dilation, groups)
+
+    for function, what in ((by_input, "input"), (by_weight, "weight")):
+        function.__name__ = function.__qualname__ = f"{name}_{what}"
+        function.__doc__ = f"The gradient of `{name}` by its {what}."
+    return by_input, by_weight
 
 
-def conv1d_weight(
-    input: Tensor, weight_size: Any, grad_output: Tensor, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:  # fmt: skip
-    """The gradient of `conv1d` by its weight."""
-    return _by_weight(functional.conv1d, input, weight_size, grad_output, stride, padding, dilation, groups)
-
-
-def conv2d_input(
-    input_size: Any, weight: Tensor, grad_output: Tensor, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:  # fmt: skip
-    """The gradient of `conv2d` by its input."""
-    return _by_input(functional.conv2d, input_size, weight, grad_output, stride, padding, dilation, groups)
-
-
-def conv2d_weight(
-    input: Tensor, weight_size: Any, grad_output: Tensor, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:  # fmt: skip
-    """The gradient of `conv2d` by its weight."""
-    return _by_weight(functional.conv2d, input, weight_size, grad_output, stride, padding, dilation, groups)
-
-
-def conv3d_input(
-    input_size: Any, weight: Tensor, grad_output: Tensor, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:  # fmt: skip
-    """The gradient of `conv3d` by its input."""
-    return _by_input(functional.conv3d, input_size, weight, grad_output, stride, padding, dilation, groups)
-
-
-def conv3d_weight(
-    input: Tensor, weight_size: Any, grad_output: Tensor, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:  # fmt: skip
-    """The gradient of `conv3d` by its weight."""
-    return _by_weight(functional.conv3d, input, weight_size, grad_output, stride, padding, dilation, groups)
+conv1d_input, conv1d_weight = _gradients("conv1d")
+conv2d_input, conv2d_weight = _gradients("conv2d")
+conv3d_input, conv3d_weight = _gradients("conv3d")

@@ -11,6 +11,14 @@ from typing import Any
 Group = dict[str, Any]
 
 
+_PAIRS = {
+    "betas": ("beta1", "beta2"),
+    "etas": ("etaminus", "etaplus"),
+    "step_sizes": ("step_size_min", "step_size_max"),
+}
+"""Options of two numbers, which functions of lists of tensors take one by one."""
+
+
 def added(names: str, **others: Any) -> dict[str, Any]:
     """Options that checkpoints of former versions may lack: off there, or None where that chooses."""
     return {name: None if name in ("foreach", "fused") else False for name in names.split()} | others
@@ -28,7 +36,11 @@ def kept(states: Sequence[dict[str, Any]], *names: str) -> list[list[Any]]:
 
 def run_on(function: Callable[..., None], group: Group, *lists: list[Any], **further: Any) -> None:
     """Call a function of lists of tensors with the options of a group that it takes."""
-    options = {name: group[name] for name in _parameters(function)[len(lists) :] if name in group}
+    taken = _parameters(function)
+    options = {name: group[name] for name in taken[len(lists) :] if name in group}
+    for pair, names in _PAIRS.items():
+        if pair in group and names[0] in taken:
+            options.update(zip(names, group[pair], strict=True))
     function(*lists, **further, **options)
 
 

@@ -291,8 +291,10 @@ def _count_on(_: None, step: Any) -> None:
     step.add_(1)
 
 
-def check_capturable(capturable: bool, params: Sequence[Tensor]) -> None:
-    """Refuse `capturable=True` for parameters on devices that capture nothing, and False where work is captured."""
+def check_modes(foreach: bool | None, differentiable: bool, capturable: bool, params: Sequence[Tensor]) -> None:
+    """Refuse `foreach=True` where gradients are to flow through the step, and `capturable=True` for parameters on
+    devices that capture nothing, or False where work is captured."""
+    check_foreach(foreach, differentiable)
     if not capturable and params and params[0]._kind.backend.is_recording():
         raise RuntimeError(
             "Attempting CUDA graph capture of step() but capturable is False: the step looks at numbers of the host, "
@@ -326,6 +328,13 @@ def with_decay(grad: Any, param: Any, weight_decay: Any) -> Any:
     if isinstance(weight_decay, Tensor) and weight_decay.requires_grad:
         return grad + param.clone() * weight_decay  # the parameter is about to change, the product keeps its factors
     return grad.add(param, alpha=number(weight_decay))
+
+
+def descent(grad: Any, param: Any, maximize: bool, weight_decay: Any) -> Any:
+    """The gradient along which a step goes down: turned to climb, and with the decay of the weights."""
+    if maximize:
+        grad = -grad
+    return with_decay(grad, param, weight_decay) if weight_decay != 0 else grad
 
 
 def add_scaled(param: Any, direction: Any, factor: Any) -> None:

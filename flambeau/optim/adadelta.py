@@ -6,9 +6,9 @@ from typing import Any
 
 from .._core.tensor import Tensor
 from .._core.text.inherited_docs import documented_like
-from ._options import added, chosen, kept, run_on
-from ._update import add_scaled, advance, as_scalar, check_capturable, check_foreach, update_all, with_decay
-from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, check_not_negative, scalar, zeros_of
+from ._options import added, chosen
+from ._update import add_scaled, advance, as_scalar, check_modes, descent, update_all
+from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, check_not_negative
 
 __all__ = ["Adadelta", "adadelta"]
 
@@ -42,6 +42,7 @@ class Adadelta(GroupOptimizer):
     _can_prepare_step = True
 
     _ADDED_OPTIONS = added("foreach maximize differentiable capturable")
+    _STATE = ("square_avg", "acc_delta", "step")
 
     def __init__(
         self,
@@ -63,12 +64,8 @@ class Adadelta(GroupOptimizer):
         defaults = chosen(locals(), "lr rho eps weight_decay maximize capturable foreach differentiable")
         super().__init__(params, defaults)
 
-    def _initial_state(self, param: Tensor, group: Group) -> dict[str, Any]:
-        return {"step": scalar(0.0, param, group), "square_avg": zeros_of(param), "acc_delta": zeros_of(param)}
-
     def _update(self, group: Group) -> None:
-        params, grads, states = self._gather(group)
-        run_on(adadelta, group, params, grads, *kept(states, "square_avg", "acc_delta", "step"))
+        self._run(adadelta, group)
 
 
 def adadelta(
@@ -89,15 +86,11 @@ def adadelta(
     maximize: bool,
 ) -> None:
     """One step of `Adadelta` for each parameter."""
-    check_foreach(foreach, differentiable)
-    check_capturable(capturable, params)
+    check_modes(foreach, differentiable, capturable, params)
     lr = as_scalar(lr)
 
     def rule(_: Any, param: Any, grad: Any, square: Any, size: Any) -> None:
-        if maximize:
-            grad = -grad
-        if weight_decay != 0:
-            grad = with_decay(grad, param, weight_decay)
+        grad = descent(grad, param, maximize, weight_decay)
         square.mul_(rho).addcmul_(grad, grad, value=1 - rho)
         delta = (size + eps).sqrt() / (square + eps).sqrt() * grad
         size.mul_(rho).addcmul_(delta, delta, value=1 - rho)

@@ -7,14 +7,7 @@ from typing import Any
 from .._core.tensor import Tensor
 from ._options import added, chosen, kept, run_on
 from ._scaling import skipped, update_with_steps_unless
-from ._update import (
-    add_quotient,
-    as_scalar,
-    check_capturable,
-    check_foreach,
-    number,
-    with_decay,
-)
+from ._update import add_quotient, as_scalar, check_modes, descent, number
 from .optimizer import Group, GroupOptimizer, ParamsT, check_betas, check_lr, check_not_negative, scalar, zeros_of
 
 __all__ = ["Adam", "adam"]
@@ -114,7 +107,6 @@ class Adam(GroupOptimizer):
         averages, squares, steps = kept(states, "exp_avg", "exp_avg_sq", "step")
         if group["differentiable"] and any(each.requires_grad for each in steps):
             raise RuntimeError("`requires_grad` is not supported for `step` in differentiable mode")
-        beta1, beta2 = group["betas"]
         run_on(
             adam,
             group,
@@ -124,8 +116,6 @@ class Adam(GroupOptimizer):
             squares,
             [each["max_exp_avg_sq"] for each in states] if group["amsgrad"] else [],
             steps,
-            beta1=beta1,
-            beta2=beta2,
             grad_scale=getattr(self, "grad_scale", None),
             found_inf=getattr(self, "found_inf", None),
         )
@@ -162,21 +152,16 @@ def adam(
     maximize: bool,
 ) -> None:
     """One step of `Adam` for each parameter."""
-    check_foreach(foreach, differentiable)
-    check_capturable(capturable, params)
+    check_modes(foreach, differentiable, capturable, params)
     skip = skipped(grads, state_steps, fused, grad_scale, found_inf)
     if skip is True:
         return
     lr, beta1, beta2 = as_scalar(lr), as_scalar(beta1), as_scalar(beta2)
 
     def rule(step: float, param: Any, grad: Any, mean: Any, square: Any, largest: Any = None) -> None:
-        if maximize:
-            grad = -grad
-        if weight_decay != 0:
-            if decoupled_weight_decay:
-                param.mul_(1 - lr * weight_decay)
-            else:
-                grad = with_decay(grad, param, weight_decay)
+        if decoupled_weight_decay and weight_decay != 0:
+            param.mul_(1 - lr * weight_decay)
+        grad = descent(grad, param, maximize, 0 if decoupled_weight_decay else weight_decay)
         _average(mean, grad, beta1)
         if isinstance(beta2, Tensor) and beta2.requires_grad:
             square.mul_(beta2).add_(grad * grad * (1 - beta2))

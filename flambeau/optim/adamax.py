@@ -6,9 +6,9 @@ from typing import Any
 
 from .._core.tensor import Tensor
 from .._core.text.inherited_docs import documented_like
-from ._options import added, chosen, kept, run_on
-from ._update import add_quotient, advance, as_scalar, check_capturable, check_foreach, update_all, with_decay
-from .optimizer import Group, GroupOptimizer, ParamsT, check_betas, check_lr, check_not_negative, scalar, zeros_of
+from ._options import added, chosen
+from ._update import add_quotient, advance, as_scalar, check_modes, descent, update_all
+from .optimizer import Group, GroupOptimizer, ParamsT, check_betas, check_lr, check_not_negative
 
 __all__ = ["Adamax", "adamax"]
 
@@ -38,6 +38,7 @@ class Adamax(GroupOptimizer):
     _can_prepare_step = True
 
     _ADDED_OPTIONS = added("foreach maximize differentiable capturable")
+    _STATE = ("exp_avg", "exp_inf", "step")
 
     def __init__(
         self,
@@ -59,13 +60,8 @@ class Adamax(GroupOptimizer):
         defaults = chosen(locals(), "lr betas eps weight_decay foreach maximize differentiable capturable")
         super().__init__(params, defaults)
 
-    def _initial_state(self, param: Tensor, group: Group) -> dict[str, Any]:
-        return {"step": scalar(0.0, param, group), "exp_avg": zeros_of(param), "exp_inf": zeros_of(param)}
-
     def _update(self, group: Group) -> None:
-        params, grads, states = self._gather(group)
-        beta1, beta2 = group["betas"]
-        run_on(adamax, group, params, grads, *kept(states, "exp_avg", "exp_inf", "step"), beta1=beta1, beta2=beta2)
+        self._run(adamax, group)
 
 
 def adamax(
@@ -87,15 +83,11 @@ def adamax(
     weight_decay: float,
 ) -> None:
     """One step of `Adamax` for each parameter."""
-    check_foreach(foreach, differentiable)
-    check_capturable(capturable, params)
+    check_modes(foreach, differentiable, capturable, params)
     lr = as_scalar(lr)
 
     def rule(step: float, param: Any, grad: Any, mean: Any, largest: Any) -> None:
-        if maximize:
-            grad = -grad
-        if weight_decay != 0:
-            grad = with_decay(grad, param, weight_decay)
+        grad = descent(grad, param, maximize, weight_decay)
         mean.lerp_(grad, 1 - beta1)
         largest.copy_((largest * beta2).maximum(grad.abs().add_(eps)))
         add_quotient(param, mean, largest.clone() if differentiable else largest, -(lr / (1 - beta1**step)))

@@ -8,8 +8,8 @@ from .._core.tensor import Tensor
 from .._core.text.inherited_docs import documented_like
 from .._dispatch.changes.history import end_change
 from .._dispatch.changes.storing import store_number
-from ._options import added, chosen, kept, run_on
-from ._update import advance, as_scalar, check_capturable, check_foreach, number, update_all, with_decay
+from ._options import added, chosen
+from ._update import advance, as_scalar, check_modes, descent, number, update_all
 from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, check_not_negative, scalar, zeros_of
 
 __all__ = ["ASGD", "asgd"]
@@ -39,6 +39,7 @@ class ASGD(GroupOptimizer):
     """
 
     _ADDED_OPTIONS = added("foreach maximize differentiable capturable")
+    _STATE = ("ax", "mu", "eta", "step")
     _NUMBERS = ("step", "eta", "mu")
 
     def __init__(
@@ -68,8 +69,7 @@ class ASGD(GroupOptimizer):
         }
 
     def _update(self, group: Group) -> None:
-        params, grads, states = self._gather(group)
-        run_on(asgd, group, params, grads, *kept(states, "ax", "mu", "eta", "step"))
+        self._run(asgd, group)
 
 
 def asgd(
@@ -92,15 +92,11 @@ def asgd(
     weight_decay: float,
 ) -> None:
     """One step of `ASGD` for each parameter."""
-    check_foreach(foreach, differentiable)
-    check_capturable(capturable, params)
+    check_modes(foreach, differentiable, capturable, params)
 
     def rule(numbers: tuple[float, float], param: Any, grad: Any, average: Any) -> None:
         eta, weight = numbers
-        if maximize:
-            grad = -grad
-        if weight_decay != 0:
-            grad = with_decay(grad, param, weight_decay)
+        grad = descent(grad, param, maximize, weight_decay)
         param.mul_(1 - lambd * eta).add_(grad, alpha=-eta)
         if weight == 1:
             average.copy_(param)

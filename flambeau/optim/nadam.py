@@ -8,8 +8,8 @@ from .._core.process.reproducibility import power
 from .._core.tensor import Tensor
 from .._core.text.inherited_docs import documented_like
 from .._dispatch.changes.history import end_change
-from ._options import added, chosen, kept, run_on
-from ._update import add_quotient, advance, as_scalar, check_capturable, check_foreach, update_all, with_decay
+from ._options import added, chosen
+from ._update import add_quotient, advance, as_scalar, check_modes, descent, update_all
 from .optimizer import Group, GroupOptimizer, ParamsT, check_betas, check_lr, check_not_negative, scalar, zeros_of
 
 __all__ = ["NAdam", "nadam"]
@@ -37,6 +37,7 @@ class NAdam(GroupOptimizer):
     """
 
     _ADDED_OPTIONS = added("maximize foreach capturable differentiable decoupled_weight_decay")
+    _STATE = ("exp_avg", "exp_avg_sq", "mu_product", "step")
     _NUMBERS = ("step", "mu_product")
 
     def __init__(
@@ -74,17 +75,7 @@ class NAdam(GroupOptimizer):
         }
 
     def _update(self, group: Group) -> None:
-        params, grads, states = self._gather(group)
-        beta1, beta2 = group["betas"]
-        run_on(
-            nadam,
-            group,
-            params,
-            grads,
-            *kept(states, "exp_avg", "exp_avg_sq", "mu_product", "step"),
-            beta1=beta1,
-            beta2=beta2,
-        )
+        self._run(nadam, group)
 
 
 def nadam(
@@ -109,8 +100,7 @@ def nadam(
     eps: float,
 ) -> None:
     """One step of `NAdam` for each parameter."""
-    check_foreach(foreach, differentiable)
-    check_capturable(capturable, params)
+    check_modes(foreach, differentiable, capturable, params)
     lr = as_scalar(lr)
 
     def momentum(step: float) -> float:
@@ -118,13 +108,9 @@ def nadam(
 
     def rule(numbers: tuple[float, float], param: Any, grad: Any, mean: Any, square: Any) -> None:
         step, product = numbers
-        if maximize:
-            grad = -grad
-        if weight_decay != 0:
-            if decoupled_weight_decay:
-                param.mul_(1 - lr * weight_decay)
-            else:
-                grad = with_decay(grad, param, weight_decay)
+        if decoupled_weight_decay and weight_decay != 0:
+            param.mul_(1 - lr * weight_decay)
+        grad = descent(grad, param, maximize, 0 if decoupled_weight_decay else weight_decay)
         mean.lerp_(grad, 1 - beta1)
         square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
         denominator = (square / (1 - beta2**step)).sqrt().add(eps)

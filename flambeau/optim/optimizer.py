@@ -16,6 +16,7 @@ from .._core.tensor import Tensor
 from .._core.text.memory_errors import out_of_memory
 from .._dispatch.interpreter import RUN_OUTSIDE, runner_outside
 from ..autograd.grad_mode import enable_grad, no_grad
+from ._options import kept, run_on
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
@@ -449,9 +450,18 @@ class GroupOptimizer(Optimizer):
     def _update(self, group: Group) -> None:
         raise NotImplementedError
 
+    def _run(self, function: Callable[..., None], group: Group) -> None:
+        """Update a group by a function of lists: parameters, gradients and the state that `_STATE` names."""
+        params, grads, states = self._gather(group)
+        run_on(function, group, params, grads, *kept(states, *self._STATE))
+
+    _STATE: ClassVar[tuple[str, ...]] = ()
+    """The names of a parameter's state, in the order in which the function of lists has them."""
+
     def _initial_state(self, param: Tensor, group: Group) -> dict[str, Any]:
-        """What is kept for a parameter, before its first update."""
-        raise NotImplementedError
+        """What is kept for a parameter, before its first update: a step of zero, and zeros in the parameter's form."""
+        step = {"step": scalar(0.0, param, group)} if "step" in self._STATE else {}
+        return step | {name: zeros_of(param) for name in self._STATE if name != "step"}
 
     def _gather(self, group: Group) -> tuple[list[Tensor], list[Tensor], list[dict[str, Any]]]:
         """The parameters of a group that have gradients, those gradients, and their states."""

@@ -6,9 +6,9 @@ from typing import Any
 
 from .._core.tensor import Tensor
 from .._core.text.inherited_docs import documented_like
-from ._options import added, chosen, kept, run_on
-from ._update import add_scaled, advance, as_scalar, check_capturable, check_foreach, update_all, with_decay
-from .optimizer import Group, GroupOptimizer, ParamsT, check_betas, check_lr, check_not_negative, scalar, zeros_of
+from ._options import added, chosen
+from ._update import add_scaled, advance, as_scalar, check_modes, descent, update_all
+from .optimizer import Group, GroupOptimizer, ParamsT, check_betas, check_lr, check_not_negative
 
 __all__ = ["RAdam", "radam"]
 
@@ -35,6 +35,7 @@ class RAdam(GroupOptimizer):
     _can_prepare_step = True
 
     _ADDED_OPTIONS = added("foreach maximize differentiable decoupled_weight_decay capturable")
+    _STATE = ("exp_avg", "exp_avg_sq", "step")
 
     def __init__(
         self,
@@ -60,13 +61,8 @@ class RAdam(GroupOptimizer):
         )
         super().__init__(params, defaults)
 
-    def _initial_state(self, param: Tensor, group: Group) -> dict[str, Any]:
-        return {"step": scalar(0.0, param, group), "exp_avg": zeros_of(param), "exp_avg_sq": zeros_of(param)}
-
     def _update(self, group: Group) -> None:
-        params, grads, states = self._gather(group)
-        beta1, beta2 = group["betas"]
-        run_on(radam, group, params, grads, *kept(states, "exp_avg", "exp_avg_sq", "step"), beta1=beta1, beta2=beta2)
+        self._run(radam, group)
 
 
 def radam(
@@ -89,19 +85,14 @@ def radam(
     eps: float,
 ) -> None:
     """One step of `RAdam` for each parameter."""
-    check_foreach(foreach, differentiable)
-    check_capturable(capturable, params)
+    check_modes(foreach, differentiable, capturable, params)
     lr = as_scalar(lr)
     limit = 2 / (1 - beta2) - 1
 
     def rule(step: float, param: Any, grad: Any, mean: Any, square: Any) -> None:
-        if maximize:
-            grad = -grad
-        if weight_decay != 0:
-            if decoupled_weight_decay:
-                param.mul_(1 - lr * weight_decay)
-            else:
-                grad = with_decay(grad, param, weight_decay)
+        if decoupled_weight_decay and weight_decay != 0:
+            param.mul_(1 - lr * weight_decay)
+        grad = descent(grad, param, maximize, 0 if decoupled_weight_decay else weight_decay)
         mean.lerp_(grad, 1 - beta1)
         square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
         correction = 1 - beta2**step

@@ -6,16 +6,7 @@ from typing import Any
 
 from .._core.tensor import Tensor
 from ._options import added, chosen, kept, run_on
-from ._update import (
-    add_quotient,
-    add_scaled,
-    advance,
-    as_scalar,
-    check_capturable,
-    check_foreach,
-    update_all,
-    with_decay,
-)
+from ._update import add_quotient, add_scaled, advance, as_scalar, check_modes, descent, update_all
 from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, check_not_negative, scalar, zeros_of
 
 __all__ = ["RMSprop", "rmsprop"]
@@ -128,15 +119,11 @@ def rmsprop(
     centered: bool,
 ) -> None:
     """One step of `RMSprop` for each parameter."""
-    check_foreach(foreach, differentiable)
-    check_capturable(capturable, params)
+    check_modes(foreach, differentiable, capturable, params)
     lr = as_scalar(lr)
 
     def rule(_: Any, param: Any, grad: Any, square: Any, *more: Any) -> None:
-        if maximize:
-            grad = -grad
-        if weight_decay != 0:
-            grad = with_decay(grad, param, weight_decay)
+        grad = descent(grad, param, maximize, weight_decay)
         square.mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
         if centered:
             mean = more[0].lerp_(grad, 1 - alpha)

@@ -6,8 +6,8 @@ from typing import Any
 
 from .._core.tensor import Tensor
 from .._core.text.inherited_docs import documented_like
-from ._options import added, chosen, kept, run_on
-from ._update import advance, as_scalar, check_capturable, check_foreach, update_all
+from ._options import added, chosen
+from ._update import advance, as_scalar, check_modes, update_all
 from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, scalar, zeros_of
 
 __all__ = ["Rprop", "rprop"]
@@ -38,6 +38,7 @@ class Rprop(GroupOptimizer):
     """
 
     _ADDED_OPTIONS = added("foreach maximize differentiable capturable")
+    _STATE = ("prev", "step_size", "step")
 
     def __init__(
         self,
@@ -67,20 +68,7 @@ class Rprop(GroupOptimizer):
         return {"step": scalar(0.0, param, group), "prev": zeros_of(param), "step_size": size}
 
     def _update(self, group: Group) -> None:
-        params, grads, states = self._gather(group)
-        etaminus, etaplus = group["etas"]
-        step_size_min, step_size_max = group["step_sizes"]
-        run_on(
-            rprop,
-            group,
-            params,
-            grads,
-            *kept(states, "prev", "step_size", "step"),
-            step_size_min=step_size_min,
-            step_size_max=step_size_max,
-            etaminus=etaminus,
-            etaplus=etaplus,
-        )
+        self._run(rprop, group)
 
 
 def rprop(
@@ -101,8 +89,7 @@ def rprop(
     etaplus: float,
 ) -> None:
     """One step of `Rprop` for each parameter."""
-    check_foreach(foreach, differentiable)
-    check_capturable(capturable, params)
+    check_modes(foreach, differentiable, capturable, params)
 
     def rule(_: Any, param: Any, grad: Any, previous: Any, size: Any) -> None:
         if maximize:

@@ -8,7 +8,7 @@ from typing import Any
 from .._core.tensor import Tensor
 from ._options import added, chosen, run_on
 from ._scaling import skipped, update_unless
-from ._update import add_scaled, as_scalar, update_all, with_decay
+from ._update import add_scaled, as_scalar, descent, update_all
 from .optimizer import Group, GroupOptimizer, ParamsT, check_fused
 
 __all__ = ["SGD", "sgd"]
@@ -140,10 +140,7 @@ def sgd(
         raise RuntimeError("`_fused_sgd` does not support sparse gradients: use fused=False")
 
     def rule(first: Any, param: Any, grad: Any, buffer: Any = None) -> None:
-        if maximize:
-            grad = -grad
-        if weight_decay != 0:
-            grad = with_decay(grad, param, weight_decay)
+        grad = descent(grad, param, maximize, weight_decay)
         if buffer is not None:
             if first:
                 buffer.copy_(grad.detach())

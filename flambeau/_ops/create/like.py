@@ -121,43 +121,26 @@ def _filled_beside(input: Tensor, shape: Any, kind: Kind, value: Any, requires_g
     return filled(shape, kind, value, requires_grad)
 
 
-@public(function=False)
-def new_zeros(
-    input: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-    requires_grad: bool = False, pin_memory: bool = False,
-) -> Tensor:  # fmt: skip
-    """Zeros of the given size with the dtype and device of `input`."""
-    shape = requested_shape(sizes, size, "new_zeros")
-    if (created := created_by_class("new_zeros", input, (list(shape),), dtype, device)) is not None:
-        return created.requires_grad_() if requires_grad else created
-    kind = _kind_like(input, dtype, device, "new_zeros")
-    return _filled_beside(input, shape, kind, 0, requires_grad)
+def _new(name: str, value: Any, doc: str) -> Callable[..., Tensor]:
+    """The method that makes tensors of a given size filled with `value`; None leaves the memory as it is."""
+
+    def make(
+        input: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+        requires_grad: bool = False, pin_memory: bool = False,
+    ) -> Tensor:  # fmt: skip
+        shape = requested_shape(sizes, size, name)
+        if (created := created_by_class(name, input, (list(shape),), dtype, device)) is not None:
+            return created.requires_grad_() if requires_grad else created
+        return _filled_beside(input, shape, _kind_like(input, dtype, device, name), value, requires_grad)
+
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = doc
+    return public(function=False)(make)
 
 
-@public(function=False)
-def new_ones(
-    input: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-    requires_grad: bool = False, pin_memory: bool = False,
-) -> Tensor:  # fmt: skip
-    """Ones of the given size with the dtype and device of `input`."""
-    shape = requested_shape(sizes, size, "new_ones")
-    if (created := created_by_class("new_ones", input, (list(shape),), dtype, device)) is not None:
-        return created.requires_grad_() if requires_grad else created
-    kind = _kind_like(input, dtype, device, "new_ones")
-    return _filled_beside(input, shape, kind, 1, requires_grad)
-
-
-@public(function=False)
-def new_empty(
-    input: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-    requires_grad: bool = False, pin_memory: bool = False,
-) -> Tensor:  # fmt: skip
-    """Uninitialised memory of the given size with the dtype and device of `input`."""
-    shape = requested_shape(sizes, size, "new_empty")
-    if (created := created_by_class("new_empty", input, (list(shape),), dtype, device)) is not None:
-        return created.requires_grad_() if requires_grad else created
-    kind = _kind_like(input, dtype, device, "new_empty")
-    return _filled_beside(input, shape, kind, None, requires_grad)
+new_zeros = _new("new_zeros", 0, "Zeros of the given size with the dtype and device of `input`.")
+new_ones = _new("new_ones", 1, "Ones of the given size with the dtype and device of `input`.")
+new_empty = _new("new_empty", None, "Uninitialised memory of the given size with the dtype and device of `input`.")
 
 
 @public(function=False)

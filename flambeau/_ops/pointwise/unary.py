@@ -522,55 +522,21 @@ def _of_floats(test: Any, otherwise: bool) -> Any:
     return lambda x: test(x) if x.dtype.kind in "fc" else np.full(x.shape, otherwise)
 
 
-isnan = unary(
-    "isnan",
-    _of_floats(np.isnan, False),
-    rule=TO_BOOL,
-    inplace=False,
-    doc="Whether each element is NaN.",
-    takes_out=False,
-)
-isinf = unary(
-    "isinf",
-    _of_floats(np.isinf, False),
-    rule=TO_BOOL,
-    inplace=False,
-    doc="Whether each element is infinite.",
-    takes_out=False,
-)
-isfinite = unary(
-    "isfinite",
-    _of_floats(np.isfinite, True),
-    rule=TO_BOOL,
-    inplace=False,
-    doc="Whether each element is finite.",
-    takes_out=False,
-)
-isposinf = unary(
-    "isposinf",
-    _of_floats(np.isposinf, False),
-    rule=TO_BOOL,
-    refuses=(COMPLEX,),
-    inplace=False,
-    doc="Whether each element is positive infinity.",
-    truth_only=True,
-)
-isneginf = unary(
-    "isneginf",
-    _of_floats(np.isneginf, False),
-    rule=TO_BOOL,
-    refuses=(COMPLEX,),
-    inplace=False,
-    doc="Whether each element is negative infinity.",
-    truth_only=True,
-)
-isreal = unary(
+def _test(name: str, body: Any, doc: str, **options: Any) -> Any:
+    """A test of each element: neither in place nor with `out=`, if `options` do not say otherwise."""
+    return unary(name, body, rule=TO_BOOL, inplace=False, doc=doc, **options or {"takes_out": False})
+
+
+isnan = _test("isnan", _of_floats(np.isnan, False), "Whether each element is NaN.")
+isinf = _test("isinf", _of_floats(np.isinf, False), "Whether each element is infinite.")
+isfinite = _test("isfinite", _of_floats(np.isfinite, True), "Whether each element is finite.")
+_of_real = {"refuses": (COMPLEX,), "truth_only": True}
+isposinf = _test("isposinf", _of_floats(np.isposinf, False), "Whether each element is positive infinity.", **_of_real)
+isneginf = _test("isneginf", _of_floats(np.isneginf, False), "Whether each element is negative infinity.", **_of_real)
+isreal = _test(
     "isreal",
     lambda x: x.imag == 0 if x.dtype.kind == "c" else np.ones(x.shape, bool, like=x),
-    rule=TO_BOOL,
-    inplace=False,
-    doc="Whether each element has no imaginary part.",
-    takes_out=False,
+    "Whether each element has no imaginary part.",
 )
 logical_not = unary("logical_not", np.logical_not, rule=TO_BOOL, doc="Whether each element is zero.")
 bitwise_not = unary("bitwise_not", np.invert, refuses=(FLOAT, COMPLEX), doc="Bits inverted; of bool the logical not.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..._core.device import CPU
@@ -146,36 +147,28 @@ def quantized_gru_cell(
     return result
 
 
-@public(method=False)
-def quantized_rnn_relu_cell(
-    input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, packed_ih: Tensor,
-    packed_hh: Tensor, col_offsets_ih: Tensor, col_offsets_hh: Tensor, scale_ih: Any, scale_hh: Any,
-    zero_point_ih: Any, zero_point_hh: Any,
-) -> Tensor:  # fmt: skip
-    """One step of a layer without gates that ends with relu, with weights of codes."""
-    scales, zeros = (scale_ih, scale_hh), (zero_point_ih, zero_point_hh)
+def _publish_rnn_cell(name: str, activation: Callable[[Tensor], Tensor]) -> Callable[..., Tensor]:
+    """The cell of a layer without gates that ends with `activation`."""
 
     def step(given: Any, states: list[Any], weights: Weights) -> list[Any]:
-        return rnn_step(given, states, weights, relu)
+        return rnn_step(given, states, weights, activation)
 
-    result: Tensor = _cell(step, input, [hx], w_ih, w_hh, b_ih, b_hh, scales, zeros)[0]
-    return result
+    def cell(
+        input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, packed_ih: Tensor,
+        packed_hh: Tensor, col_offsets_ih: Tensor, col_offsets_hh: Tensor, scale_ih: Any, scale_hh: Any,
+        zero_point_ih: Any, zero_point_hh: Any,
+    ) -> Tensor:  # fmt: skip
+        scales, zeros = (scale_ih, scale_hh), (zero_point_ih, zero_point_hh)
+        result: Tensor = _cell(step, input, [hx], w_ih, w_hh, b_ih, b_hh, scales, zeros)[0]
+        return result
+
+    cell.__name__ = cell.__qualname__ = f"quantized_rnn_{name}_cell"
+    cell.__doc__ = f"One step of a layer without gates that ends with {name}, with weights of codes."
+    return public(method=False)(cell)
 
 
-@public(method=False)
-def quantized_rnn_tanh_cell(
-    input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, packed_ih: Tensor,
-    packed_hh: Tensor, col_offsets_ih: Tensor, col_offsets_hh: Tensor, scale_ih: Any, scale_hh: Any,
-    zero_point_ih: Any, zero_point_hh: Any,
-) -> Tensor:  # fmt: skip
-    """One step of a layer without gates that ends with tanh, with weights of codes."""
-    scales, zeros = (scale_ih, scale_hh), (zero_point_ih, zero_point_hh)
-
-    def step(given: Any, states: list[Any], weights: Weights) -> list[Any]:
-        return rnn_step(given, states, weights, tanh)
-
-    result: Tensor = _cell(step, input, [hx], w_ih, w_hh, b_ih, b_hh, scales, zeros)[0]
-    return result
+quantized_rnn_relu_cell = _publish_rnn_cell("relu", relu)
+quantized_rnn_tanh_cell = _publish_rnn_cell("tanh", tanh)
 
 
 def _layers(mode: str, args: tuple[Any, ...]) -> tuple[Any, ...]:

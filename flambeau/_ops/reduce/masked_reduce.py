@@ -145,50 +145,45 @@ def masked_prod(
     return result.to(kind)
 
 
-@_publish("amax")
-def masked_amax(
-    input: Tensor, dim: Dim = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Tensor | None = None
-) -> Tensor:
-    """The largest selected element."""
-    chosen = _filled(input, mask, _lowest("amax"))
-    return chosen.amax(_dims(input, dim), bool(keepdim)).to(dtype or input.dtype)
+def _extreme_of(name: str, doc: str, identity: Callable[[dtype], Any]) -> Callable[..., Tensor]:
+    """A function of the largest or smallest selected elements; the others become `identity`."""
+
+    def extreme(
+        input: Tensor, dim: Dim = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Tensor | None = None
+    ) -> Tensor:
+        found: Tensor = getattr(_filled(input, mask, identity), name)(_dims(input, dim), bool(keepdim))
+        return found.to(dtype or input.dtype)
+
+    extreme.__doc__ = doc
+    return _publish(name)(extreme)
 
 
-@_publish("amin")
-def masked_amin(
-    input: Tensor, dim: Dim = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Tensor | None = None
-) -> Tensor:
-    """The smallest selected element."""
-    chosen = _filled(input, mask, _highest("amin"))
-    return chosen.amin(_dims(input, dim), bool(keepdim)).to(dtype or input.dtype)
+def _place_of(name: str, doc: str, identity: Callable[[dtype], Any]) -> Callable[..., Tensor]:
+    """A function of the position of an extreme; elements that are not selected become `identity`."""
+
+    def place(
+        input: Tensor,
+        dim: int | None = None,
+        *,
+        keepdim: bool | None = False,
+        dtype: Any = None,
+        mask: Tensor | None = None,
+    ) -> Tensor:
+        found: Tensor = getattr(_filled(input, mask, identity), name)(dim, bool(keepdim))
+        return found.to(dtype or input.dtype)
+
+    place.__doc__ = doc
+    return _publish(name)(place)
 
 
-@_publish("argmax")
-def masked_argmax(
-    input: Tensor,
-    dim: int | None = None,
-    *,
-    keepdim: bool | None = False,
-    dtype: Any = None,
-    mask: Tensor | None = None,
-) -> Tensor:
-    """Where the largest selected element is, as a number of the input's dtype."""
-    chosen = _filled(input, mask, _lowest("argmax"))
-    return chosen.argmax(dim, bool(keepdim)).to(dtype or input.dtype)
-
-
-@_publish("argmin")
-def masked_argmin(
-    input: Tensor,
-    dim: int | None = None,
-    *,
-    keepdim: bool | None = False,
-    dtype: Any = None,
-    mask: Tensor | None = None,
-) -> Tensor:
-    """Where the smallest selected element is, as a number of the input's dtype."""
-    chosen = _filled(input, mask, _highest("argmin"))
-    return chosen.argmin(dim, bool(keepdim)).to(dtype or input.dtype)
+masked_amax = _extreme_of("amax", "The largest selected element.", _lowest("amax"))
+masked_amin = _extreme_of("amin", "The smallest selected element.", _highest("amin"))
+masked_argmax = _place_of(
+    "argmax", "Where the largest selected element is, as a number of the input's dtype.", _lowest("argmax")
+)
+masked_argmin = _place_of(
+    "argmin", "Where the smallest selected element is, as a number of the input's dtype.", _highest("argmin")
+)
 
 
 def _count(input: Tensor, dim: Dim, keepdim: bool, mask: Tensor | None) -> Tensor:

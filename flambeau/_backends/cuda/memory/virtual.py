@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ctypes
 from ctypes import POINTER, byref, c_int, c_size_t, c_ubyte, c_uint64, c_void_p
-from functools import cache
 from typing import Any
 
 from ..runtime.compile_queue import COMPILE_QUEUE
+from ..runtime.driver_functions import DriverFunctions
 
 _NO_MEMORY = 2
 _IS_SUPPORTED = 102
@@ -29,7 +29,7 @@ class _Access(ctypes.Structure):
     _fields_ = (("location", _Location), ("flags", c_int))
 
 
-_SIGNATURES: dict[str, tuple[Any, ...]] = {
+_SIGNATURES = {
     "cuDeviceGetAttribute": (POINTER(c_int), c_int, c_int),
     "cuMemAddressReserve": (POINTER(c_uint64), c_size_t, c_size_t, c_uint64, c_uint64),
     "cuMemAddressFree": (c_uint64, c_size_t),
@@ -40,18 +40,7 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuMemRelease": (c_uint64,),
 }
 
-
-@cache
-def _function(name: str) -> Any:
-    found = getattr(ctypes.CDLL("libcuda.so.1"), name)
-    found.argtypes = _SIGNATURES[name]
-    return found
-
-
-def _call(name: str, *arguments: Any) -> None:
-    status = _function(name)(*arguments)
-    if status:
-        raise RuntimeError(f"CUDA error {status}: {name} failed")
+_call = DriverFunctions(_SIGNATURES, "segments that grow need CUDA 10.2")
 
 
 class VirtualMemory:
@@ -85,7 +74,7 @@ class VirtualMemory:
         properties = _Properties(_PINNED, 0, _Location(_ON_DEVICE, self._ordinal))
         for done in range(0, nbytes, piece):
             handle = c_uint64()
-            status = _function("cuMemCreate")(byref(handle), piece, byref(properties), 0)
+            status = _call.status_of("cuMemCreate", byref(handle), piece, byref(properties), 0)
             if status:
                 self.unmap(pointer, done, piece)
                 if status == _NO_MEMORY:

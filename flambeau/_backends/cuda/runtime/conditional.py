@@ -8,11 +8,11 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from ctypes import POINTER, byref, c_char, c_int, c_size_t, c_uint, c_uint64, c_void_p
-from functools import cache
 from struct import Struct
 from typing import Any
 
 from ...._codegen.cuda.elementwise import functions
+from .driver_functions import DriverFunctions
 
 _SET_DEFAULT, _CONDITIONAL, _IF, _REPLACE, _RELAXED = 1, 13, 0, 1, 2
 _pack = Struct("=QQ").pack
@@ -27,7 +27,7 @@ class _Parameters(ctypes.Structure):
     )  # fmt: skip
 
 
-_SIGNATURES: dict[str, tuple[Any, ...]] = {
+_SIGNATURES = {
     "cuCtxGetCurrent": (POINTER(c_void_p),),
     "cuStreamGetCaptureInfo_v2": (
         c_void_p, POINTER(c_int), POINTER(c_uint64), POINTER(c_void_p), POINTER(POINTER(c_void_p)), POINTER(c_size_t),
@@ -38,20 +38,7 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuStreamBeginCaptureToGraph": (c_void_p, c_void_p, c_void_p, c_void_p, c_size_t, c_int),
 }  # fmt: skip
 
-
-@cache
-def _function(name: str) -> Any:
-    found = getattr(ctypes.CDLL("libcuda.so.1"), name, None)
-    if found is None:
-        raise RuntimeError(f"the driver of this GPU has no conditional nodes of graphs ({name}): they need CUDA 12.4")
-    found.argtypes = _SIGNATURES[name]
-    return found
-
-
-def _call(name: str, *arguments: Any) -> None:
-    status = _function(name)(*arguments)
-    if status:
-        raise RuntimeError(f"CUDA error {status}: {name} failed")
+_call = DriverFunctions(_SIGNATURES, "conditional nodes of graphs need CUDA 12.4")
 
 
 def condition_source() -> str:

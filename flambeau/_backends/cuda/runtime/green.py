@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ctypes
 from ctypes import POINTER, byref, c_char, c_int, c_uint, c_void_p
-from functools import cache
-from typing import Any
+
+from .driver_functions import DriverFunctions
 
 _MULTIPROCESSORS = 1
 _DEFAULT_STREAM, _NON_BLOCKING = 1, 1
@@ -19,7 +19,7 @@ class _Resource(ctypes.Structure):
     )  # fmt: skip
 
 
-_SIGNATURES: dict[str, tuple[Any, ...]] = {
+_SIGNATURES = {
     "cuDeviceGetDevResource": (c_int, POINTER(_Resource), c_int),
     "cuDevSmResourceSplitByCount": (
         POINTER(_Resource), POINTER(c_uint), POINTER(_Resource), POINTER(_Resource), c_uint, c_uint,
@@ -29,20 +29,7 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuGreenCtxStreamCreate": (POINTER(c_void_p), c_void_p, c_uint, c_int),
 }  # fmt: skip
 
-
-@cache
-def _function(name: str) -> Any:
-    found = getattr(ctypes.CDLL("libcuda.so.1"), name, None)
-    if found is None:
-        raise RuntimeError(f"the driver of this GPU has no green contexts ({name}): they need CUDA 12.5")
-    found.argtypes = _SIGNATURES[name]
-    return found
-
-
-def _call(name: str, *arguments: Any) -> None:
-    status = _function(name)(*arguments)
-    if status:
-        raise RuntimeError(f"CUDA error {status}: {name} failed")
+_call = DriverFunctions(_SIGNATURES, "green contexts need CUDA 12.5")
 
 
 class GreenStream:

@@ -26,32 +26,28 @@ def _expect(input: Any, name: str) -> None:
 # ----- results have the scale of the input -------------------------------------------------------------------------
 
 
-def avg_pool2d(
-    input: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> Any:
-    """Means of windows of images."""
-    _expect(input, "avg_pool2d")
-    return F.avg_pool2d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+def _avg_pool(dimensions: int, things: str) -> Any:
+    """The function of the means of windows in so many dimensions."""
+    name = f"avg_pool{dimensions}d"
+
+    def avg_pool(
+        input: Any,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> Any:
+        _expect(input, name)
+        return getattr(F, name)(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+    avg_pool.__name__ = avg_pool.__qualname__ = name
+    avg_pool.__doc__ = f"Means of windows of {things}."
+    return avg_pool
 
 
-def avg_pool3d(
-    input: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> Any:
-    """Means of windows of volumes."""
-    _expect(input, "avg_pool3d")
-    return F.avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+avg_pool2d, avg_pool3d = _avg_pool(2, "images"), _avg_pool(3, "volumes")
 
 
 def adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:

@@ -63,6 +63,19 @@ def test_no_folder_imports_what_is_above_it() -> None:
     assert found == set(), "imports upwards: call through `_core/slots.py`, or move what is imported"
 
 
+def test_no_folder_imports_the_face_of_the_package() -> None:
+    """What users call is on top, and imports all of it: the engine imports what is behind the names."""
+    found = set()
+    for folder in ORDER:
+        for file in sorted((PACKAGE / folder).rglob("*.py")):
+            path = file.relative_to(PACKAGE).as_posix()
+            for name in _imported(ast.parse(file.read_text(encoding="utf-8")), ("flambeau", *path.split("/")[:-1])):
+                package, *parts = name.split(".")
+                if package == "flambeau" and not (parts and _is_part(parts[0])):
+                    found.add(f"{path}: {name}")
+    assert found == set()
+
+
 def test_imports_upwards_are_seen() -> None:
     statements = (
         "from .._ops.shape import view",

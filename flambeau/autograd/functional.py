@@ -7,17 +7,18 @@ single tensor for a single tensor, a tuple for a tuple.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import flambeau
-
+from .._core.tensor import Tensor
 from .._core.text.inherited_docs import documented_like
+from .._ops.create.constants import eye
+from .._ops.create.like import ones_like, zeros_like
+from .._ops.shape.join import stack
+from . import forward_ad, grad
+from .grad_mode import enable_grad
 
-if TYPE_CHECKING:
-    from flambeau import Tensor
-
-    Tensors = tuple[Tensor, ...]
-    OptionalTensors = tuple[Tensor | None, ...]
+Tensors = tuple[Tensor, ...]
+OptionalTensors = tuple[Tensor | None, ...]
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
@@ -44,7 +45,7 @@ def vjp(func: Func, inputs: Any, v: Any = None, create_graph: bool = False, stri
     Returns:
         the outputs, and a product for each input.
     """
-    with flambeau.enable_grad():
+    with enable_grad():
         inputs, single_input = _prepare_inputs(inputs, "vjp", create_graph)
         outputs, single_output = _call(func, inputs, "vjp", strict)
         if v is None:
@@ -76,10 +77,10 @@ def jvp(func: Func, inputs: Any, v: Any = None, create_graph: bool = False, stri
     Returns:
         the outputs, and a product for each of them.
     """
-    with flambeau.enable_grad():
+    with enable_grad():
         vector, _, inputs = _prepare_inputs_and_vector(inputs, v, "jvp", create_graph)
         outputs, single_output = _call(func, inputs, "jvp", strict)
-        row = tuple(flambeau.zeros_like(output, requires_grad=True) for output in _differentiable(outputs))
+        row = tuple(zeros_like(output, requires_grad=True) for output in _differentiable(outputs))
         gradient = _grad(_differentiable(outputs), inputs, row, create_graph=True)
         _check_present(gradient, strict, _MISSING_OUTPUT)
         gradient = _zeros_for_none(gradient, inputs)
@@ -100,7 +101,7 @@ def vhp(func: Func, inputs: Any, v: Any = None, create_graph: bool = False, stri
     Returns:
         the value, and a product for each input.
     """
-    with flambeau.enable_grad():
+    with enable_grad():
         vector, single_input, inputs = _prepare_inputs_and_vector(inputs, v, "vhp", create_graph)
         output, gradient = _scalar_gradient(func, inputs, "vhp", strict)
         product = _grad(gradient, inputs, vector, create_graph)
@@ -121,10 +122,10 @@ def hvp(func: Func, inputs: Any, v: Any = None, create_graph: bool = False, stri
     Returns:
         the value, and a product for each input.
     """
-    with flambeau.enable_grad():
+    with enable_grad():
         vector, single_input, inputs = _prepare_inputs_and_vector(inputs, v, "hvp", create_graph)
         output, gradient = _scalar_gradient(func, inputs, "hvp", strict)
-        row = tuple(flambeau.zeros_like(item, requires_grad=True) for item in inputs)
+        row = tuple(zeros_like(item, requires_grad=True) for item in inputs)
         row_product = _grad(gradient, inputs, row, create_graph=True)
         _check_present(row_product, strict, _MISSING_GRADIENT)
         row_product = _zeros_for_none(row_product, inputs)
@@ -172,7 +173,7 @@ def jacobian(
     if strategy == "forward-mode":
         _check_forward_mode_options(create_graph, strict, vectorize)
         return _forward_jacobian(func, inputs)
-    with flambeau.enable_grad():
+    with enable_grad():
         prepared, single_input = _prepare_inputs(inputs, "jacobian", create_graph)
         outputs, single_output = _call(func, prepared, "jacobian", strict)
         if vectorize and strict:
@@ -270,13 +271,13 @@ _CONSTANT_HESSIAN = (
 
 def _as_tuple(value: Any, argument: str, caller: str) -> tuple[Tensors, bool]:
     """`value` as a tuple of tensors, and whether it was a single tensor."""
-    if isinstance(value, flambeau.Tensor):
+    if isinstance(value, Tensor):
         return (value,), True
     expected = f"The {argument} given to {caller} must be either a Tensor or a tuple of Tensors but the"
     if not isinstance(value, tuple):
         raise TypeError(f"{expected} given {argument} has type {type(value)}.")
     for index, item in enumerate(value):
-        if not isinstance(item, flambeau.Tensor):
+        if not isinstance(item, Tensor):
             raise TypeError(f"{expected} value at index {index} has type {type(item)}.")
     return value, False
 
@@ -303,7 +304,7 @@ def _prepare_inputs_and_vector(inputs: Any, v: Any, caller: str, create_graph: b
             "The vector v can only be None if the input to the user-provided function is a single Tensor with a"
             " single element."
         )
-    return (flambeau.ones_like(items[0]),), single, items
+    return (ones_like(items[0]),), single, items
 
 
 def _prepare_vector(v: Any, like: Tensors, caller: str, single: bool) -> Tensors:
@@ -377,7 +378,7 @@ def _grad(outputs: Tensors, inputs: Tensors, vector: OptionalTensors, create_gra
     connected = [(output, entry) for output, entry in zip(outputs, vector, strict=True) if output.requires_grad]
     if not connected:
         return (None,) * len(inputs)
-    found: OptionalTensors = flambeau.autograd.grad(
+    found: OptionalTensors = grad(
         tuple(output for output, _ in connected),
         inputs,
         tuple(entry for _, entry in connected),
@@ -396,9 +397,7 @@ def _check_present(found: OptionalTensors, strict: bool, message: str) -> None:
 
 
 def _zeros_for_none(found: OptionalTensors, like: Tensors) -> Tensors:
-    return tuple(
-        flambeau.zeros_like(other) if entry is None else entry for entry, other in zip(found, like, strict=True)
-    )
+    return tuple(zeros_like(other) if entry is None else entry for entry, other in zip(found, like, strict=True))
 
 
 def _fill(
@@ -429,7 +428,7 @@ def _rows_one_by_one(index: int, output: Tensor, inputs: Tensors, create_graph: 
         missing = f"Output {index} of the user-provided function is independent of input {{}}. This is not allowed in"
         rows.append(_fill(found, inputs, create_graph, strict, missing + " strict mode.", _CONSTANT_JACOBIAN))
     for position, item in enumerate(inputs):
-        yield flambeau.stack([row[position] for row in rows]) if rows else item.new_zeros((0, *item.shape))
+        yield stack([row[position] for row in rows]) if rows else item.new_zeros((0, *item.shape))
 
 
 def _rows_at_once(index: int, output: Tensor, inputs: Tensors, create_graph: bool, strict: bool) -> Iterator[Tensor]:
@@ -437,8 +436,8 @@ def _rows_at_once(index: int, output: Tensor, inputs: Tensors, create_graph: boo
     count = output.nelement()
     found: OptionalTensors = (None,) * len(inputs)
     if output.requires_grad and count:
-        basis = flambeau.eye(count, dtype=output.dtype, device=output.device).view(count, *output.shape)
-        found = flambeau.autograd.grad(
+        basis = eye(count, dtype=output.dtype, device=output.device).view(count, *output.shape)
+        found = grad(
             (output,),
             inputs,
             (basis,),
@@ -476,19 +475,18 @@ def _forward_jacobian(func: Func, inputs: Any) -> Any:
     matrix: list[list[Tensor]] = [[] for _ in outputs]
     for position, item in enumerate(items):
         columns: list[list[Tensor]] = [[] for _ in outputs]
-        for unit in flambeau.eye(item.nelement(), dtype=item.dtype, device=item.device):
+        for unit in eye(item.nelement(), dtype=item.dtype, device=item.device):
             tangents = _tangents(func, items, position, unit.view(item.shape))
             for column, tangent, output in zip(columns, tangents, outputs, strict=True):
-                column.append(flambeau.zeros_like(output) if tangent is None else tangent)
+                column.append(zeros_like(output) if tangent is None else tangent)
         for blocks, column, output in zip(matrix, columns, outputs, strict=True):
-            stacked = flambeau.stack(column, dim=-1) if column else output.new_zeros((*output.shape, 0))
+            stacked = stack(column, dim=-1) if column else output.new_zeros((*output.shape, 0))
             blocks.append(stacked.view(tuple(output.shape) + tuple(item.shape)))
     answers = tuple(_answer(tuple(blocks), single_input, create_graph=False) for blocks in matrix)
     return answers[0] if single_output else answers
 
 
 def _tangents(func: Func, items: Tensors, position: int, tangent: Tensor) -> OptionalTensors:
-    forward_ad = flambeau.autograd.forward_ad
     with forward_ad.dual_level():
         duals = [item.detach() for item in items]
         duals[position] = forward_ad.make_dual(duals[position], tangent)

@@ -7,8 +7,11 @@ import warnings
 from types import ModuleType
 from typing import Any
 
-import flambeau
+from flambeau._core.dtype import complex128, float64
 from flambeau._core.tensor import Tensor
+from flambeau._ops.random.draws import randn
+from flambeau._ops.shape.join import stack
+from flambeau.autograd import grad
 from flambeau.autograd._gradcheck.backward import check_backward
 from flambeau.autograd._gradcheck.check import Check, Func, GradcheckError, as_tuple, is_differentiable, is_variable
 from flambeau.autograd._gradcheck.forward import check_forward
@@ -18,6 +21,7 @@ from flambeau.autograd._gradcheck.older import (
     get_numerical_jacobian,
     get_numerical_jacobian_wrt_specific_input,
 )
+from flambeau.autograd.grad_mode import enable_grad
 
 __all__ = [
     "GradcheckError",
@@ -56,7 +60,7 @@ def gradcheck(
     A wrong derivative raises `GradcheckError`, or gives False with `raise_exception=False`.
 
     >>> import flambeau
-    >>> x = flambeau.tensor([0.5, 2.], dtype=flambeau.float64, requires_grad=True)
+    >>> x = flambeau.tensor([0.5, 2.], dtype=float64, requires_grad=True)
     >>> flambeau.autograd.gradcheck(lambda x: x.exp() * x, (x,))
     True
     """
@@ -105,7 +109,7 @@ def gradgradcheck(
     Without `grad_outputs` random ones are taken.
 
     >>> import flambeau
-    >>> x = flambeau.tensor([0.5, 2.], dtype=flambeau.float64, requires_grad=True)
+    >>> x = flambeau.tensor([0.5, 2.], dtype=float64, requires_grad=True)
     >>> flambeau.autograd.gradgradcheck(lambda x: x.exp() * x, (x,))
     True
     """
@@ -122,9 +126,9 @@ def gradgradcheck(
     def gradient(*items: Any) -> tuple[Tensor, ...]:
         function_inputs, vectors = (items[:-count], items[-count:]) if count else (items, ())
         variables = [item for item in function_inputs if is_variable(item)]
-        with flambeau.enable_grad():
+        with enable_grad():
             results = [item for item in as_tuple(func(*function_inputs)) if is_differentiable(item)]
-            found = flambeau.autograd.grad(results, variables, vectors, create_graph=True, allow_unused=True)
+            found = grad(results, variables, vectors, create_graph=True, allow_unused=True)
         return tuple(item for item in found if item is not None)
 
     return gradcheck(
@@ -146,9 +150,9 @@ def gradgradcheck(
 
 
 def _random_grad_output(output: Tensor, non_contiguous: bool) -> Tensor:
-    vector = flambeau.randn(output.shape, dtype=output.dtype, device=output.device)
+    vector = randn(output.shape, dtype=output.dtype, device=output.device)
     if non_contiguous and vector.ndim:
-        vector = flambeau.stack([vector, vector], dim=-1)[..., 0]
+        vector = stack([vector, vector], dim=-1)[..., 0]
     return vector.detach().requires_grad_()
 
 
@@ -158,7 +162,7 @@ def _check_inputs(check: Check) -> None:
             "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
         )
     for index, item in check.variables:
-        if item.dtype not in (flambeau.float64, flambeau.complex128):
+        if item.dtype not in (float64, complex128):
             warnings.warn(
                 f"Input #{index} requires gradient and is not a double precision floating point or complex. This check"
                 f" will likely fail: finite differences need more digits than {item.dtype} has.",

@@ -6,9 +6,12 @@ from typing import Any
 
 from ..._core.tensor import Tensor
 from ..._dispatch.public.registry import public
+from ..create.range import arange
 from ..linalg.addmm import older_orders
+from ..shape.join import cat, stack
 from .dispatch import about_sparse
 from .matmul import sparse_mm
+from .tensors import sparse_coo_tensor
 
 
 def _check_sparse(name: str, tensor: Tensor) -> None:
@@ -37,8 +40,6 @@ def hsmm(input: Tensor, mat2: Tensor) -> Tensor:
         raise NotImplementedError("Could not run 'aten::hspmm': it takes a sparse and a dense matrix")
     rows = input.coalesce().indices()[0].unique()
     product = sparse_mm(input, mat2)
-    from flambeau import sparse_coo_tensor
-
     return sparse_coo_tensor(rows.unsqueeze(0), product.index_select(0, rows), product.shape)
 
 
@@ -51,8 +52,6 @@ def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
 
 def _by_elements(rows: Tensor) -> Tensor:
     """A sparse tensor of whole rows as one of single elements, zeros among them included."""
-    from flambeau import sparse_coo_tensor, stack
-
     parts = rows.coalesce()
     values, index = parts.values(), parts.indices()[0]
     width = values.shape[1]
@@ -61,8 +60,6 @@ def _by_elements(rows: Tensor) -> Tensor:
 
 
 def _columns(rows: int, width: int) -> Tensor:
-    from flambeau import arange
-
     return arange(width).repeat(rows)
 
 
@@ -78,8 +75,6 @@ def smm(input: Tensor, mat2: Tensor) -> Tensor:
 @about_sparse
 def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """`beta * input + alpha * mat1 @ mat2` with sparse `input` and `mat1`, as a sparse tensor."""
-    from flambeau import cat, sparse_coo_tensor
-
     _check_sparse("sspaddmm", input)
     product = smm(mat1, mat2)
     places = cat([input._indices(), product._indices()], 1)

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import flambeau
+from flambeau._core.dtype import float64
+from flambeau._core.generator import Generator
 from flambeau._core.tensor import Tensor
+from flambeau._ops.create.constants import zeros
+from flambeau._ops.create.like import zeros_like
+from flambeau._ops.random.draws import rand, randn
+from flambeau._ops.shape.join import stack
+from flambeau.autograd import grad
 from flambeau.autograd._gradcheck.check import (
     Check,
     GradcheckError,
@@ -42,7 +48,7 @@ def _check_constant(check: Check) -> None:
     for index, item in check.variables:
         for derivative in numerical_jacobians(check, item):
             for block in (derivative.by_real, derivative.by_imaginary):
-                if block is not None and not is_close(block, flambeau.zeros_like(block), check.rtol, check.atol):
+                if block is not None and not is_close(block, zeros_like(block), check.rtol, check.atol):
                     raise GradcheckError(
                         "Numerical gradient for function expected to be zero: no output requires gradients, but they"
                         f" change with input {index} by up to {largest(block)}"
@@ -67,7 +73,7 @@ def _compare_backward_jacobians(check: Check, outputs: list[tuple[int, Tensor]])
 
 
 def _compare_backward_projections(check: Check, outputs: list[tuple[int, Tensor]]) -> None:
-    generator = flambeau.Generator().manual_seed(0)
+    generator = Generator().manual_seed(0)
     directions = [random_direction(item, generator) for _, item in check.variables]
     changes = [
         change_along(check, item, direction) for (_, item), direction in zip(check.variables, directions, strict=True)
@@ -75,7 +81,7 @@ def _compare_backward_projections(check: Check, outputs: list[tuple[int, Tensor]
     for position, (output_index, output) in enumerate(outputs):
         if not output.requires_grad:
             continue
-        weights = flambeau.rand(output.shape, generator=generator, dtype=flambeau.float64).to(output.device)
+        weights = rand(output.shape, generator=generator, dtype=float64).to(output.device)
         for part, start in parts_of(output):
             vector = (weights * start).to(output.dtype)
             gradients = _flat_gradients(check, output, vector)
@@ -99,7 +105,7 @@ def _backward(check: Check, outputs: list[Tensor], vectors: list[Tensor]) -> Opt
     connected = [(output, vector) for output, vector in zip(outputs, vectors, strict=True) if output.requires_grad]
     if not connected:
         return (None,) * len(check.variables)
-    found: OptionalTensors = flambeau.autograd.grad(
+    found: OptionalTensors = grad(
         [output for output, _ in connected],
         [item for _, item in check.variables],
         [vector for _, vector in connected],
@@ -115,7 +121,7 @@ def _backward(check: Check, outputs: list[Tensor], vectors: list[Tensor]) -> Opt
 def _flat_gradients(check: Check, output: Tensor, vector: Tensor) -> list[Tensor]:
     found = _backward(check, [output], [vector])
     return [
-        (flambeau.zeros_like(item) if gradient is None else gradient.detach()).reshape(-1)
+        (zeros_like(item) if gradient is None else gradient.detach()).reshape(-1)
         for (_, item), gradient in zip(check.variables, found, strict=True)
     ]
 
@@ -124,7 +130,7 @@ def _backward_jacobians(check: Check, output: Tensor, start: complex) -> list[Te
     """For each variable, the Jacobian by one backward for each element of `output`."""
     columns = [_flat_gradients(check, output, unit * start) for unit in unit_vectors(output)]
     return [
-        flambeau.stack([column[position] for column in columns], dim=-1)
+        stack([column[position] for column in columns], dim=-1)
         if columns
         else item.detach().new_zeros((item.nelement(), 0))
         for position, (_, item) in enumerate(check.variables)
@@ -160,7 +166,7 @@ def _fast_mismatch(where: str, numerical: Tensor, analytical: Tensor, expected: 
 
 def _check_zero_gradients(check: Check, outputs: list[Tensor]) -> None:
     for (index, _), gradient in zip(
-        check.variables, _backward(check, outputs, [flambeau.zeros_like(item) for item in outputs]), strict=True
+        check.variables, _backward(check, outputs, [zeros_like(item) for item in outputs]), strict=True
     ):
         if gradient is not None and largest(gradient) != 0:
             raise GradcheckError(
@@ -188,7 +194,7 @@ def _check_undefined_gradients(check: Check) -> None:
     for undefined in choices:
         marked = [_UndefinedGradient.apply(item) if i in undefined else item for i, item in enumerate(outputs)]
         try:
-            gradients = _backward(check, marked, [flambeau.zeros_like(item) for item in outputs])
+            gradients = _backward(check, marked, [zeros_like(item) for item in outputs])
         except GradcheckError:
             raise
         except Exception as error:
@@ -214,19 +220,17 @@ def _check_batched_backward(check: Check, outputs: list[tuple[int, Tensor]]) -> 
     for output_index, output in outputs:
         if not output.requires_grad:
             continue
-        batch = flambeau.randn((BATCH, *output.shape), dtype=output.dtype, device=output.device)
+        batch = randn((BATCH, *output.shape), dtype=output.dtype, device=output.device)
         expected = [_flat_gradients(check, output, vector) for vector in batch]
         try:
-            found = flambeau.autograd.grad(
-                [output], variables, [batch], retain_graph=True, allow_unused=True, is_grads_batched=True
-            )
+            found = grad([output], variables, [batch], retain_graph=True, allow_unused=True, is_grads_batched=True)
         except RuntimeError as error:
             raise GradcheckError(f"While computing batched gradients, got: {error}") from error
         for number, (input_index, item) in enumerate(check.variables):
             gradient = found[number]
             if gradient is None:
-                gradient = flambeau.zeros((BATCH, *item.shape), dtype=item.dtype, device=item.device)
-            single = flambeau.stack([flat[number] for flat in expected])
+                gradient = zeros((BATCH, *item.shape), dtype=item.dtype, device=item.device)
+            single = stack([flat[number] for flat in expected])
             compare_batched(check, gradient, single, f"output {output_index} and input {input_index}")
 
 

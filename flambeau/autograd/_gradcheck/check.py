@@ -6,8 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import flambeau
+from flambeau._core.device import LAYOUTS, strided
+from flambeau._core.dtype import float64, promote_types
 from flambeau._core.tensor import Tensor
+from flambeau._ops.pointwise.compare import allclose
+from flambeau._ops.pointwise.complex_make import complex_
+from flambeau._ops.random.draws import rand
 
 Func = Callable[..., Any]
 
@@ -40,10 +44,10 @@ class Check:
         """The differentiable outputs, each with its position among the results."""
         found = as_tuple(self.func(*(self.inputs if inputs is None else inputs)))
         for index, item in enumerate(found):
-            if not isinstance(item, flambeau.Tensor):
+            if not isinstance(item, Tensor):
                 raise ValueError(f"gradcheck expects the function to return Tensors, but output {index} is {item!r}.")
-            if item.layout is not flambeau.strided:
-                kind = "MKLDNN" if item.layout is flambeau._mkldnn else "Sparse"
+            if item.layout is not strided:
+                kind = "MKLDNN" if item.layout is LAYOUTS["_mkldnn"] else "Sparse"
                 raise ValueError(
                     f"{kind} output is not supported at gradcheck yet. Please call to_dense(masked_grad=...) on the "
                     f"output of fn for gradcheck: output {index} has layout {item.layout}."
@@ -56,20 +60,20 @@ def as_tuple(value: Any) -> tuple[Any, ...]:
 
 
 def is_variable(item: Any) -> bool:
-    return isinstance(item, flambeau.Tensor) and bool(item.requires_grad)
+    return isinstance(item, Tensor) and bool(item.requires_grad)
 
 
 def is_differentiable(item: Any) -> bool:
-    return isinstance(item, flambeau.Tensor) and bool(item.is_floating_point() or item.is_complex())
+    return isinstance(item, Tensor) and bool(item.is_floating_point() or item.is_complex())
 
 
 def random_direction(item: Tensor, generator: Any) -> Tensor:
     """A random vector of length 1 and the shape of `item`, without small entries that would hide an error."""
 
     def entries() -> Tensor:
-        return flambeau.rand(item.shape, generator=generator, dtype=flambeau.float64).to(item.device) + 0.1
+        return rand(item.shape, generator=generator, dtype=float64).to(item.device) + 0.1
 
-    direction = flambeau.complex(entries(), entries()) if item.is_complex() else entries()
+    direction = complex_(entries(), entries()) if item.is_complex() else entries()
     length = direction.abs().square().sum().sqrt()
     return (direction / length).to(item.dtype)
 
@@ -82,8 +86,8 @@ def check_like(check: Check, derivative: Tensor, model: Tensor, what: str) -> No
 
 
 def is_close(actual: Tensor, expected: Tensor, rtol: float, atol: float) -> bool:
-    dtype = flambeau.promote_types(actual.dtype, expected.dtype)
-    return bool(flambeau.allclose(actual.to(dtype), expected.to(actual.device, dtype), rtol=rtol, atol=atol))
+    dtype = promote_types(actual.dtype, expected.dtype)
+    return bool(allclose(actual.to(dtype), expected.to(actual.device, dtype), rtol=rtol, atol=atol))
 
 
 def largest(difference: Tensor) -> float:

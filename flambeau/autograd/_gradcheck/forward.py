@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import flambeau
+from flambeau._core.generator import Generator
 from flambeau._core.slots import SLOTS
 from flambeau._core.tensor import Tensor
+from flambeau._ops.create.like import zeros_like
+from flambeau._ops.random.draws import randn
+from flambeau._ops.shape.join import stack
+from flambeau.autograd import forward_ad
 from flambeau.autograd._gradcheck.backward import BATCH, compare_batched
 from flambeau.autograd._gradcheck.check import (
     Check,
@@ -22,7 +26,7 @@ from flambeau.autograd._gradcheck.numerical import change_along, evaluate, numer
 
 
 def check_forward(check: Check, fast_mode: bool) -> None:
-    generator = flambeau.Generator().manual_seed(0)
+    generator = Generator().manual_seed(0)
     outputs = check.outputs()
     for input_index, item in check.variables:
         direction = random_direction(item, generator)
@@ -55,14 +59,14 @@ def _compare_forward_jacobians(check: Check, input_index: int, item: Tensor, out
 
 def _check_batched_tangents(check: Check, input_index: int, item: Tensor) -> None:
     """Forward mode over a batch of tangents must give what it gives for one after the other."""
-    batch = flambeau.randn((BATCH, *item.shape), dtype=item.dtype, device=item.device)
+    batch = randn((BATCH, *item.shape), dtype=item.dtype, device=item.device)
     single = [_tangents(check, item, each) for each in batch]
     try:
         batched = SLOTS.vmap(lambda direction: tuple(_tangents(check, item, direction)))(batch)
     except RuntimeError as error:
         raise GradcheckError(f"While computing batched gradients, got: {error}") from error
     for index, found in enumerate(batched):
-        expected = flambeau.stack([tangents[index] for tangents in single])
+        expected = stack([tangents[index] for tangents in single])
         compare_batched(check, found, expected, f"output {index} and input {input_index}, in forward mode")
 
 
@@ -81,13 +85,12 @@ def _check_undefined_tangents(
 
 def _tangents(check: Check, item: Tensor, direction: Tensor, zeros_for_others: bool = False) -> list[Tensor]:
     """The derivative of every output along one direction of one input, by forward mode."""
-    forward_ad = flambeau.autograd.forward_ad
 
     def dual(argument: Any) -> Any:
         if argument is item:
             return forward_ad.make_dual(argument, direction)
         if zeros_for_others and is_variable(argument):
-            return forward_ad.make_dual(argument, flambeau.zeros_like(argument))
+            return forward_ad.make_dual(argument, zeros_like(argument))
         return argument
 
     with forward_ad.dual_level():
@@ -95,7 +98,7 @@ def _tangents(check: Check, item: Tensor, direction: Tensor, zeros_for_others: b
         for index, output in check.outputs(tuple(dual(argument) for argument in check.inputs)):
             primal, tangent = forward_ad.unpack_dual(output)
             if tangent is None:
-                tangent = flambeau.zeros_like(primal)
+                tangent = zeros_like(primal)
             check_like(check, tangent, primal, f"forward-mode derivative of output {index}")
             tangents.append(tangent.detach())
         return tangents

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import flambeau
+from flambeau._core.device import LAYOUTS, strided
 from flambeau._core.tensor import Tensor
+from flambeau._ops.sparse.compressed import sparse_compressed_tensor
+from flambeau._ops.sparse.tensors import sparse_coo_tensor
 from flambeau.autograd._gradcheck.check import Func, is_variable
 
 Maker = Callable[[Tensor], Tensor]
@@ -33,18 +35,18 @@ def in_strided_inputs(func: Func, inputs: tuple[Any, ...], masked: bool) -> tupl
 def _strided(item: Tensor, masked: bool) -> tuple[Tensor, Maker] | None:
     """The strided tensor from which `item` is made, and how; None for a strided one."""
     layout, bare = item.layout, item.detach()
-    if layout is flambeau.strided:
+    if layout is strided:
         return None
-    if layout is flambeau._mkldnn:
+    if layout is LAYOUTS["_mkldnn"]:
         return bare.to_dense(), lambda dense: dense.to_mkldnn()
     if not masked:
         return bare.to_dense(), lambda dense: dense.to_sparse(layout=layout)
-    if layout is flambeau.sparse_coo:
+    if layout is LAYOUTS["sparse_coo"]:
         whole = bare.coalesce()
         indices, shape = whole.indices(), whole.shape
-        return whole.values().clone(), lambda values: flambeau.sparse_coo_tensor(indices, values, shape)
-    rows = layout in (flambeau.sparse_csr, flambeau.sparse_bsr)
+        return whole.values().clone(), lambda values: sparse_coo_tensor(indices, values, shape)
+    rows = layout in (LAYOUTS["sparse_csr"], LAYOUTS["sparse_bsr"])
     outer, inner = (bare.crow_indices(), bare.col_indices()) if rows else (bare.ccol_indices(), bare.row_indices())
-    return bare.values().clone(), lambda values: flambeau.sparse_compressed_tensor(
+    return bare.values().clone(), lambda values: sparse_compressed_tensor(
         outer, inner, values, bare.shape, layout=layout
     )

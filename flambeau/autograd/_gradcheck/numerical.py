@@ -12,9 +12,12 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import flambeau
 from flambeau._core.tensor import Tensor
+from flambeau._ops.create.constants import zeros
+from flambeau._ops.pointwise.complex_make import complex_
+from flambeau._ops.shape.join import stack
 from flambeau.autograd._gradcheck.check import Check
+from flambeau.autograd.grad_mode import no_grad
 
 
 def change_along(check: Check, item: Tensor, direction: Tensor) -> list[Tensor]:
@@ -55,12 +58,12 @@ class Derivative:
         """The Jacobian that backward should give for the real or the imaginary part of the output."""
         if self.by_imaginary is None:
             return part_of(self.by_real, part)
-        return flambeau.complex(part_of(self.by_real, part), part_of(self.by_imaginary, part))
+        return complex_(part_of(self.by_real, part), part_of(self.by_imaginary, part))
 
 
 def evaluate(check: Check) -> list[Tensor]:
     """The outputs at the present inputs, in memory of their own: an output may be a view of an input."""
-    with flambeau.no_grad():
+    with no_grad():
         return [item.detach().clone() for _, item in check.outputs()]
 
 
@@ -79,13 +82,13 @@ def moved(item: Tensor, offset: Tensor) -> Iterator[None]:
 def unit_vectors(item: Tensor) -> Iterator[Tensor]:
     """The unit vectors of the shape of `item`, in the order of its elements."""
     for index in itertools.product(*(range(size) for size in item.shape)):
-        unit = flambeau.zeros(item.shape, dtype=item.dtype, device=item.device)
+        unit = zeros(item.shape, dtype=item.dtype, device=item.device)
         unit[index] = 1
         yield unit
 
 
 def stacked(rows: list[Tensor], output: Tensor) -> Tensor:
-    return flambeau.stack(rows) if rows else output.new_zeros((0, output.nelement()))
+    return stack(rows) if rows else output.new_zeros((0, output.nelement()))
 
 
 def part_of(tensor: Tensor, part: str) -> Tensor:

@@ -6,10 +6,13 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-import flambeau
 from flambeau._core.tensor import Tensor
+from flambeau._ops.create.like import zeros_like
+from flambeau._ops.shape.join import stack
+from flambeau.autograd import grad
 from flambeau.autograd._gradcheck.check import as_tuple, is_variable
 from flambeau.autograd._gradcheck.numerical import moved, unit_vectors
+from flambeau.autograd.grad_mode import no_grad
 
 OptionalTensors = tuple[Tensor | None, ...]
 
@@ -44,17 +47,14 @@ def get_analytical_jacobian(
     variables = [each for each in as_tuple(inputs) if is_variable(each)]
 
     def once() -> list[list[OptionalTensors]]:
-        return [
-            [flambeau.autograd.grad(output, variables, unit, retain_graph=True, allow_unused=True)]
-            for unit in unit_vectors(output)
-        ]
+        return [[grad(output, variables, unit, retain_graph=True, allow_unused=True)] for unit in unit_vectors(output)]
 
     first, second = once(), once()
 
     def columns(passes: list[list[OptionalTensors]], at: int) -> Tensor:
         item = variables[at]
-        zeros = flambeau.zeros_like(item).reshape(-1)
-        return flambeau.stack([zeros if row[0][at] is None else _flat(row[0][at]) for row in passes], 1)
+        zeros = zeros_like(item).reshape(-1)
+        return stack([zeros if row[0][at] is None else _flat(row[0][at]) for row in passes], 1)
 
     jacobians = tuple(columns(first, at) for at in range(len(variables)))
     repeated = tuple(columns(second, at) for at in range(len(variables)))
@@ -73,13 +73,13 @@ def _jacobians(fn: Callable[..., Any], inputs: Any, item: Tensor, eps: float) ->
     rows: list[list[Tensor]] = []
     for unit in units:
         step = unit.reshape(item.shape) * eps
-        with flambeau.no_grad():
+        with no_grad():
             with moved(item, step):
                 above = [each.detach().clone() for each in as_tuple(fn(inputs))]
             with moved(item, -step):
                 below = [each.detach().clone() for each in as_tuple(fn(inputs))]
         rows.append([((high - low) / (2 * eps)).reshape(-1) for high, low in zip(above, below, strict=True)])
-    return tuple(flambeau.stack(list(each)) for each in zip(*rows, strict=True))
+    return tuple(stack(list(each)) for each in zip(*rows, strict=True))
 
 
 def _warn_of_older(name: str) -> None:

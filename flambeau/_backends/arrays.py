@@ -176,8 +176,11 @@ def products_of_batch(left: Array, right: Array) -> Array | None:
 
 
 @_of_array
-def library_product(left: Array, right: Array) -> Array | None:
-    """The product of two matrices, or of two batches of them, by a library that is not NumPy's."""
+def library_product(left: Array, right: Array, addend: Array | None = None) -> Array | None:
+    """The product of two matrices, or of two batches of them, by a library that is not NumPy's.
+
+    With an `addend`, a vector, every row of a product of matrices plus that; None where it takes a step of its own.
+    """
 
 
 def matmul(left: Array, right: Array, out: Array | None = None) -> Array:

@@ -5,25 +5,31 @@ from __future__ import annotations
 from ..arrays import Arguments, without_lock
 from ..build import Builder, Value
 from ..kernel import kernel
-from ..types import F32, I32, I64, POINTER, VOID
+from ..types import F32, I32, I64, POINTER, SCALARS, VOID
 from .prepared_call import called
+
+FLOAT32 = SCALARS["float32"]
 
 
 @kernel
-def product_call(b: Builder, arguments: Arguments) -> None:
-    """(result, left, right, table) of float32.
+def product_call(b: Builder, arguments: Arguments, adds: bool) -> None:
+    """(result, left, right, table, addend) of float32. `adds`: the addend is a row that every row of the result gets.
 
     The table: the address of the function, the exception to raise where that returns other than 0, for each factor the
     letter that says whether it lies by columns, rows, columns and summed length, and the steps of the three matrices.
     """
     out, left, right, table = (arguments.array(number).data for number in range(4))
+    addend = arguments.array(4).data if adds else None
     function, error, *numbers = (b.load_raw(b.offset(table, at, I64), I64) for at in range(10))
     turns_left, turns_right, rows, columns, length, left_step, right_step, out_step = numbers
-    one, nothing = b.constant(F32, 1.0), b.constant(F32, 0.0)
+    one, kept = b.constant(F32, 1.0), b.constant(F32, 1.0 if adds else 0.0)
     status = b.variable(I32, 0)
     with without_lock(b):
+        if addend is not None:
+            with b.loop(0, rows) as row:
+                b.call("memcpy", POINTER, [b.at(out, FLOAT32, row * out_step), addend, columns * FLOAT32.size])
         letters = [b.convert(each, I32) for each in (turns_left, turns_right)]
-        given = [*letters, rows, columns, length, one, left, left_step, right, right_step, nothing, out, out_step]
+        given = [*letters, rows, columns, length, one, left, left_step, right, right_step, kept, out, out_step]
         status.value = called(b, function, I32, given)
     with b.when(status.value != 0, likely=False):
         b.call("PyErr_SetNone", VOID, [Value(b, b.ir.inttoptr(error.ir, POINTER))])

@@ -250,10 +250,13 @@ def is_small(number: Any) -> bool:
 
 def grows(small: Any, operand: Any) -> bool:
     """Whether the result of a small array and an operand is large: that one is, or both are broadcast."""
-    if type(operand) is not np.ndarray or operand.size * small.size < LARGE or operand.shape == small.shape:
+    shape = small.shape
+    if type(operand) is not np.ndarray or shape == (other := operand.shape):
         return False
-    shape, other = small.shape, operand.shape
-    if shape[len(shape) - len(other) :] == other:  # such as a weight for each feature: the small one is the result
+    most = operand.size * small.size
+    if shape and other and shape[-1] == other[-1]:  # such as a weight for each feature
+        most //= shape[-1] or 1
+    if most < LARGE:
         return False
     try:
         return math.prod(joint_shape(shape, other)) >= LARGE

@@ -12,13 +12,15 @@ from .text import NAMES, needs_gradient, new_view
 
 def short_getitem(
     basic_index: Callable[[Any, int], Any],
+    grown: Callable[[Any, Any], Any],
     pick: Callable[[Tensor, Any], Tensor | None],
     slow: Callable[[Tensor, Any], Tensor],
 ) -> Callable[[Tensor, Any], Tensor]:
     """`__getitem__`: windows that nothing records are made at once, and `slow` does the rest.
 
-    `basic_index` gives NumPy's index for a window. `pick` gathers what tensors of positions, or a mask, stand for; it
-    returns None for other indices. `slow` also says what is wrong with an index that NumPy refuses.
+    `basic_index` gives NumPy's index for a window; `grown` is the window where None stands in that index. `pick` gathers
+    what tensors of positions, or a mask, stand for; it returns None for other indices. `slow` also says what is wrong
+    with an index that NumPy refuses.
     """
     lines = [
         "modes = THREAD.modes",
@@ -27,7 +29,7 @@ def short_getitem(
         "    if type(index) is int and array.ndim > 1:",
         "        key = index",
         "    elif index is None:",
-        "        return slow(self, index)",
+        "        key = (None,)",
         "    else:",
         "        key = None if type(index) in PLAIN_TYPES else basic_index(index, array.ndim)",
         "    if key is None:",
@@ -37,10 +39,10 @@ def short_getitem(
         "            output = None",  # the slow way says what is wrong, with no error before its own
         "        if output is not None:",
         "            return output",
-        "    elif type(key) is not tuple or None not in key:",
+        "    else:",
         "        kind = self._kind",
         "        try:",
-        "            array = array[key]",
+        "            array = array[key] if type(key) is not tuple or None not in key else grown(array, key)",
         "        except IndexError:",
         "            pass",
         "        else:",
@@ -51,6 +53,7 @@ def short_getitem(
     names = {
         "DIRECT_TYPES": DIRECT_TYPES,
         "basic_index": basic_index,
+        "grown": grown,
         "pick": pick,
         "slow": slow,
     }

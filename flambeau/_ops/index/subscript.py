@@ -33,7 +33,7 @@ from ..._dispatch.public.protocol import explain
 from ..._dispatch.public.registry import export_method, public
 from ..shape.named_shapes import _alias
 from ..shape.parts import _select, _slice
-from ..shape.view import _unsqueeze
+from ..shape.view import _ALL, _unsqueeze
 from .copy_then_write import change, publish_change, warn_if_expanded, writing
 from .indexing import (
     IndexPlan,
@@ -47,6 +47,7 @@ from .indexing import (
 from .masks_without_data import is_mask_without_data, with_positions
 from .tensor_indices import basic_part, has_many, operator_entries, part_and_entries, runs_operators
 
+_WHOLE = slice(None)
 _BOOL, _INT64 = np.dtype(bool), np.dtype(np.int64)
 
 Indices = Sequence[Any]
@@ -114,7 +115,32 @@ def _is_dense(array: Any) -> bool:
     return type(array) is np.ndarray and array.size > 0 and array.flags.c_contiguous
 
 
-_getitem = short_getitem(basic_index, _picked, _general_getitem)
+def _grown(array: Any, index: Any) -> Any:
+    """`array[index]` where None stands in the index: new dimensions have the strides that `unsqueeze` gives them.
+
+    An IndexError, too, where nothing is left.
+    """
+    rest = array.ndim
+    for item in index:
+        if item is not None and item is not ...:
+            rest -= 1
+    dim = 0
+    for item in index if rest >= 0 else ():
+        if item is None:
+            array = _unsqueeze.kernel(array, dim)
+        elif item is ...:
+            dim += rest
+            continue
+        elif item != _WHOLE:
+            array = array[(*_ALL[dim], item, ...)]
+        if type(item) is not int:
+            dim += 1
+    if rest < 0 or not array.size:
+        raise IndexError
+    return array
+
+
+_getitem = short_getitem(basic_index, _grown, _picked, _general_getitem)
 
 
 def _recorded_getitem(tensor: Tensor, index: Any) -> Tensor:

@@ -41,7 +41,7 @@ from .matmul import (
     scalar_factor,
 )  # fmt: skip
 from .over_samples import samples_product
-from .products import array_dot
+from .products import array_dot, product_plus
 
 
 def _scaled(value: Any, factor: Any) -> Any:
@@ -124,7 +124,7 @@ def _addmm_added(grad: Tensor, self_sym_sizes: Any, beta: Any) -> Any:
 @primitive("AddmmBackward0", self=_addmm_added, mat1=_addmm_left, mat2=_addmm_right, fuses=False)
 def _addmm(self: Array, mat1: Array, mat2: Array, beta: float, alpha: float) -> Array:
     if beta == 1 and alpha == 1 and mat1.dtype.num in _NUMBERS:
-        return arrays.increased(array_dot(mat1, mat2), self)
+        return product_plus(mat1, mat2, self)
     return _combined(self, mat1, mat2, array_dot, "addmm_impl_cpu_", beta, alpha)
 
 

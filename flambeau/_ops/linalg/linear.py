@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from ..._backends.arrays import increased
 from ..._core.modes import THREAD
 from ..._core.node import OpNode, SavedTensor, initialise, new_node, next_sequence_number
 from ..._core.process.reproducibility import REPRODUCIBILITY
@@ -31,7 +30,7 @@ from ..shape.view import _contiguous_clone, _reshaped_back, _t, _unsafe_view, _v
 from .addmm import _addmm, _addmm_added, _addmm_left, _addmm_right, _check_addmm, _combined
 from .matmul import _NUMBERS, _is_column_major, _mm, _mm_left, _mm_right, matmul, write_product
 from .over_samples import samples_product
-from .products import array_dot, product_of_columns, rows_product
+from .products import array_dot, product_of_columns, product_plus, rows_product
 
 
 def _as_matrix(sizes: tuple[int, ...]) -> tuple[int, int]:
@@ -84,7 +83,7 @@ def _addmm_of_transposed(self: Array, mat1: Array, mat2: Array, beta: float, alp
         mat1 = _rows_of(mat1)
     if mat1.dtype.num not in _NUMBERS:
         return _combined(self, mat1, mat2.T, array_dot, "addmm_impl_cpu_", beta, alpha)
-    return increased(array_dot(mat1, mat2.T), self)
+    return product_plus(mat1, mat2.T, self)
 
 
 def _spelled_out(node: Any) -> None:

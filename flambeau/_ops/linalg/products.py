@@ -20,8 +20,6 @@ _LEAST, _MOST = 64**3, 512**3
 _FEW_ROWS = 16
 """So many rows may be multiplied with a matrix while it is read."""
 _FEWEST_ROWS = 4
-_LEAST_BY_LIBRARY = 100**3
-"""From so many on the vendor's library is quicker than both."""
 _LONG, _PIECE, _SMALL = 1024, 256, 100**3
 _FEW_LONG = 256**3
 """Up to so many multiplications of long rows NumPy's kernels are quicker than generated ones on one thread."""
@@ -53,6 +51,21 @@ def array_dot(left: Any, right: Any) -> Any:
             return _product_of_repeated(left, right)
         return arrays.matmul(left, right)
     return left.dot(right)
+
+
+def product_plus(left: Any, right: Any, addend: Any) -> Any:
+    """`left @ right + addend`, of two matrices and a vector.
+
+    The library adds what stands in the result already: so that is first the addend, as in PyTorch, with the same bits.
+    """
+    if REPRODUCIBILITY.product is None and left.dtype == right.dtype == addend.dtype == _SINGLE:
+        rows, columns = left.shape[0], right.shape[1]
+        fits = addend.shape == (columns,) and addend.flags.c_contiguous and type(addend) is type(left)
+        if fits and rows > _FEW_ROWS and left.size * columns > _LEAST and is_of_host(type(left)):
+            done = arrays.library_product(left, right, addend)
+            if done is not None:
+                return done
+    return arrays.increased(array_dot(left, right), addend)
 
 
 def rows_product(rows: Any, matrix: Any) -> Any:
@@ -89,7 +102,10 @@ def _quick_product(left: Any, right: Any) -> Any:
     if left.dtype.kind in "iu":
         return integer_product(left, right)
     count, rows = left.size * right.shape[1], left.shape[0]
-    by_library = count > _LEAST_BY_LIBRARY and left.dtype == right.dtype == _SINGLE
+    is_alone = num_threads() == 1
+    if is_alone and ON_X86_64 and count <= _SMALL and left.shape[1] < _LONG and right.flags.c_contiguous:
+        return None
+    by_library = left.dtype == right.dtype == _SINGLE
     done = None
     # The library reads a matrix whose rows lie one after another as quickly for some rows as for one.
     if by_library and _FEWEST_ROWS <= rows <= _FEW_ROWS and right.flags.c_contiguous:
@@ -98,7 +114,6 @@ def _quick_product(left: Any, right: Any) -> Any:
         done = arrays.product_of_few_rows(left, right)
     if done is not None:
         return done
-    is_alone = num_threads() == 1
     if by_library:
         done = arrays.library_product(left, right)
     if done is not None or count > _MOST or (is_alone and left.shape[1] > _LONG and count <= _FEW_LONG):

@@ -20,6 +20,7 @@ from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._dispatch.arguments.autocast_rules import LOWER
 from ..._dispatch.arguments.precision import in_single
 from ..._dispatch.axes import Along
+from ..._dispatch.backend_op import BackendOp
 from ..._dispatch.composite import derivative
 from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.gradients.needed import needs_gradient
@@ -29,7 +30,7 @@ from ..random.dropout import dropout, kept_factors
 from ..reduce.moments import widened, widened_tensor
 from ..reduce.reductions import reduced
 from ..reduce.softmax import _prepared, _softmax, _softmax_backward
-from ..shape.view import _transpose, _unsafe_view, reshaped, wrap_dim
+from ..shape.view import _unsafe_view, wrap_dim
 
 _LOWEST = -math.inf
 
@@ -362,36 +363,21 @@ def _check(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None) 
             )
 
 
-def _reads_shared_heads(query: Tensor, key: Tensor, value: Tensor) -> bool:
-    """Whether the device's kernel reads a head as often as it is shared: what nobody differentiates is not copied."""
-    if not query._kind.backend.costs_per_call or "FLASH_ATTENTION" not in ENABLED:
-        return False
-    return not needs_gradient(query, key, value)
+def _hiding(seen: Array, array_type: Any) -> Array:
+    return np.where(seen, array_type.type(0), array_type.type(_LOWEST))
 
 
-def _grouped(query: Tensor, key: Tensor, value: Tensor, scale: float | None) -> Tensor | None:
-    """Attention of heads that share keys and values, without copies of these; None where it does not apply.
+_addend = BackendOp("attention_addend", elsewhere=_hiding)
 
-    Nothing hides a key from a query: so the queries of all heads that share one are queries of that one.
-    """
-    shape, shared = query._array.shape, key._array.shape
-    if (
-        len(shape) != 4
-        or len(shared) != 4
-        or not shared[1]
-        or shape[1] % shared[1]
-        or needs_gradient(query, key, value)
-    ):
-        return None
-    if query._kind.backend.costs_per_call or not (shape[2] == 1 or query._array.flags.c_contiguous):
-        return None
-    together = reshaped(query, (shape[0], shared[1], shape[1] // shared[1] * shape[2], shape[3]))
-    if not _fits_one_op(together, key, value, None, 0.0):
-        return None
-    output = _attention(together, key, value, 0.0, False, None, scale)[0]
-    if shape[2] == 1 and element_strides(query._array)[2] != shape[3]:  # in the memory order of the query
-        return _transpose(reshaped(output, (shape[0], 1, shape[1], shape[3])), 1, 2)
-    return reshaped(output, shape)
+
+def _added(mask: Tensor, query: Tensor) -> Tensor:
+    """What a mask of the keys that queries see adds to the scores: nothing, or -inf."""
+    kind = query._kind
+    found: Tensor | None = None if kind.indirect else _addend(mask, kind.dtype.numpy)
+    if found is None:
+        zeros = mask.new_zeros(mask._array.shape, dtype=kind.dtype)
+        found = zeros.masked_fill(mask.logical_not(), _LOWEST)
+    return found
 
 
 def _shared_heads(query: Any, key: Any, value: Any) -> tuple[Any, Any]:
@@ -432,18 +418,15 @@ def scaled_dot_product_attention(
     """
     _check(query, key, value, attn_mask)
     mask = attn_mask
-    if mask is not None and mask.dtype is bool_:
-        mask = mask.new_zeros(mask._array.shape, dtype=query.dtype).masked_fill(mask.logical_not(), _LOWEST)
-    if enable_gqa:
-        if _reads_shared_heads(query, key, value) and _fits_one_op(query, key, value, mask, dropout_p, shared=True):
-            return _attention(query, key, value, 0.0, is_causal, mask, scale)[0]
-        if mask is None and not is_causal and not dropout_p and "FLASH_ATTENTION" in ENABLED:
-            grouped = _grouped(query, key, value, scale)
-            if grouped is not None:
-                return grouped
+    if mask is not None and mask._kind.dtype is bool_:
+        mask = _added(mask, query)
+    shares = enable_gqa and not needs_gradient(query, key, value) and THREAD.modes.run_as_plain()
+    if enable_gqa and not shares:
         key, value = _shared_heads(query, key, value)
-    if "FLASH_ATTENTION" in ENABLED and _fits_one_op(query, key, value, mask, dropout_p):
+    if "FLASH_ATTENTION" in ENABLED and _fits_one_op(query, key, value, mask, dropout_p, shares):
         return _attention(query, key, value, 0.0, is_causal, mask, scale)[0]
+    if shares:
+        key, value = _shared_heads(query, key, value)
     if is_causal and mask is not None:
         raise RuntimeError(
             "scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True, except for inputs "

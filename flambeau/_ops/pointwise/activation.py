@@ -380,7 +380,7 @@ def _gelu_gradient(grad: Tensor, input: Tensor, approximate: str) -> Any:
 @primitive(
     "GeluBackwardBackward0", self=_gelu_gradient, input=_gelu_curvature, shape=lambda self, input, approximate: self * 1
 )
-@pointwise
+@pointwise_at_any_size
 @in_single
 def _gelu_backward(self: Array, input: Array, approximate: str) -> Array:
     if approximate == "none":
@@ -397,7 +397,7 @@ def _gelu_backward(self: Array, input: Array, approximate: str) -> Array:
     self=lambda grad, self, approximate: _gelu_backward(grad, self, approximate),
     shape=lambda self, approximate: self * 1,
 )
-@pointwise
+@pointwise_at_any_size
 @in_single
 def _gelu(self: Array, approximate: str) -> Array:
     half = self * 0.5

@@ -150,9 +150,9 @@ def _with_workspace(function: Any) -> Any:
     return lambda first, *rest: function(first, *rest, workspace=workspace_of(first.schedule))
 
 
-def _library_product(left: Any, right: Any) -> Any:
+def _library_product(left: Any, right: Any, addend: Any = None) -> Any:
     kernels = library()
-    return None if kernels is None else kernels.product(left, right, workspace=workspace_of(left.schedule))
+    return None if kernels is None else kernels.product(left, right, addend, workspace_of(left.schedule))
 
 
 _WRITTEN: dict[str, Any] = {

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from ...._codegen.products.attention import attention_backward, attention_forward, attention_of_few_queries
+from ...._core.arrays.quick import broadcast
 from ...._core.geometry.layout import element_strides, preserved_strides
 from ...._core.process.reproducibility import REPRODUCIBILITY
 from ..elementwise.copy import contiguous
@@ -39,7 +38,7 @@ def _mask_for(mask: Any, query: Any, key: Any) -> Any:
     if mask is None:
         return query
     wanted = (*query.shape[:3], key.shape[2])
-    spread = np.broadcast_to(mask, wanted)
+    spread = broadcast(mask, wanted)
     return spread if _has_rows(spread) else contiguous(spread)
 
 
@@ -64,16 +63,35 @@ def attention(
     if not _serves(mask, q, k, v):
         return None
     output = workspace.arranged(query.shape, preserved_strides(query.shape, element_strides(query)), query.dtype)
-    direct = output if output.dtype == q.dtype else workspace.empty(q.shape, q.dtype)
+    direct = output if is_full else workspace.empty(q.shape, q.dtype)
     sums = workspace.empty(q.shape[:3], q.dtype)
     few = q.shape[2] <= _FEW and REPRODUCIBILITY.product is None  # a query gives the same bits alone as among others
     family = attention_of_few_queries if few else attention_forward
-    half = "" if q.dtype == query.dtype else query.dtype.name
-    kernel = family(FULL_NAMES[q.dtype], is_causal, mask is not None, half)
-    workspace.run(kernel, direct, sums, q, k, v, _mask_for(mask, q, k), _factor(scale, q.shape[-1]))
+    kernel = family(FULL_NAMES[q.dtype], is_causal, mask is not None, "" if is_full else query.dtype.name)
+    result, seen = direct, sums
+    if q.shape[1] != k.shape[1]:
+        if few and not is_causal and _see_the_same(mask) and q.flags.c_contiguous and direct.flags.c_contiguous:
+            # Queries of the heads that share a key are queries of one head.
+            shape = (q.shape[0], k.shape[1], -1, q.shape[3])
+            result, seen, q = direct.reshape(shape), sums.reshape(shape[:3]), q.reshape(shape)
+        else:
+            k, v = _repeated(k, q.shape[1]), _repeated(v, q.shape[1])
+    workspace.run(kernel, result, seen, q, k, v, _mask_for(mask, q, k), _factor(scale, q.shape[-1]))
     if direct is not output:
         output[...] = direct
     return output, sums
+
+
+def _see_the_same(mask: Any) -> bool:
+    """Whether all queries and heads of a sample see the same keys."""
+    return mask is None or (mask.shape[-2] == 1 and (mask.ndim == 2 or mask.shape[1] == 1))
+
+
+def _repeated(array: Any, heads: int) -> Any:
+    """Each head as often as makes so many of them, one copy after the other."""
+    batch, own, length, width = array.shape
+    spread = broadcast(array[:, :, None], (batch, own, heads // own, length, width))
+    return contiguous(spread).reshape(batch, heads, length, width)
 
 
 def attention_gradients(

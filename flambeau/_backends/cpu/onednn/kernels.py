@@ -102,14 +102,17 @@ _LEAST_IN_ALL = 2 * 64**3
 """Up to so many multiplications of a whole batch NumPy's library is called: it has the shorter way."""
 
 
-def product(left: Any, right: Any, workspace: Workspace = DIRECT) -> Any:
-    """The product of two matrices, or of two batches of them; None: NumPy is quicker, or has to do it."""
+def product(left: Any, right: Any, addend: Any = None, workspace: Workspace = DIRECT) -> Any:
+    """The product of two matrices, or of two batches of them; None: NumPy is quicker, or has to do it.
+
+    With an `addend`, a vector, every row of a product of two matrices of float32 plus that; None: it is no step less.
+    """
     try:
         if left.ndim > 2 or left.dtype != _SINGLE:
-            return onednn.matmul(left, right, workspace=workspace)
-        return (
-            onednn.gemm(left, right, workspace) if onednn.suits(left, right) else _by_primitives(left, right, workspace)
-        )
+            return onednn.matmul(left, right, workspace=workspace) if addend is None else None
+        if onednn.suits(left, right):
+            return onednn.gemm(left, right, addend, workspace)
+        return _by_primitives(left, right, workspace) if addend is None else None
     except Unsupported:
         return None
 

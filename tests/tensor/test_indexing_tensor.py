@@ -361,3 +361,32 @@ def test_nonzero_as_tuple(T: Any) -> Any:
         tensor[tensor.nonzero(as_tuple=True)],
         T.tensor(3).nonzero(),
     )
+
+
+def _with_strides(tensor: Any) -> Any:
+    return tensor, tensor.stride(), tensor._is_view(), tensor.storage_offset()
+
+
+_NEW: list[Any] = [
+    None, (None, None), (..., None), (slice(None), None), (None, slice(1, None)), (slice(1), None, 0, None),
+    (0, None, ..., slice(2)), (None, -1, None, 0), (slice(None), None, 7), (None, slice(9, None)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("needs", [False, True])
+@differential
+def test_strides_of_new_dimensions(T: Any, needs: bool) -> Any:
+    """They are those of `unsqueeze` at the time when None is reached, with a graph and without one."""
+    whole = T.arange(24.0).reshape(2, 3, 4).requires_grad_(needs)
+    given = whole, whole.transpose(0, 2), whole[:, ::2], whole[0, 0, 0]
+    return [outcome(lambda x=x, index=index: _with_strides(x[index])) for x in given for index in _NEW]
+
+
+@differential
+def test_new_dimensions_around_positions(T: Any) -> Any:
+    x, rows, columns = T.arange(24.0).reshape(4, 3, 2), T.tensor([3, 0, 3]), T.tensor([[2], [0]])
+    indices = [
+        (None, rows), (rows, None), (None, None, rows, columns, None), (rows, columns, None, None), (None, rows, None),
+        (None, T.tensor(1)), (None, T.tensor([4])), (rows, None, rows), (None, columns), (None,) * 3,
+    ]  # fmt: skip
+    return [outcome(lambda index=index: _with_strides(x[index])) for index in indices]

@@ -99,6 +99,15 @@ def _picked(tensor: Tensor, index: Any) -> Tensor | None:
     if type(index) is not tuple or not _is_dense(array):
         return None
     arrays, moves = [], False
+    before = after = 0
+    while before < len(index) and index[before] is None:
+        before += 1
+    while after < len(index) - before and index[-1 - after] is None:
+        after += 1
+    if before or after:
+        if not THREAD.modes.plain:
+            return None
+        index = index[before : len(index) - after]
     for each in index:
         if type(each) not in PLAIN_TYPES or each._kind.indirect:
             return None
@@ -108,7 +117,15 @@ def _picked(tensor: Tensor, index: Any) -> Tensor | None:
             return None
         moves = moves or given.ndim > 0
         arrays.append(given)
-    return _index(tensor, tuple(arrays), None) if moves else None
+    if not moves:
+        return None
+    picked = _index(tensor, tuple(arrays), None)
+    if before or after:
+        shape = picked._array.shape
+        picked_dims = len(shape) - array.ndim + len(arrays)
+        shape = (*(1,) * before, *shape[:picked_dims], *(1,) * after, *shape[picked_dims:])
+        picked._array = picked._array.reshape(shape)
+    return picked
 
 
 def _is_dense(array: Any) -> bool:

@@ -102,9 +102,6 @@ def _quick_product(left: Any, right: Any) -> Any:
     if left.dtype.kind in "iu":
         return integer_product(left, right)
     count, rows = left.size * right.shape[1], left.shape[0]
-    is_alone = num_threads() == 1
-    if is_alone and ON_X86_64 and count <= _SMALL and left.shape[1] < _LONG and right.flags.c_contiguous:
-        return None
     by_library = left.dtype == right.dtype == _SINGLE
     done = None
     # The library reads a matrix whose rows lie one after another as quickly for some rows as for one.
@@ -114,6 +111,7 @@ def _quick_product(left: Any, right: Any) -> Any:
         done = arrays.product_of_few_rows(left, right)
     if done is not None:
         return done
+    is_alone = num_threads() == 1
     if by_library:
         done = arrays.library_product(left, right)
     if done is not None or count > _MOST or (is_alone and left.shape[1] > _LONG and count <= _FEW_LONG):

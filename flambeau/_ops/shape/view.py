@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Sequence
@@ -342,6 +343,7 @@ def permute(input: Tensor, dims: Any, *more: int) -> Tensor:
 # ----- dimensions added and dropped ---------------------------------------------------------------------------------
 
 
+@functools.lru_cache(maxsize=1024)
 def expanded_shape(shape: tuple[int, ...], size: tuple[int, ...]) -> tuple[int, ...]:
     """The shape that `expand(size)` gives a tensor of `shape`."""
     added = len(size) - len(shape)
@@ -376,12 +378,17 @@ def _expand(self: Array, size: tuple[int, ...]) -> Array:
         return np.ndarray(size, self.dtype, self, 0, (0,) * len(size))
     if shape == size:
         return self.view()
+    return restrided(self, size, _expanded_strides(shape, given, size))
+
+
+@functools.lru_cache(maxsize=1024)
+def _expanded_strides(shape: tuple[int, ...], given: tuple[int, ...], size: tuple[int, ...]) -> tuple[int, ...]:
     added = len(size) - len(shape)
     strides = [0 if n != wanted else step for n, wanted, step in zip(shape, size[added:], given, strict=True)]
     for position in range(added - 1, -1, -1):  # a new dimension of size 1 steps over what is to its right
         step = size[position + 1] * strides[0] if strides else 0
         strides.insert(0, step if size[position] == 1 else 0)
-    return restrided(self, size, tuple(strides))
+    return tuple(strides)
 
 
 @public(function=False)

@@ -42,7 +42,7 @@ def copied(array: Any, memory_format: Any = None, array_type: Any = None) -> Any
     as_is = memory_format is None or memory_format is contiguous_format
     if as_is and array_type is array.dtype and array.size < _MANY and is_plain(array):
         return array.copy()
-    if array.size >= LARGE:
+    if array.size >= (_MANY if array_type is array.dtype else LARGE):
         result = empty_like(array, memory_format, array_type)
         if not copy_into(result, array):
             write(result, array)

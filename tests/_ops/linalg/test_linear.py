@@ -131,3 +131,20 @@ def test_bits_do_not_depend_on_who_looks(looking: bool, shape: tuple[int, ...]) 
     for one, other in zip(found, expected, strict=True):
         assert one.equal(other)
         assert one.stride() == other.stride()
+
+
+@pytest.mark.parametrize("sizes", [(17, 64, 256), (40, 1200, 96), (30, 70, 130)])
+@differential(tolerance=1e-4)
+def test_what_is_added_to_products_of_middle_size(T: Any, sizes: tuple[int, int, int]) -> Any:
+    """Whatever the addend is broadcast from; a bias that is a view, and one that a graph follows."""
+    rows, length, columns = sizes
+    T.manual_seed(0)
+    x, weight = T.randn(rows, length), T.randn(columns, length)
+    bias, wide = T.randn(columns).requires_grad_(), T.randn(columns, 2)
+    addends = bias, wide[:, 0], T.ones(1), T.ones(1).expand(columns), T.ones(rows, 1), T.ones(rows, columns)
+    found = [T.addmm(addend, x, weight.t()) for addend in addends]
+    for each in (bias, wide[:, 1]):
+        y = T.nn.functional.linear(x, weight, each)
+        found += [y, T.nn.functional.linear(x.reshape(2, -1, length), weight, each) if rows % 2 == 0 else y]
+    T.nn.functional.linear(x, weight, bias).sin().sum().backward()
+    return found, bias.grad

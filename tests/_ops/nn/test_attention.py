@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from typing import Any
 
 import pytest
@@ -101,6 +102,24 @@ def test_shared_heads_that_nobody_differentiates(T: Any) -> Any:
             for options in ({}, {"scale": 0.3}, {"is_causal": True}):
                 result = _attention(T, query, key, value, enable_gqa=True, **options)
                 found += [result, result.stride()]
+    return found
+
+
+@pytest.mark.parametrize("queries", [1, 3, 6])
+@pytest.mark.parametrize("boolean", [False, True])
+@differential(tolerance=1e-5)
+def test_shared_heads_under_masks(T: Any, queries: int, boolean: bool) -> Any:
+    """Masks of all queries, of each, of each head; one that has as many heads as keys have fits nothing."""
+    found = []
+    key, value = _heads(T, 2, 2, 7, 8, seed=1), _heads(T, 2, 2, 7, 8, seed=2)
+    for shape in ((2, 1, 1, 7), (1, 7), (2, 1, queries, 7), (2, 4, 1, 7), (2, 2, 1, 7)):
+        mask = T.arange(math.prod(shape)).reshape(shape) % 3
+        mask = mask > 0 if boolean else mask.to(T.float32)
+        turned = _heads(T, 2, queries, 4, 8).transpose(1, 2)
+        for query in (turned, turned.contiguous()):
+            found.append(outcome(lambda q=query, m=mask: _attention(T, q, key, value, attn_mask=m, enable_gqa=True)))
+            if found[-1][0] == "value":
+                found.append(found[-1][1].stride())
     return found
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ...._codegen.ir import COMPILES
 from ...._core.process.processor import ON_X86_64
+from ...tiers import compiles
 from ..memory.workspace import DIRECT, Workspace
 from .calls import place
 from .library import get
@@ -68,7 +68,7 @@ def gemm(left: Array, right: Array, addend: Array | None = None, workspace: Work
 @functools.cache
 def _kernel(adds: bool) -> Any:
     """What calls the library in a quarter of the time that Python takes for it; None: no code is generated here."""
-    if not COMPILES:
+    if not compiles():
         return None
     from ...._codegen.machine.product_call import product_call
 

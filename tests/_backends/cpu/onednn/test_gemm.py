@@ -33,6 +33,16 @@ def test_layouts(dnn: Any, sizes: tuple[int, int, int], left: str, right: str) -
     assert (np.abs(found - exact) <= bound * np.finfo(np.float32).eps * 16).all()
 
 
+@pytest.mark.parametrize("compiles", [True, False])
+def test_rows_plus_an_addend(dnn: Any, compiles: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By generated code and by Python: the same bits, and those of a step of its own for short sums."""
+    if not compiles:
+        monkeypatch.setattr(MODULE, "_kernel", lambda adds: None)
+    a, b = matrix(40, 60, "rows", "float32"), matrix(60, 50, "columns", "float32")
+    addend = np.linspace(-3, 3, 50, dtype=np.float32)
+    np.testing.assert_array_equal(onednn.gemm(a, b, addend), onednn.gemm(a, b) + addend)
+
+
 @ON_X86
 def test_what_it_suits() -> None:
     def suits(rows: int, length: int, columns: int, left: str = "rows", right: str = "rows") -> bool:
@@ -85,4 +95,4 @@ def test_an_error_of_the_library_is_raised(dnn: Any) -> None:
     a = np.ones((4, 4), np.float32)
     wrong = [MODULE.place(get().sgemm), id(RuntimeError), ord("N"), ord("N"), 4, 4, 4, 1, 1, 1]  # rows overlap
     with pytest.raises(RuntimeError):
-        product_call()(np.empty_like(a), a, a, np.array(wrong, np.int64))
+        product_call(False)(np.empty_like(a), a, a, np.array(wrong, np.int64))

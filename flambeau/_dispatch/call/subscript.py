@@ -18,9 +18,9 @@ def short_getitem(
 ) -> Callable[[Tensor, Any], Tensor]:
     """`__getitem__`: windows that nothing records are made at once, and `slow` does the rest.
 
-    `basic_index` gives NumPy's index for a window; `grown` is the window where None stands in that index. `pick` gathers
-    what tensors of positions, or a mask, stand for; it returns None for other indices. `slow` also says what is wrong
-    with an index that NumPy refuses.
+    `basic_index` gives NumPy's index for a window; `grown` is the window where None stands in that index. `pick`
+    gathers what tensors of positions, or a mask, stand for; it returns None for other indices. `slow` also says what
+    is wrong with an index that NumPy refuses.
     """
     lines = [
         "modes = THREAD.modes",

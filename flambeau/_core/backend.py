@@ -65,7 +65,7 @@ FUNCTIONS: dict[type, Functions] = {}
 """By class of arrays their functions. Backends push them (`Backend.push_functions`), and so does `torch.compile` for
 what stands in for the host's arrays while calls are written down."""
 NO_FUNCTIONS = Functions(_no_functions)
-"""Those of arrays that no backend has pushed functions for."""
+"""The table of arrays for whose class no backend has pushed functions."""
 HOST_CLASSES: set[type] = {np.ndarray}
 """NumPy's class of arrays, and those of what stands in for them."""
 
@@ -97,7 +97,7 @@ class Backend:
         self.runs: dict[Any, Kernel] = {}
         """For each op that ran here, what runs it."""
         self.tries: dict[Any, Kernel] = {}
-        """The same for those who run the kernel themselves where the lowering declines: a call less."""
+        """For each op that ran here its lowering alone: the caller runs the kernel where it declines, a call less."""
         self.lowerings: dict[str, Find] = {}
         """For the name of an op what finds its lowering: most are never asked for, and finding may start a compiler."""
 

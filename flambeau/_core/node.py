@@ -404,7 +404,7 @@ class OpNode(Node):
     joint: ClassVar[tuple[Formula, tuple[str, ...]] | None] = None
     saved_names: ClassVar[tuple[str, ...]] = ()
     held_names: ClassVar[tuple[str, ...]] = ()
-    """Those of `saved_names` that may hold tensors: the rest are sizes and dtypes."""
+    """The names, of `saved_names`, that may hold tensors: the rest are sizes and dtypes."""
     list_input: ClassVar[int | None] = None
     op: ClassVar[Any] = None
     derivative: ClassVar[Any]

@@ -695,8 +695,8 @@ PLAIN_TYPES: set[type] = {Tensor}
 """Tensor classes whose ops run directly, with no call of a `__torch_function__`."""
 
 DIRECT_TYPES: set[type] = {Tensor}
-"""The same, for functions that ask whether anybody overrides them. It is empty as long as a mode that sees every
-function is entered in some thread: then all of them have to look closer."""
+"""Tensor classes for which functions need not ask whether anybody overrides them. It is empty as long as a mode that
+sees every function is entered in some thread: then all of them have to look closer."""
 
 
 def run_directly(cls: type) -> None:

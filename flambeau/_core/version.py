@@ -22,7 +22,7 @@ class Memory:
 
     def __init__(self, counter: Counter) -> None:
         self.counters = [counter]
-        """Those of all tensors that were given this memory by `.data = ` or `set_`."""
+        """The counters of all tensors that were given this memory by `.data = ` or `set_`."""
         self.changes = 0
         """By tensors that `.data` has made, which have versions of their own."""
         self.is_known_outside = False

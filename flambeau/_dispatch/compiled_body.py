@@ -225,10 +225,10 @@ BODIES: dict[Body, Body] = {}
 def _compiled_from(least: int, kernel: Body) -> Body:
     compiled: dict[tuple[Any, ...], Any] = {}
     of_one_array: dict[tuple[Any, ...], Any] = {}
-    """Those of one array and numbers, by a key that is sooner made."""
+    """The functions for one array and numbers, by a key that is quicker to make."""
 
     alike: dict[tuple[Any, ...], Any] = {}
-    """Those of arrays of one dtype, and of the generation of the host's functions in which they were found."""
+    """The functions for arrays of one dtype, by it and by the generation of the host's functions at that time."""
 
     @functools.wraps(kernel)
     def run(*args: Any) -> Any:

@@ -59,7 +59,7 @@ class Primitive(Op, Generic[P, Results]):
     record: Recorder
     """Makes the node of a call and puts it on its outputs."""
     record_plainly: Recorder
-    """The same in plain modes."""
+    """Makes the node of a call in plain modes, without asking about them."""
     calls = 0
     """How often it was called the long way."""
 

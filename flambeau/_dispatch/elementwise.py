@@ -111,7 +111,7 @@ class Elementwise(Op):
     record: Recorder
     """Makes the node of a call and puts it on the output."""
     record_plainly: Recorder
-    """The same in plain modes."""
+    """Makes the node of a call in plain modes, without asking about them."""
     readers_of_first: tuple[int, ...]
     """The operands whose derivatives read the first one."""
     in_place: _InPlace

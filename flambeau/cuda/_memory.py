@@ -614,7 +614,7 @@ class MemPool:
         return self._pool.holders(self._number)
 
     def snapshot(self, include_traces: bool = True) -> list[dict[str, Any]]:
-        """Its part of `memory_snapshot`."""
+        """The part of `memory_snapshot` that is about this pool."""
         return memory_snapshot(self.id, include_traces)
 
     def __del__(self) -> None:

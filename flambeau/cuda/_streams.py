@@ -201,7 +201,7 @@ class Event:
             )
         self._found: Any = None
         self._ordinal: int | None = None
-        """Its device: that of the queue in which it is first recorded."""
+        """The number of the event's device: that of the queue in which it is first recorded."""
 
     @property
     def device(self) -> Device | None:

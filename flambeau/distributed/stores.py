@@ -90,7 +90,7 @@ class Table:
         return value
 
     def missing(self, keys: Sequence[str]) -> list[str]:
-        """Those of the keys that hold nothing."""
+        """The keys, of the given ones, that hold nothing."""
         return [key for key in keys if key not in self.values and key not in self.queues]
 
 

@@ -58,7 +58,7 @@ class NodeSource:
 
     @property
     def target(self) -> str:
-        """Its target."""
+        """The target of the node before."""
         return self.node_info[1] if self.node_info else ""
 
     @property

@@ -27,7 +27,7 @@ class Value:
         self._name, self._node, self._type, self._constant = name, node, type, constant
 
     def debugName(self) -> str:
-        """Its name in the text of the graph."""
+        """The name of the value in the text of the graph."""
         return self._name
 
     def node(self) -> Node:
@@ -35,7 +35,7 @@ class Value:
         return self._node
 
     def type(self) -> Type:
-        """Its type; that of a tensor which was traced knows its sizes."""
+        """The type of the value; that of a traced tensor knows its sizes."""
         return self._type
 
     def isCompleteTensor(self) -> bool:

@@ -23,7 +23,7 @@ class Value:
     name: str
     dtype: np.dtype[Any]
     shape: tuple[int, ...] | None = None
-    """Its sizes, where they are known; those that depend on the inputs are `Size`s."""
+    """The sizes, where they are known; those that depend on the inputs are `Size`s."""
 
     @property
     def rank(self) -> int:

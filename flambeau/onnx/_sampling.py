@@ -25,7 +25,7 @@ class Place(NamedTuple):
     dim: int
     factor: int = 1
     shift: int = 0
-    """Its size is `factor` times that of the axis, and `shift` more."""
+    """The size of the dimension is `factor` times that of the axis, and `shift` more."""
 
 
 class Samples(NamedTuple):

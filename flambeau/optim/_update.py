@@ -28,7 +28,7 @@ _SMALL = 2048
 """Tensors with more elements than this are updated where they are."""
 
 _SMALL_ALIKE = 16384
-"""The same for rules that are not elementwise, whose steps are many more than one."""
+"""Tensors with more elements are updated where they are by rules that are not elementwise, whose steps are many."""
 
 _JOINED = 65536
 """As many elements are updated together at most: they should stay in the processor's cache."""

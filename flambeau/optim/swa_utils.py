@@ -32,7 +32,7 @@ Average = Callable[[Any, Any, Any], Tensor]
 """From an averaged tensor, the model's and the number of models so far to the new average."""
 
 MultiAverage = Callable[[Any, Any, Any], None]
-"""The same for lists, in place."""
+"""Changes a list of averaged tensors in place, given the model's and the number of models so far."""
 
 
 def _check_decay(decay: float) -> None:

@@ -117,7 +117,7 @@ class OrderedImporter(Importer):
 
     @property
     def modules(self) -> dict[str, ModuleType]:
-        """Those of all of them."""
+        """The modules of all importers by name; the first importer's come first."""
         return {name: module for each in reversed(self._importers) for name, module in each.modules.items()}
 
     def import_module(self, module_name: str) -> ModuleType:

@@ -75,25 +75,25 @@ def mm_flop(a_shape: Shape, b_shape: Shape, *args: Any, out_shape: Any = None, *
 
 @register_flop_formula(aten.addmm)
 def addmm_flop(self_shape: Shape, a_shape: Shape, b_shape: Shape, out_shape: Any = None, **kwargs: Any) -> int:
-    """Those of a product that is added to something, which is not counted."""
+    """The operations of a product of matrices that is added to something; adding it is not counted."""
     return mm_flop(a_shape, b_shape)
 
 
 @register_flop_formula(aten.bmm)
 def bmm_flop(a_shape: Shape, b_shape: Shape, out_shape: Any = None, **kwargs: Any) -> int:
-    """Those of a stack of products."""
+    """The operations of a stack of products of matrices."""
     return a_shape[0] * mm_flop(a_shape[1:], b_shape[1:])
 
 
 @register_flop_formula(aten.baddbmm)
 def baddbmm_flop(self_shape: Shape, a_shape: Shape, b_shape: Shape, out_shape: Any = None, **kwargs: Any) -> int:
-    """Those of a stack of products that is added to something."""
+    """The operations of a stack of products that is added to something."""
     return bmm_flop(a_shape, b_shape)
 
 
 def conv_flop_count(x_shape: Shape, w_shape: Shape, out_shape: Shape, transposed: bool = False) -> int:
-    """Those of a convolution: each element of the weight meets each place of the result (if transposed, of the input)
-    once for every example.
+    """The operations of a convolution: each element of the weight meets each place of the result (if transposed, of
+    the input) once for every example.
     """
     places = (x_shape if transposed else out_shape)[2:]
     return 2 * x_shape[0] * math.prod(places) * math.prod(w_shape)
@@ -104,7 +104,7 @@ def conv_flop(
     x_shape: Shape, w_shape: Shape, _bias: Any, _stride: Any, _padding: Any, _dilation: Any, transposed: bool,
     *args: Any, out_shape: Any = None, **kwargs: Any,
 ) -> int:  # fmt: skip
-    """Those of a convolution."""
+    """The operations of a convolution, from the arguments of the op."""
     return conv_flop_count(x_shape, w_shape, out_shape, transposed)
 
 
@@ -113,7 +113,7 @@ def conv_backward_flop(
     grad_out_shape: Shape, x_shape: Shape, w_shape: Shape, _bias: Any, _stride: Any, _padding: Any, _dilation: Any,
     transposed: bool, _output_padding: Any, _groups: int, output_mask: Sequence[bool], out_shape: Any, **kwargs: Any,
 ) -> int:  # fmt: skip
-    """Those of a convolution's gradients: each is a convolution too."""
+    """The operations of a convolution's gradients: each gradient is a convolution too."""
     total = 0
     if output_mask[0]:
         total += conv_flop_count(grad_out_shape, w_shape, x_shape, not transposed)
@@ -131,7 +131,7 @@ def _swapped(shape: Shape) -> list[int]:
 def sdpa_flop(
     query_shape: Shape, key_shape: Shape, value_shape: Shape, *args: Any, out_shape: Any = None, **kwargs: Any
 ) -> int:
-    """Those of attention: scores, and their product with the values."""
+    """The operations of attention: scores, and their product with the values."""
     pairs = math.prod(query_shape[:-1]) * key_shape[-2]
     return 2 * pairs * (query_shape[-1] + value_shape[-1])
 
@@ -140,7 +140,7 @@ def sdpa_backward_flop(
     grad_out_shape: Any, query_shape: Shape, key_shape: Shape, value_shape: Shape, *args: Any, out_shape: Any = None,
     **kwargs: Any,
 ) -> int:  # fmt: skip
-    """Those of attention's gradients, for which the scores are computed again."""
+    """The operations of attention's gradients, for which the scores are computed again."""
     pairs = math.prod(query_shape[:-1]) * key_shape[-2]
     return 2 * pairs * (3 * query_shape[-1] + 2 * value_shape[-1])
 
@@ -152,7 +152,7 @@ def _own_sdpa_backward_flop(grads: Any, needed: Any, *args: Any, out_shape: Any 
 
 @register_flop_formula(own.matmul)
 def matmul_flop(left: Shape, right: Shape, *args: Any, out_shape: Any = None, **kwargs: Any) -> int:
-    """Those of a stack of products with broadcasting."""
+    """The operations of a stack of products with broadcasting."""
     return 2 * int(math.prod(out_shape)) * left[-1]
 
 
@@ -160,7 +160,7 @@ def matmul_flop(left: Shape, right: Shape, *args: Any, out_shape: Any = None, **
 def recurrent_flop(
     input: Shape, hx: Shape, w_ih: Shape, w_hh: Shape, *args: Any, out_shape: Any = None, **kwargs: Any
 ) -> int:
-    """Those of a recurrent layer: each row by both of its matrices."""
+    """The operations of a recurrent layer: each row by both of its matrices."""
     return 2 * math.prod(input[:-1]) * (math.prod(w_ih) + math.prod(w_hh))
 
 
@@ -168,7 +168,7 @@ def recurrent_flop(
 def lstm_flop(
     input: Shape, hx: Shape, cx: Shape, w_ih: Shape, w_hh: Shape, *args: Any, out_shape: Any = None, **kwargs: Any
 ) -> int:
-    """Those of a layer of long short-term memory, with its projection."""
+    """The operations of a layer of long short-term memory, with its projection."""
     _, _, w_hr, *_ = args
     return recurrent_flop(input, hx, w_ih, w_hh) + 2 * math.prod(input[:-1]) * (math.prod(w_hr) if w_hr else 0)
 
@@ -177,7 +177,7 @@ def lstm_flop(
 def recurrent_backward_flop(
     values: Any, given: Any, gradients: Any, grads: int, needed: Any, *args: Any, out_shape: Any = None, **kwargs: Any
 ) -> int:
-    """Those of the gradients of a recurrent layer: for each matrix, and for what was multiplied by it."""
+    """The operations of a recurrent layer's gradients: for each matrix, and for what was multiplied by it."""
     present = iter(values)
     everything: list[Any] = [next(present) if each else None for each in given]
     input, hx, *saved = everything[grads:]

@@ -27,7 +27,8 @@ QUERIES = 32
 KEYS = 128
 """How many keys are looked at together."""
 KEYS_OF_HALF = 512
-"""The same where weights are rounded: as many as in PyTorch, since they are made with the largest score so far."""
+"""How many keys are looked at together where weights are rounded: as many as in PyTorch, since weights are made with
+the largest score so far."""
 _EXPONENTIAL = 32
 """Multiplications that take as long as to make a weight of a score."""
 

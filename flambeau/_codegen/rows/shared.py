@@ -13,7 +13,7 @@ from ..types import F64, I32, I64, POINTER, SCALARS, VOID, Scalar, float32, floa
 BLOCK = 1024
 """So many neighbours are added in their own precision; such sums then in double precision."""
 LINES = 128
-"""The same for elements that lie below each other, each in its own lane."""
+"""So many elements below each other are added in their own precision, each column in its own lane."""
 _CACHE_LINE = 64
 """Bytes, at which vectors are to begin: one in two lines is read and written twice."""
 

@@ -65,7 +65,7 @@ class _Spelling(NamedTuple):
     by_name: list[str]
     """What is passed on by name."""
     keywords: list[str]
-    """The same as entries of a dictionary."""
+    """What is passed on by name, as entries of a dictionary."""
     variadic: str | None
     """The parameter that takes further positions, such as `*size`."""
 

@@ -60,7 +60,7 @@ class Argument:
 
     @property
     def type(self) -> Any:
-        """Its type, as TorchScript has it."""
+        """The argument's type, as TorchScript has it."""
         return _type_reader(self.type_text)
 
     real_type = type

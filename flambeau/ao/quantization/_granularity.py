@@ -47,36 +47,36 @@ class Granularity:
 
 @dataclass(frozen=True)
 class PerBlock(Granularity):
-    """Those of a block of a given shape."""
+    """The numbers of a block of a given shape share a scale."""
 
     block_size: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class PerTensor(Granularity):
-    """One scale and one zero point for the whole tensor."""
+    """All numbers of the tensor share a scale."""
 
 
 @dataclass(frozen=True)
 class PerAxis(Granularity):
-    """Those of one slice along an axis."""
+    """The numbers of one slice along an axis share a scale."""
 
     axis: int
 
 
 @dataclass(frozen=True)
 class PerGroup(Granularity):
-    """So many neighbours of a row."""
+    """Groups of `group_size` neighbours in a row share a scale."""
 
     group_size: int
 
 
 class PerRow(Granularity):
-    """Those of one row."""
+    """The numbers of a row share a scale."""
 
 
 class PerToken(Granularity):
-    """Those that differ in the last dimension alone."""
+    """The numbers of one token share a scale: those that differ in the last dimension alone."""
 
 
 def get_block_size(input_shape: tuple[int, ...], granularity: Granularity) -> tuple[int, ...]:

@@ -54,8 +54,8 @@ class Containers:
         return Contents([(each.value, each.place, each.is_given) for each in self._found.values()])
 
     def exposed(self) -> list[Any]:
-        """Those that a call may change while another name reads them. Not the dictionary of keyword arguments, which is
-        new in each call, and not empty dictionaries, which every module has a dozen of.
+        """Containers that a call may change while another name reads them. The dictionary of keyword arguments is
+        none: it is new in each call. Nor are empty dictionaries, of which every module has a dozen.
         """
         return [
             each.value

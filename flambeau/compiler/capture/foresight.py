@@ -32,7 +32,7 @@ _HEAP_TYPE = 1 << 9
 
 
 class _TooMuch(Exception):
-    """It cannot be said what may run."""
+    """Raised where nobody can say what code may run."""
 
 
 class _Foresight:

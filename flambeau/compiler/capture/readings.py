@@ -38,7 +38,7 @@ class Readings:
         self._found: dict[tuple[str, int], list[Any]] = {}
         """By the place, and whether it was the first time in a call, the second and so on."""
         self._latest: list[_Look] = []
-        """Those of the latest recorded call, but for what is True or False."""
+        """What the latest recorded call read, but for what is True or False."""
 
     def note(self, items: Sequence[Item]) -> Unsteady | None:
         """Note the reads of a recorded call; those that differ from earlier ones too often, or several at once."""

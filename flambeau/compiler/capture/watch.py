@@ -99,7 +99,7 @@ class Watch:
         self.codes: dict[CodeType, dict[str, Any]] = {}
         """The code that ran, and the globals that it saw."""
         self._watched: dict[int, CodeType] = {}
-        """The same code by its identity: to find it by what it consists of takes longer than what it does."""
+        """The code that ran by its identity: finding it by what it consists of takes longer than what it does."""
         self.reason: str | None = None
         self.fault: Exception | None = None
         """What went wrong here; from then on nothing is watched."""

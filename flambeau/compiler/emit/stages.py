@@ -52,7 +52,7 @@ class Stage:
 
     @property
     def name(self) -> str:
-        """Its ops, or what else it is."""
+        """The stage as reports show it: by its ops, or by what else it does."""
         names = [each.name for each in self.steps]
         return " -> ".join(names) if len(names) < 5 else f"{' -> '.join(names[:3])} -> ... -> {names[-1]}"
 

@@ -42,10 +42,10 @@ class Written:
         return f"{GENERATED}compiled {self.name}>"
 
     checks: int = 0
-    """So many of the lines are checks, which may be cut into pieces."""
+    """How many of the lines are checks, which may be cut into pieces."""
 
     def define_and_call(self, namespace: dict[str, Any], *args: Any) -> Any:
-        """Its first call, if it is defined no sooner."""
+        """Define the function and call it for the first time."""
         pieces, lines = in_pieces(self.lines, self.checks, self.parameters)
         define([*pieces, Written(self.name, self.parameters, lines)], namespace)
         return namespace[self.name](*args)

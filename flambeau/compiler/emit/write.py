@@ -30,7 +30,7 @@ class Recording:
     state: State
     recorder: Recorder
     joint: Joint | None
-    """Its backward pass, if its results have a history."""
+    """The backward pass of the call, if its results have a history."""
     call: tuple[tuple[Any, ...], dict[str, Any]]
     result: Any
     known: tuple[Any, ...]

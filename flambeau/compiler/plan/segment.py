@@ -84,7 +84,7 @@ class _Plan:
 
     builder: ScheduleBuilder
     launches: Sequence[Launch]
-    """Its launches, some of which may be one."""
+    """The launches of the segment, some of which may be made as one."""
     inputs: list[int]
     outputs: list[Output]
     windows: list[Call]

@@ -80,7 +80,7 @@ class Read:
     """Python looked at elements: what follows holds only where it finds the same. All reads stand before any effect."""
 
     call: Call
-    """Its `made` is what was found."""
+    """The call that read; its `made` is what it found."""
     place: str
     breaks: dict[CodeType, set[int]] = field(default_factory=dict)
     """Where that is in the functions that were in the midst of a call."""

@@ -109,7 +109,7 @@ def _flat(named: dict[str, Any]) -> dict[str, Any]:
 
 
 def _nested(flat: dict[str, Any]) -> dict[str, Any]:
-    """The other way round; each parameter is a group of its own."""
+    """The nested state of an optimizer for a flat one; each parameter is a group of its own."""
     found: dict[str, dict[str, dict[str, Any]]] = {"state": {}, "param_groups": {}}
     for key, value in flat.items():
         section, _, rest = key.partition(".")

@@ -41,9 +41,9 @@ class Entry:
     owners: list[tuple[Module, str]]
     dim: int
     name: str = ""
-    """That in the outermost module, once it is known."""
+    """The name in the outermost module, once it is known."""
     shape: tuple[int, ...] = ()
-    """That of the whole: of what this process has of it, where `parallelize_module` has cut it before."""
+    """The shape of the whole parameter, or of this process's part where `parallelize_module` has cut it before."""
     inner: Layout | None = None
     """How it was cut before."""
     whole: Any = None

@@ -19,7 +19,7 @@ class Window:
 
     saved: SavedTensor
     number: int
-    """That of the parameter."""
+    """The number of the parameter."""
     start: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]

@@ -111,7 +111,7 @@ class PipelineStage:
 
     @staticmethod
     def _tag(sender: int, receiver: int) -> int:
-        """That of the messages between two stages in one direction: two processes may have several such stages."""
+        """The tag of messages between two stages in one direction: two processes may have several such stages."""
         return 1 + 2 * min(sender, receiver) + (sender > receiver)
 
     @property

@@ -21,7 +21,7 @@ class size_bytes(NamedTuple):
 def replace_target_nodes_with(
     fx_module: GraphModule, old_op: str, old_target: Any, new_op: str, new_target: Any
 ) -> None:
-    """Another op and target for all nodes that have these."""
+    """Give all nodes with one op and target another op and target."""
     for node in fx_module.graph.nodes:
         if node.op == old_op and node.target == old_target:
             node.op, node.target = new_op, new_target

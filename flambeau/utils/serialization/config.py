@@ -34,9 +34,9 @@ class _Group:
 load: Any = _Group(
     mmap="mmap", endianness="endianness", mmap_flags="mmap_flags", calculate_storage_offsets="storage_offsets"
 )
-"""Those of `load`; `calculate_storage_offsets` is PyTorch's way of reading faster, and changes nothing here."""
+"""Options of `load`; `calculate_storage_offsets` is PyTorch's way of reading faster, and changes nothing here."""
 save: Any = _Group(compute_crc32="crc32", use_pinned_memory_for_d2h="pinned", storage_alignment="alignment")
-"""Those of `save`; `use_pinned_memory_for_d2h` is a matter of speed on GPUs."""
+"""Options of `save`; `use_pinned_memory_for_d2h` is a matter of speed on GPUs."""
 
 
 @contextlib.contextmanager

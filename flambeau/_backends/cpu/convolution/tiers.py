@@ -19,10 +19,11 @@ from ..memory.workspace import DIRECT, Workspace
 Array = Any
 
 _WORTHWHILE = 1 << 15
-"""From so many multiplications on a kernel of theirs is worth its preparation."""
+"""From so many multiplications on, a kernel of the vendor's library is worth its preparation."""
 _WORTHWHILE_IN_SPACE = 1 << 17
-"""The same for `spread` in three dimensions: kernels add up all channels and positions of a window one by one, where
-the product of matrices in `conv_kernels.py` adds up channels first, with smaller errors, and PyTorch's bits."""
+"""From so many multiplications on, one is for `spread` in three dimensions. Kernels add up all channels and positions
+of a window one by one, where the product of matrices in `conv_kernels.py` adds up channels first, with smaller errors,
+and PyTorch's bits."""
 
 
 _FEW = 1 << 12

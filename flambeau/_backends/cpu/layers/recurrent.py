@@ -47,7 +47,7 @@ class _Carried:
         self.rows = np.ascontiguousarray(initial) if self.even else np.array(initial, order="C")
 
     def before(self, step: Any) -> Any:
-        """That of the samples of a step."""
+        """The state of the samples that take part in a step."""
         return self.rows if self.even else self.rows[: len(step)]
 
     def become(self, rows: Any) -> None:

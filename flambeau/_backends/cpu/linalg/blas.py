@@ -37,7 +37,7 @@ def openblas() -> ctypes.CDLL | None:
 
 @functools.cache
 def _threads() -> _Threads | None:
-    """Those functions; None: it is another library, or has no such thing."""
+    """OpenBLAS's functions about its threads; None for another library, or one without them."""
     library = openblas()
     for name in _NAMES if library is not None else ():
         if hasattr(library, name.format("set")):

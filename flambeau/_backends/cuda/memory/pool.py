@@ -100,7 +100,7 @@ class _Here(threading.local):
     pool = COMMON
     stand: _Stand | None = None
     homes = _NOTHING_KNOWN
-    """Those of the stand."""
+    """The heaps of free blocks of `stand`, by the size in bytes."""
 
 
 class Pool:

@@ -53,31 +53,31 @@ class QConfigMultiMapping:
         return made
 
     def set_global(self, global_qconfig_list: list[Any]) -> QConfigMultiMapping:
-        """The configurations of layers about which nothing else is said."""
+        """Set the configurations of layers about which nothing else is said."""
         return self._set("set_global", None, (), global_qconfig_list)
 
     def set_object_type(self, object_type: Any, qconfig_list: list[Any]) -> QConfigMultiMapping:
-        """Those of a class of modules, a function, or a method by its name."""
+        """Set the configurations of a class of modules, a function, or a method by its name."""
         return self._set("set_object_type", _STYLES[0], (object_type,), qconfig_list)
 
     def set_module_name_regex(self, module_name_regex: str, qconfig_list: list[Any]) -> QConfigMultiMapping:
-        """Those of modules whose name fits a pattern."""
+        """Set the configurations of modules whose name fits a pattern."""
         return self._set("set_module_name_regex", _STYLES[1], (module_name_regex,), qconfig_list)
 
     def set_module_name(self, module_name: str, qconfig_list: list[Any]) -> QConfigMultiMapping:
-        """Those of the module of a name."""
+        """Set the configurations of the module with this name."""
         return self._set("set_module_name", _STYLES[2], (module_name,), qconfig_list)
 
     def set_module_name_object_type_order(
         self, module_name: str, object_type: Any, index: int, qconfig_list: list[Any]
     ) -> QConfigMultiMapping:
-        """Those of the op of a type that comes at a position in a module."""
+        """Set the configurations of one op in a module, by its type and position."""
         setter = "set_module_name_object_type_order"
         return self._set(setter, _STYLES[3], (module_name, object_type, index), qconfig_list)
 
     @classmethod
     def from_list_qconfig_mapping(cls, qconfig_mapping_list: list[QConfigMapping]) -> QConfigMultiMapping:
-        """Of mappings that are there; what some of them do not speak of is None in these."""
+        """Combine existing mappings; what one of them does not name is None for it."""
         made = cls()
         made.qconfig_mappings_list = copy.deepcopy(qconfig_mapping_list)
         for style in _STYLES:

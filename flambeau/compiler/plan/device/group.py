@@ -84,7 +84,7 @@ class Group:
         return any(each in self.computed for each in values)
 
     def used_outside(self, uses: Uses, values: Iterable[Value]) -> list[Value]:
-        """Those of the values that others need."""
+        """The values, of the given ones, that calls outside of the group need."""
         inside = [each for call in self.calls for each in values_in(call.args)]
         return [each for each in values if uses.count(each) > inside.count(each)]
 

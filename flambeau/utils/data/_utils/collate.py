@@ -21,7 +21,7 @@ CollateMap = dict[Any, Callable[..., Any]]
 _NO_TENSOR = "SUO"
 """NumPy's kinds of elements that no tensor has: bytes, text, objects."""
 np_str_obj_array_pattern = re.compile(r"[SaUO]")
-"""The same as a pattern for the first letter of an array type's name."""
+"""Matches the first letter of an array type's name if no tensor has such elements."""
 default_collate_err_msg_format = (
     "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
 )

@@ -13,7 +13,7 @@ VERSION = 1
 
 
 def _samplers(loader: Any) -> tuple[Any, Any, Any]:
-    """Those that order a loader's examples, as far as it has them: libraries hand in objects that are none."""
+    """A loader's batch sampler, its sampler and its batch sampler's sampler; None for those that it lacks."""
     batches = getattr(loader, "batch_sampler", None)
     return batches, getattr(loader, "sampler", None), getattr(batches, "sampler", None)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -284,3 +285,18 @@ def test_classes_are_checked_by_an_op() -> None:
         g(ROWS + 2)
     with pytest.raises(RuntimeError, match="Class values must be non-negative"):
         g(ROWS - 1)
+
+
+def test_read_only_views_of_dictionaries_are_looked_into() -> None:
+    table: dict[str, Any] = {"factor": 2.0, "bias": torch.ones(3)}
+    view = types.MappingProxyType(table)
+    compiled = Compiled(lambda x: x * view["factor"] + view["bias"])
+    x = torch.arange(3.0)
+    for turn in range(9):
+        if turn == 4:
+            table["factor"] = 3.0
+        if turn == 7:
+            table["bias"] = torch.zeros(3)
+        assert torch.equal(compiled(x), x * table["factor"] + table["bias"])
+    assert len(compiled.programs) == 2
+    assert not compiled.reasons

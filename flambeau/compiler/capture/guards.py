@@ -10,6 +10,7 @@ does not understand makes the call uncompilable: nothing is assumed.
 from __future__ import annotations
 
 import functools
+import gc
 import operator
 import sys
 from collections import OrderedDict, deque
@@ -23,6 +24,7 @@ from types import (
     FunctionType,
     GenericAlias,
     GetSetDescriptorType,
+    MappingProxyType,
     MemberDescriptorType,
     MethodDescriptorType,
     MethodType,
@@ -372,6 +374,8 @@ class State:
             value, known = value.__func__, f"{known}.__func__"
         if isinstance(value, FunctionType):
             self._function(value, known)
+        elif type(value) is MappingProxyType:
+            self._visit(_behind(value), f"{self._constant(_behind)}({known})", True)
         elif isinstance(value, ModuleType):
             if value.__name__ in _UNSTEADY_MODULES:
                 raise Uncompilable(f"it reaches the module {value.__name__}")
@@ -599,3 +603,8 @@ def _is_parameter(value: Tensor, fixed: bool) -> bool:
 
 MISS: Any = object()
 """What a compiled function answers if a check fails."""
+
+
+def _behind(view: MappingProxyType[Any, Any]) -> Any:
+    """The dictionary, or other mapping, that a read-only view is of."""
+    return gc.get_referents(view)[0]

@@ -815,3 +815,30 @@ def test_gradients_are_fitted_before_hooks_see_them(T: Any) -> Any:
         result_of(None),
         seen,
     )
+
+
+@differential
+def test_one_view_is_not_several(T: Any) -> Any:
+    one = _function(T, "View", forward=lambda ctx, x: x.view(-1), backward=lambda ctx, grad: grad)
+    also = _function(T, "Views", forward=lambda ctx, x: (x.view(-1), x * 2), backward=lambda ctx, *grads: grads[0])
+    x = _leaf(T, 1.0, 2.0).clone()
+    return (
+        outcome(lambda: one.apply(x).mul_(2), "inside a custom Function"),
+        outcome(lambda: also.apply(x)[0].mul_(2), "multiple views"),
+    )
+
+
+@differential
+def test_outputs_with_a_graph_of_their_own(T: Any) -> Any:
+    def forward(ctx: Any, x: Any) -> Any:
+        with T.enable_grad():
+            made = x.detach().requires_grad_() * 2
+        ctx.mark_non_differentiable(made)
+        return made, x * 3
+
+    function = _function(T, "Graph", forward=forward, backward=lambda ctx, first, second: second * 3)
+    x = _leaf(T, 1.0, 2.0)
+    made, tripled = function.apply(x)
+    with T.no_grad():
+        unrecorded = function.apply(x)[0]
+    return made, tripled, unrecorded

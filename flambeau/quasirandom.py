@@ -55,6 +55,17 @@ def _scrambled(directions: npt.NDArray[np.int64], triangles: npt.NDArray[np.int6
     return found
 
 
+def _path(
+    quasi: npt.NDArray[np.int64], directions: npt.NDArray[np.int64], first: int, count: int
+) -> npt.NDArray[np.int64]:
+    """A point as whole numbers and `count` further ones: each adds the direction of the counter's lowest zero bit."""
+    steps = np.arange(first, first + count, dtype=np.int64)
+    zeros = np.log2((steps + 1 & ~steps).astype(np.float64)).astype(np.int64)
+    moves = np.concatenate([quasi[None], directions[:, zeros].T])
+    found: npt.NDArray[np.int64] = np.bitwise_xor.accumulate(moves, axis=0)
+    return found
+
+
 class SobolEngine:
     """Points of a Sobol sequence, scrambled if asked for: `SobolEngine(2).draw(4)`.
 
@@ -98,13 +109,8 @@ class SobolEngine:
         return points
 
     def _advance(self, count: int) -> Tensor:
-        """The next points as whole numbers: in each step the direction of the counter's lowest zero bit is added."""
-        state = self.sobolstate.numpy()
-        first = max(self.num_generated - 1, 0)
-        steps = np.arange(first, first + count, dtype=np.int64)
-        zeros = np.log2((steps + 1 & ~steps).astype(np.float64)).astype(np.int64)
-        moves = np.concatenate([self.quasi.numpy()[None], state[:, zeros].T])
-        path = np.bitwise_xor.accumulate(moves, axis=0)
+        """The next points as whole numbers."""
+        path = _path(self.quasi.numpy(), self.sobolstate.numpy(), max(self.num_generated - 1, 0), count)
         self.quasi = _tensor(path[-1].copy())
         return _tensor(path[1:])
 

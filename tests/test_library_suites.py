@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.oracle import pytorch
 from tools.compatibility import suites
-from tools.compatibility.suites import _AS_IT_IS, _STANDING_IN, GAPS, SUITES, differences, judge, outcomes
+from tools.compatibility.suites import _AS_IT_IS, _STANDING_IN, GAPS, SUITES, Suite, differences, judge, outcomes
 
 _TESTS = """
 import pytest, torch
@@ -18,6 +18,8 @@ import pytest, torch
 def test_passes(): assert torch.ones(2).sum().item() == 2
 def test_fails(): assert False
 def test_skips(): pytest.skip("not now")
+def test_finds_its_own_tests():
+    import tests.helpers
 def test_knows_its_torch(): assert not hasattr(torch, "explain_me") and "flambeau" not in torch.__version__
 """
 
@@ -25,22 +27,27 @@ def test_knows_its_torch(): assert not hasattr(torch, "explain_me") and "flambea
 @pytest.mark.skipif(pytorch is None, reason="runs tests under PyTorch")
 def test_outcomes_under_both(tmp_path: Path) -> None:
     (tmp_path / "test_small.py").write_text(_TESTS)
-    theirs = outcomes(Path(sys.executable), _AS_IT_IS, tmp_path, (), 300)
-    ours = outcomes(Path(sys.executable), _STANDING_IN, tmp_path, (), 300)
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "__init__.py").touch()
+    (tmp_path / "tests" / "helpers.py").touch()
+    suite = Suite("1.0", ".")
+    theirs = outcomes(Path(sys.executable), _AS_IT_IS, tmp_path, suite, 300)
+    ours = outcomes(Path(sys.executable), _STANDING_IN, tmp_path, suite, 300)
     assert {name.partition("::")[2]: outcome for name, outcome in theirs.items()} == {
-        "test_passes": "passed", "test_fails": "failed", "test_skips": "skipped", "test_knows_its_torch": "passed",
+        "test_passes": "passed", "test_fails": "assert False", "test_skips": "skipped",
+        "test_knows_its_torch": "passed", "test_finds_its_own_tests": "passed",
     }  # fmt: skip
-    assert differences(theirs, ours) == ["test_small::test_knows_its_torch"]
+    assert list(differences(theirs, ours)) == ["test_small::test_knows_its_torch"]
 
 
 def test_the_list_only_shrinks() -> None:
     theirs = {"a": "passed", "b": "passed", "c": "failed", "d": "passed"}
-    ours = {"a": "passed", "b": "failed", "c": "failed"}
+    ours = {"a": "passed", "b": "TypeError: no", "c": "failed"}
     found = differences(theirs, ours)
-    assert found == ["b", "d"]
+    assert found == {"b": "TypeError: no", "d": "not reached"}
     assert judge(found, ["b", "d"], ours) == []
-    assert judge(found, ["b"], ours) == ["differs, and is not listed: d"]
-    assert judge([], ["a"], ours) == ["is listed, and passes: a"]
+    assert judge(found, ["b"], ours) == ["differs, and is not listed: d: not reached"]
+    assert judge({}, ["a"], ours) == ["is listed, and passes: a"]
 
 
 def test_a_suite_that_does_not_run_is_no_success(

@@ -23,12 +23,21 @@ from ..jit._language.numbers_of import dtype_of_number, layout_of_number, memory
 from ..jit._language.plain import PLAIN
 from ..jit._language.tensors import ADAPTED
 from ._backwards import BACKWARDS
+from ._gradients import GRADIENTS
 from ._internals import INTERNALS
+from ._layers import LAYERS
+from ._quantizing import QUANTIZING
+from ._sobol import SOBOL
+from ._sparse import SPARSE
+from ._updates import UPDATES
 
 Body = Callable[..., Any]
 """Takes all arguments of a schema in its order."""
 
-_WRITTEN: dict[str, Body] = {**ADAPTED, **COMPOSED, **BACKWARDS, **INTERNALS}
+_WRITTEN: dict[str, Body] = {
+    **ADAPTED, **COMPOSED, **BACKWARDS, **GRADIENTS, **INTERNALS, **LAYERS, **QUANTIZING, **SOBOL,
+    **SPARSE, **UPDATES,
+}  # fmt: skip
 """Functions that take the schema's arguments as they are, by the names of operators or of overloads: `mean.dim`."""
 
 _PREFIXES = {"linalg_": "linalg", "fft_": "fft", "special_": "special"}
@@ -87,6 +96,7 @@ def _of_plain_values(function: Body, schema: FunctionSchema) -> Body:
 
     def body(*values: Any) -> Any:
         values = tuple(each.item() if isinstance(each, Tensor) and not keeps else each for each in values)
+        values = tuple(list(each) if isinstance(each, list) else each for each in values)  # the caller keeps its own
         made = [each if kind is None else kind(each) for each, kind in zip(values, kinds, strict=False)]
         result = function(*made, *values[len(kinds) :])
         kind = _PLAIN_TYPES.get(schema.returns[0].type_text) if len(schema.returns) == 1 else None

@@ -9,7 +9,7 @@ from .._core.dtype import float32
 from .._core.dtype import promote_types as promoted
 from .._core.tensor import Tensor
 from .._dispatch.public.registry import function_named
-from ..jit._language.numbers_of import dtype_of_number, memory_format_of_number, number_of_dtype
+from ..jit._language.numbers_of import dtype_of_number, memory_format_of_number
 
 _LARGEST_HALF = 65504.0
 _NO_OVERLAP, _OVERLAP, _TOO_HARD = range(3)
@@ -105,15 +105,6 @@ def ncf_view(self: Tensor, input_shape: Sequence[int], normalized_ndim: int) -> 
     return self.reshape([size if dim < kept else 1 for dim, size in enumerate(input_shape)])
 
 
-def fake_quantize_cachemask(
-    self: Tensor, scale: float, zero_point: int, quant_min: int, quant_max: int
-) -> tuple[Tensor, Tensor]:
-    """`fake_quantize_per_tensor_affine`, and where no element was clipped."""
-    level = (self * (1.0 / scale)).round() + zero_point
-    output = _called("", "fake_quantize_per_tensor_affine", self, scale, zero_point, quant_min, quant_max)
-    return output, (level >= quant_min) & (level <= quant_max)
-
-
 def powsum(self: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
     """The sum of powers of the absolute values."""
     numbers = self if dtype is None else self.to(dtype)
@@ -127,6 +118,11 @@ def normal_functional(self: Tensor, mean: float = 0.0, std: float = 1.0, generat
     return self.clone().normal_(mean, std, generator=generator)
 
 
+def normal_out(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None, out: Tensor) -> Tensor:
+    """Normally distributed numbers in the place for results."""
+    return out.resize_(self.shape).normal_(mean, std, generator=generator)
+
+
 def flatten_dense_tensors(tensors: Sequence[Tensor]) -> Any:
     """All elements in one vector."""
     return _called("", "cat", [each.reshape(-1) for each in tensors])
@@ -138,20 +134,10 @@ def unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> list[Ten
     return [part.view(each.shape) for part, each in zip(parts, tensors, strict=True)]
 
 
-def promote_types(type1: Any, type2: Any) -> int:
-    """The number of the dtype to which two, by their numbers, are promoted."""
-    pair = [dtype_of_number(each) if isinstance(each, int) else each for each in (type1, type2)]
-    return number_of_dtype(promoted(*pair))
-
-
 def sym_is_contiguous(self: Tensor, memory_format: Any = 0) -> Any:
     """`is_contiguous` of a memory format by its number."""
     given = memory_format_of_number(memory_format) if isinstance(memory_format, int) else memory_format
     return self.is_contiguous(memory_format=given)
-
-
-def _masked(grad: Tensor, mask: Tensor) -> Any:
-    return grad * mask
 
 
 INTERNALS: dict[str, Callable[..., Any]] = {
@@ -178,12 +164,14 @@ INTERNALS: dict[str, Callable[..., Any]] = {
     "flatten_dense_tensors": flatten_dense_tensors,
     "unflatten_dense_tensors": unflatten_dense_tensors,
     "sym_is_contiguous": sym_is_contiguous,
-    "promote_types": promote_types,
+    "promote_types": lambda type1, type2: promoted(type1, type2),
     "to_dense_backward": lambda grad, input, masked_grad=None: grad.sparse_mask(input) if input.is_sparse else grad,
-    "fake_quantize_per_tensor_affine_cachemask": fake_quantize_cachemask,
-    "fake_quantize_per_tensor_affine_cachemask_backward": _masked,
-    "fake_quantize_per_channel_affine_cachemask_backward": _masked,
     "normal_functional": normal_functional,
+    "normal.out": normal_out,
+    "bernoulli.Tensor": lambda self, p, *, generator=None: _called("", "empty_like", self).bernoulli_(
+        p, generator=generator
+    ),
+    "set_data": lambda self, new_data: setattr(self, "data", new_data),
     "linalg__powsum": powsum,
     "result_type.Scalar_Tensor": lambda scalar, tensor: _called("", "result_type", scalar, tensor),
     "Size": lambda sizes: list(sizes),

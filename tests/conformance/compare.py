@@ -146,6 +146,8 @@ def _sparse_differences(
 ) -> Iterator[str]:
     """The places and the elements there, as they are kept, one after the other."""
     names = ["crow_indices", "col_indices", "values"]
+    if expected.layout in (pytorch.sparse_csc, pytorch.sparse_bsc):
+        names = ["ccol_indices", "row_indices", "values"]
     if expected.layout is pytorch.sparse_coo:
         names = ["_indices", "_values"]
         if expected.is_coalesced() != actual.is_coalesced():

@@ -173,15 +173,20 @@ def tensor(value: pytorch.Tensor, memory: dict[int, Any] | None = None) -> flamb
 def _sparse(value: pytorch.Tensor) -> flambeau.Tensor:
     """A sparse tensor with the same elements at the same places."""
     plain = value.detach()
-    shape, made = tuple(value.shape), None
+    shape = tuple(value.shape)
     if value.layout is pytorch.sparse_coo:
         made = flambeau.sparse_coo_tensor(tensor(plain._indices()), tensor(plain._values()), shape)
         made._coalesced_(value.is_coalesced())
-    elif value.layout is pytorch.sparse_csr:
-        places = tensor(plain.crow_indices()), tensor(plain.col_indices())
-        made = flambeau.sparse_csr_tensor(*places, tensor(plain.values()), shape)
-    if made is None:
+        return made.requires_grad_(value.requires_grad)
+    if value.layout in (pytorch.sparse_csr, pytorch.sparse_bsr):
+        places = plain.crow_indices(), plain.col_indices()
+    elif value.layout in (pytorch.sparse_csc, pytorch.sparse_bsc):
+        places = plain.ccol_indices(), plain.row_indices()
+    else:
         raise Missing(f"tensors of layout {value.layout}")
+    parts = map(tensor, (*places, plain.values()))
+    layout = getattr(flambeau, str(value.layout).removeprefix("torch."))
+    made = flambeau.sparse_compressed_tensor(*parts, shape, layout=layout)
     return made.requires_grad_(value.requires_grad)
 
 

@@ -84,6 +84,28 @@ def test_products_of_rows_reduced(T: Any) -> Any:
 
 
 @same
+def test_diagonals(T: Any) -> Any:
+    rows, places, spdiags = T.arange(9.0).reshape(3, 3), T.tensor([0, 1, -1]), T.sparse.spdiags
+    layouts = T.sparse_coo, T.sparse_csr, T.sparse_csc
+    wrong = [
+        (rows, T.tensor([0, 1, 1]), (3, 4), "duplicate"),
+        (rows, T.tensor([0, 1]), (3, 4), "does not match the number of offsets"),
+        (rows, places, (3, 4, 1), "Output shape must be 2d"),
+        (rows, places.float(), (3, 4), "must have dtype Long"),
+        (rows[None], places, (3, 4), "must be vector or matrix"),
+        (rows, places[None], (3, 4), "must be scalar or vector"),
+        (rows, places, (3, 4), T.strided, "Only output layouts"),
+    ]
+    return {
+        "sizes": [spdiags(rows, places, size).to_dense() for size in ((3, 4), (4, 3), (1, 5))],
+        "order": (spdiags(rows, places, (3, 4))._indices(), spdiags(rows, places, (3, 4)).is_coalesced()),
+        "layouts": [str(spdiags(rows, places, (3, 3), each).layout) for each in layouts],
+        "one": spdiags(rows[0], T.tensor(1), (3, 3)).to_dense(),
+        "refused": [outcome(lambda call=call: spdiags(*call[:-1]), call[-1]) for call in wrong],
+    }
+
+
+@same
 def test_sampled_products(T: Any) -> Any:
     c = rows(T, dtype=T.float64)
     left, right = T.arange(8.0, dtype=T.float64).reshape(2, 4), T.arange(12.0, dtype=T.float64).reshape(4, 3)

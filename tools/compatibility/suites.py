@@ -13,10 +13,11 @@ import os
 import subprocess
 import sys
 import tarfile
+import tempfile
 import urllib.parse
 import urllib.request
 import xml.etree.ElementTree as xml
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -62,6 +63,18 @@ SUITES: Mapping[str, Suite] = {
     "timm": Suite("1.0.31", "tests", ("timm==1.0.31",)),
     "torch-optimizer": Suite("0.3.0", "tests", ("torch-optimizer==0.3.0",)),
     "torchsde": Suite("0.2.6", "tests", ("torchsde==0.2.6",)),
+    "julius": Suite("0.2.8", "tests", ("julius==0.2.8",)),
+    "roma": Suite("1.8.0", "test", ("roma==1.8.0",)),
+    "pytorch-warmup": Suite("0.2.0", "test", ("pytorch-warmup==0.2.0",)),
+    "xitorch": Suite("0.5.1", "xitorch/_tests", ("xitorch==0.5.1",)),
+    "zuko": Suite("1.6.0", "tests", ("zuko==1.6.0",)),
+    "optree": Suite("0.20.0", "tests/integrations", ("optree==0.20.0",)),
+    "pytorch-wavelets": Suite("1.3.0", "tests", ("pytorch-wavelets==1.3.0",)),
+    "ptwt": Suite("1.0.1", "tests", ("ptwt==1.0.1",)),
+    "nnAudio": Suite("0.3.4", "tests", ("nnAudio==0.3.4",)),
+    "backpack-for-pytorch": Suite("1.7.1", "test", ("backpack-for-pytorch==1.7.1",)),
+    "normflows": Suite("1.7.3", "normflows", ("normflows==1.7.3",)),
+    "blitz-bayesian-pytorch": Suite("0.2.8", "blitz", ("blitz-bayesian-pytorch==0.2.8",)),
 }
 
 
@@ -82,58 +95,62 @@ def sources(name: str, folder: Path) -> Path:
     return next(each for each in into.iterdir() if each.is_dir())
 
 
-def outcomes(
-    python: Path,
-    code: str,
-    tests: Path,
-    arguments: Sequence[str],
-    limit: float,
-    variables: Sequence[tuple[str, str]] = (),
-) -> dict[str, str]:
-    """What became of each test of a folder: "passed", "failed" or "skipped"; of none if pytest could not run."""
-    report = tests / "report.xml"
-    report.unlink(missing_ok=True)
-    command = [str(python), "-c", code, "-q", "-p", "no:cacheprovider", f"--junitxml={report}", *arguments, "."]
-    own = {**os.environ, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", **dict(variables)}
-    try:
-        subprocess.run(command, cwd=tests, env=own, capture_output=True, timeout=limit, check=False)
-    except subprocess.TimeoutExpired:
-        return {}
-    if not report.exists():
-        return {}
-    return {
-        f"{each.get('classname')}::{each.get('name')}": _outcome(each) for each in xml.parse(report).iter("testcase")
-    }
+def outcomes(python: Path, code: str, root: Path, suite: Suite, limit: float) -> dict[str, str]:
+    """What became of each test below `root`: "passed", "skipped" or what it failed with; of none if pytest did not run.
+
+    The library's folder and a folder with Flambeau alone are on the path: not this project's `tests`.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "flambeau").symlink_to(ROOT / "flambeau")
+        report = Path(folder, "report.xml")
+        command = [str(python), "-c", code, "-q", "--continue-on-collection-errors"]
+        command += ["-p", "no:cacheprovider", "-p", "no:flaky"]  # (the plugin does not know newer versions of pytest)
+        path = os.pathsep.join((str(root), folder))
+        own = {**os.environ, "PYTHONPATH": path, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", **dict(suite.variables)}
+        try:
+            subprocess.run(
+                [*command, f"--junitxml={report}", *suite.arguments, "."],
+                cwd=root / suite.tests,
+                env=own,
+                capture_output=True,
+                timeout=limit,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return {}
+        cases = xml.parse(report).iter("testcase") if report.exists() else ()
+        return {f"{each.get('classname')}::{each.get('name')}": _outcome(each) for each in cases}
 
 
 def _outcome(case: xml.Element) -> str:
     if case.find("skipped") is not None:
         return "skipped"
-    return "passed" if case.find("failure") is None and case.find("error") is None else "failed"
+    failure = next((each for each in case if each.tag in ("failure", "error")), None)
+    return "passed" if failure is None else (failure.get("message") or "fails").partition("\n")[0][:160]
 
 
-def differences(theirs: Mapping[str, str], ours: Mapping[str, str]) -> list[str]:
-    """The tests that PyTorch passes and Flambeau does not, those that it did not reach included."""
-    return sorted(test for test, outcome in theirs.items() if outcome == "passed" and ours.get(test) != "passed")
+def differences(theirs: Mapping[str, str], ours: Mapping[str, str]) -> dict[str, str]:
+    """The tests that PyTorch passes and Flambeau does not, with the reasons, those that it did not reach included."""
+    passed = sorted(test for test, outcome in theirs.items() if outcome == "passed")
+    return {test: ours.get(test, "not reached") for test in passed if ours.get(test) != "passed"}
 
 
-def judge(found: Sequence[str], listed: Sequence[str], run: Mapping[str, str]) -> list[str]:
+def judge(found: Mapping[str, str], listed: Iterable[str], run: Mapping[str, str]) -> list[str]:
     """What is wrong with a run, in sentences: tests that newly differ, and listed ones that pass."""
-    newly = [f"differs, and is not listed: {each}" for each in found if each not in listed]
+    newly = [f"differs, and is not listed: {each}: {why}" for each, why in found.items() if each not in listed]
     mended = [f"is listed, and passes: {each}" for each in listed if run.get(each) == "passed" and each not in found]
     return [*newly, *mended]
 
 
 def run_suites(names: Sequence[str], folder: Path, python: Path, limit: float, update: bool) -> int:
     """Run the suites of some libraries, or of all; 1 if one differs otherwise than listed."""
-    gaps: dict[str, list[str]] = json.loads(GAPS.read_text()) if GAPS.exists() else {}
+    gaps: dict[str, dict[str, str]] = json.loads(GAPS.read_text()) if GAPS.exists() else {}
     results: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     wrong = []
     for name in names or sorted(SUITES):
-        suite = SUITES[name]
-        tests = sources(name, folder) / suite.tests
-        theirs = outcomes(python, _AS_IT_IS, tests, suite.arguments, limit, suite.variables)
-        ours = outcomes(python, _STANDING_IN, tests, suite.arguments, limit, suite.variables)
+        suite, root = SUITES[name], sources(name, folder)
+        theirs = outcomes(python, _AS_IT_IS, root, suite, limit)
+        ours = outcomes(python, _STANDING_IN, root, suite, limit)
         found = differences(theirs, ours)
         passed = sum(each == "passed" for each in theirs.values())
         if not passed:
@@ -143,7 +160,7 @@ def run_suites(names: Sequence[str], folder: Path, python: Path, limit: float, u
         results[name] = {"version": suite.version, "pytorch": passed, "flambeau": passed - len(found)}
         if update:
             gaps[name] = found
-        wrong += [f"{name}: {each}" for each in judge(found, gaps.get(name, []), ours)]
+        wrong += [f"{name}: {each}" for each in judge(found, gaps.get(name, {}), ours)]
     RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
     if update:
         GAPS.write_text(json.dumps(gaps, indent=1, sort_keys=True) + "\n")

@@ -1091,7 +1091,9 @@ FUNCTIONS: dict[str, dict[str, str]] = {
         "_native_batch_norm_legit_no_training": "nn.normalization",
         "_safe_softmax": "nn.attention",
         "_softmax_backward_data": "reduce.softmax",
+        "_upsample_bicubic2d_aa": "nn.image.interpolate",
         "_upsample_bilinear2d_aa": "nn.image.interpolate",
+        "_upsample_lanczos2d_aa": "nn.image.interpolate",
         "index": "index.subscript",
         "index_put": "index.subscript",
         "index_put_": "index.subscript",
@@ -1118,6 +1120,7 @@ FUNCTIONS: dict[str, dict[str, str]] = {
         "mm": "sparse.matmul",
         "sampled_addmm": "sparse.matmul",
         "softmax": "sparse.reduce",
+        "spdiags": "sparse.compressed",
         "sum": "sparse.reduce",
     },
     "special": {

@@ -49,7 +49,7 @@ def asarray(
         source = None
     elif hasattr(obj, "__dlpack__") or type(obj).__name__ == "PyCapsule":
         source = from_dlpack(obj)
-    elif isinstance(obj, (bytes, bytearray, memoryview)):
+    elif _has_buffer(obj):
         source = frombuffer(obj, dtype=DEFAULTS.float if dtype is None else dtype)
     else:
         source = None
@@ -78,6 +78,14 @@ def asarray(
     if requires_grad is None or requires_grad == result.requires_grad:
         return result
     return result.requires_grad_(requires_grad) if result.is_leaf else result.detach()
+
+
+def _has_buffer(obj: Any) -> bool:
+    try:
+        memoryview(obj)
+    except TypeError:
+        return False
+    return True
 
 
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:

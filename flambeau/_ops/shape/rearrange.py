@@ -23,7 +23,7 @@ from ..._dispatch.factory import constant_beside
 from ..._dispatch.public.registry import public
 from .parts import _diagonal_backward, _diagonal_of, diagonal_dims, selected_index, slice_bounds
 from .strided import _restride, own_and_part, strided_arguments
-from .view import _ALL, _contiguous_clone, _expand, _unsqueeze, as_shape, distinct_dims, reshaped, wrap_dim
+from .view import _ALL, _contiguous_clone, _expand, _unsqueeze, as_ints, as_shape, distinct_dims, reshaped, wrap_dim
 
 # ----- repetition ---------------------------------------------------------------------------------------------------
 
@@ -200,7 +200,7 @@ def _rolled(array: Any, moved: dict[int, int]) -> Any:
 @public()
 def roll(input: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
     """Elements moved along `dims`, or in the flat tensor; those that leave at the end enter at the beginning."""
-    steps, axes = as_shape((shifts,)), as_shape(() if dims is None else (dims,))
+    steps, axes = as_ints(shifts), as_ints(() if dims is None else dims)
     if not steps:
         raise RuntimeError("`shifts` required")
     if len(steps) != len(axes) and not (len(steps) == 1 and not axes):

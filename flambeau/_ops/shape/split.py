@@ -17,7 +17,7 @@ from ..._dispatch.gradients.variants import variant
 from ..._dispatch.public.overrides import has_override, run_override
 from ..._dispatch.public.registry import export_method, guard, public
 from .parts import _slice, _slice_backward, slice_bounds, sliced
-from .view import _ALL, as_shape, wrap_dim
+from .view import _ALL, as_ints, wrap_dim
 
 _MANY = 8
 """So many parts are sooner the elements of an array of one dimension more than slices."""
@@ -115,7 +115,7 @@ def split_arguments(input: Tensor, split_size: int, dim: int) -> tuple[int, int]
 
 def sizes_arguments(input: Tensor, split_sizes: Any, dim: int) -> tuple[tuple[int, ...], int]:
     """Sizes of the parts and dimension of a `split_with_sizes`, checked."""
-    shape, sizes = input._array.shape, as_shape((split_sizes,))
+    shape, sizes = input._array.shape, as_ints(split_sizes)
     if not shape:
         raise RuntimeError("split_with_sizes expects at least a 1-dimensional tensor")
     dim = wrap_dim(dim, len(shape))

@@ -71,6 +71,12 @@ def as_shape(sizes: Sequence[Any]) -> tuple[int, ...]:
     return tuple(sizes)
 
 
+def as_ints(values: Any) -> tuple[int, ...]:
+    """One integer or a list of them, however long: sizes of parts and the like are no shape."""
+    values = values if isinstance(values, (tuple, list)) else (values,)
+    return tuple([each if type(each) is int else _as_int(each, position) for position, each in enumerate(values)])
+
+
 def _as_int(value: Any, position: int = 0) -> int:
     if isinstance(value, Tensor) and value._kind.dtype.category <= INTEGER:
         return int(value.item())

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..._core.arrays.sparse import BSC, BSR, COMPRESSED, CSC, CSR
 from ..._core.backend import read
-from ..._core.dtype import int32, int64
+from ..._core.dtype import LEGACY_NAMES, int32, int64
 from ..._core.names.documentation import page
 from ..._core.process.caller import warn_user_once
 from ..._core.sparse import LAYOUT_NAMES, dense_tensor, sparse_tensor
@@ -128,6 +128,43 @@ def sparse_compressed_tensor(
 
 
 # ----- conversions -------------------------------------------------------------------------------------------------
+
+
+@public("sparse.spdiags", function=False, method=False)
+def spdiags(diagonals: Tensor, offsets: Tensor, shape: tuple[int, int], layout: Any = None) -> Tensor:
+    """A sparse matrix with the rows of `diagonals` on its diagonals; element j of a row goes to column j."""
+    from flambeau import arange, cat, sparse_coo, sparse_coo_tensor, sparse_csc, sparse_csr
+
+    if diagonals.ndim not in (1, 2):
+        raise RuntimeError(f"Diagonals must be vector or matrix, but they have {diagonals.ndim} dimensions")
+    if offsets.ndim > 1:
+        raise RuntimeError(f"Offsets must be scalar or vector, but they have {offsets.ndim} dimensions")
+    rows, places = diagonals.reshape(-1, diagonals.shape[-1]), offsets.reshape(-1)
+    if len(shape) != 2:
+        raise RuntimeError(f"Output shape must be 2d, not {tuple(shape)}")
+    if len(rows) != len(places):
+        raise RuntimeError(
+            f"Number of diagonals ({len(rows)}) does not match the number of offsets ({len(places)}): one for each row"
+        )
+    if places.dtype is not int64:
+        raise RuntimeError(f"Offset Tensor must have dtype Long but got {LEGACY_NAMES[places.dtype]}")
+    steps = places.tolist()
+    if len(set(steps)) != len(steps):
+        raise RuntimeError(f"Offset tensor contains duplicate values: {steps}")
+    layout = sparse_coo if layout is None else layout
+    if layout not in (sparse_coo, sparse_csr, sparse_csc):
+        raise RuntimeError(f"Only output layouts (Sparse, SparseCsc, SparseCsr) are supported, got {layout}")
+    height, width = shape
+    indices, values = [places.new_zeros((2, 0))], [rows.new_zeros(0)]
+    for row, step in zip(rows, steps, strict=True):
+        first, end = max(step, 0), min(width, rows.shape[1], height + step)
+        columns = arange(first, max(first, end), device=places.device)
+        indices.append(cat([columns - step, columns]).reshape(2, -1))
+        values.append(row[columns])
+    made: Tensor = sparse_coo_tensor(cat(indices, 1), cat(values), tuple(shape))
+    if layout is sparse_coo:
+        return made
+    return made.to_sparse_csr() if layout is sparse_csr else made.to_sparse_csc()
 
 
 @public(function=False)

@@ -197,10 +197,11 @@ def rrelu_with_noise(
     """`nn.functional.rrelu`, with the slopes that were drawn stored in `noise`."""
     from flambeau import where
 
+    from ..._ops.pointwise.activation import _slopes
+
     if not training:
         return where(self < 0, self * ((float(lower) + float(upper)) / 2), self)
-    drawn = noise.new_empty(self.shape).uniform_(float(lower), float(upper), generator=generator)
-    noise.copy_(where(self <= 0, drawn, 1.0))
+    noise.copy_(_slopes(self, float(lower), float(upper), generator))
     return self * noise
 
 

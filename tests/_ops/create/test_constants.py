@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import warnings
+from array import array
 from typing import Any
 
 import numpy
@@ -120,6 +121,8 @@ def test_asarray(T: Any) -> Any:
         "no alias": outcome(lambda: T.asarray(numpy.arange(3), dtype=T.float32, copy=False), "can't alias"),
         "list without copy": outcome(lambda: T.asarray([1], copy=False)),
         "buffer": T.asarray(bytearray(b"\0\0\x80?")),
+        "array of Python's": [T.asarray(array("f", [1, 2]), copy=copy) for copy in (None, True, False)],
+        "array of Python's as another dtype": T.asarray(array("q", [1, 2]), dtype=T.int32),
         "number": T.asarray(3),
         "numpy number": T.asarray(numpy.float32(2)),
         "leaf": T.asarray(leaf),

@@ -275,6 +275,14 @@ def test_parts_made_together_are_not_changed_in_place(T: Any) -> Any:
 
 
 @differential
+def test_more_parts_than_a_shape_has_dimensions(T: Any) -> Any:
+    x = T.arange(70)
+    sizes = [1] * 68 + [T.tensor(2)]
+    parts = x.split([1] * 70), T.split_with_sizes(x, sizes), T.split_with_sizes_copy(x, [1] * 70)
+    return parts, x.roll([1] * 70, [0] * 70), T.ops.aten.split_with_sizes(x, [1] * 70)
+
+
+@differential
 def test_many_parts(T: Any) -> Any:
     x = T.arange(24.0 * 18).reshape(24, 18)
     sources = x, x.t(), x[::2], x[:1].expand(24, 18), x.reshape(12, 1, 36), x[:, 0]

@@ -11,11 +11,12 @@ import itertools
 import json
 import os
 import random
+import re
 import signal
 import sys
 import warnings
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch as pytorch
@@ -23,8 +24,10 @@ from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
-from .calls import FILE, Call, as_text, from_text, overload
+from .calls import FILE, Call, as_text, from_text, name_in, overload, recorded
 from .excluded import SPACES, excluded
+from .gaps import listed
+from .written import written
 
 LARGEST = 3000
 """Calls with more elements than this are not written down."""
@@ -330,8 +333,39 @@ def watched() -> _Calls:
     return calls
 
 
-def record(calls: _Calls) -> None:
-    """Write a call down for every schema for which there is one."""
+def extended() -> tuple[_Calls, dict[str, str]]:
+    """The recorded calls as candidates, and those of them that stay: all but the listed gaps with a better one."""
+    calls, own = _Calls(), list(written())
+    better = {_family(each.operator) for each in own}
+    lines = {name_in(each): each for each in recorded()}
+    kept = {name: line for name, line in lines.items() if name not in listed() or _family(name) not in better}
+    for call in [*own, *map(from_text, kept.values())]:
+        calls.add(call)
+    return calls, kept
+
+
+_DEVICES = ("CPU", "SparseCPU", "SparseCsrCPU", "QuantizedCPU", "NestedTensorCPU", "MkldnnCPU")
+_NOT_WRITTEN_DOWN = ("Generator", "Storage", "Stream", "Context")
+
+
+def reason(name: str, schema: Any) -> str:
+    """Why there is no call of a schema, as far as that is known."""
+    kinds = [str(each.type) for each in schema.arguments]
+    if any(each == "t" or "Dict" in each or "List[t]" in each for each in kinds):
+        return "takes lists and dicts of TorchScript's, which Python's do not become"
+    if any(word in each for word in _NOT_WRITTEN_DOWN for each in kinds):
+        return "takes an object that is not written down"
+    known = pytorch._C._dispatch_has_kernel(name) and not name.endswith("out")
+    if known and not any(pytorch._C._dispatch_has_computed_kernel_for_dispatch_key(name, each) for each in _DEVICES):
+        return "PyTorch has no kernel for the CPU"
+    if re.search("quantize|nested|int_repr|q_|qscheme|padded_tensor", name):
+        return "takes or gives tensors of a kind that is not written down"
+    return "no call was found"
+
+
+def record(calls: _Calls, kept: Mapping[str, str]) -> None:
+    """Write a call down for every schema for which there is one: of `written.txt`, of `kept`, or a new one."""
+    kept = {**kept, **{each.operator: as_text(each, literal=True) for each in written()}}
     known = schemas()
     pool = _relatives(calls, known)
     lines, without = [], []
@@ -339,7 +373,7 @@ def record(calls: _Calls) -> None:
         if excluded(name) is not None:
             continue
         held = [each for each in calls.found.get(name, []) if _is_typed(each[1], schema)]
-        line = next(filter(_is_good, _texts(held)), None)
+        line = kept.get(name) or next(filter(_is_good, _texts(held)), None)
         if line is None:
             line = _in_a_child(name, schema, held, pool[_family(name)])
         if (len(lines) + len(without)) % 250 == 0:
@@ -349,5 +383,6 @@ def record(calls: _Calls) -> None:
         else:
             lines.append(line)
     FILE.write_text("\n".join(lines) + "\n")
-    (FILE.parent / "without_calls.json").write_text(json.dumps(without, indent=0) + "\n")
+    reasons = {name: reason(name, known[name]) for name in without}
+    (FILE.parent / "without_calls.json").write_text(json.dumps(reasons, indent=0) + "\n")
     print(f"{len(known)} schemas, {len(lines)} calls, {len(without)} without", file=sys.stderr)

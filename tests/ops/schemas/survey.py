@@ -7,8 +7,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import torch as pytorch
+import torch.ao.quantization.fx._decomposed  # (registers its operators)
 
 import flambeau
+import flambeau.ao.quantization.fx._decomposed  # (registers its operators)
 from tests.conformance.compare import differences
 from tests.conformance.translate import Missing, translate
 from tests.conformance.undetermined import settled

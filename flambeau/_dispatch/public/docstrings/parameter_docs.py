@@ -439,6 +439,10 @@ EXPLANATIONS: dict[str, str] = {
     "batch_first": "bool: whether the batch is the first dimension, in front of time",
     # sparse tensors
     "sparse_dim": "int: how many leading dimensions are sparse",
+    "diagonals": "Tensor: a diagonal in each row",
+    "spdiags.offsets": "Tensor: the number of each diagonal, int64; 0 is the main one, those above it are positive",
+    "spdiags.shape": "(int, int): the shape of the matrix",
+    "spdiags.layout": "layout, optional: `sparse_coo`, which is the default, `sparse_csr` or `sparse_csc`",
     "dense_dim": "int: how many trailing dimensions are dense",
     "blocksize": "tuple of ints: the height and width of each block",
     "masked_grad": "bool, optional: whether the gradient keeps only the elements that are stored",

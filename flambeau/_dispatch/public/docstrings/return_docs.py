@@ -254,7 +254,7 @@ SENTENCES: dict[str, str] = {
     "sparse, in the layout that the function names": """
         sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor
         sparse_compressed_tensor to_sparse to_sparse_coo to_sparse_csr to_sparse_csc to_sparse_bsr to_sparse_bsc
-        sampled_addmm sparse_mask coalesce _sparse_softmax _sparse_log_softmax""",
+        sampled_addmm spdiags sparse_mask coalesce _sparse_softmax _sparse_log_softmax""",
     "the sum, 0-d; with `dim`, the remaining dimensions, sparse while one of them is": "_sparse_sum",
     "int64, one dimension": """
         crow_indices col_indices ccol_indices row_indices crow_indices_copy col_indices_copy ccol_indices_copy

@@ -365,23 +365,29 @@ def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None)
     return interpolate(input, size, scale_factor, "bilinear", True)
 
 
-@public("ops.aten._upsample_bilinear2d_aa", function=False, method=False)
-def _upsample_bilinear2d_aa(
-    input: Tensor,
-    output_size: Any,
-    align_corners: bool,
-    scales_h: float | None = None,
-    scales_w: float | None = None,
-    *,
-    scale_factors: Any = None,
-) -> Tensor:
-    """Bilinear resizing with a filter as wide as the reduction."""
-    shape = input._array.shape
-    if len(shape) != 4:
-        raise RuntimeError(f"It is expected input_size equals to 4, but got size {len(shape)}")
-    if output_size is not None and (not isinstance(output_size, (tuple, list)) or len(output_size) != 2):
-        raise RuntimeError(f"It is expected output_size equals to 2, but got size {output_size}")
-    factors = scale_factors if scales_h is None else (scales_h, scales_w)
-    counts = _sizes(shape[2:], output_size, factors)
-    _check_sizes(shape, counts)
-    return _run(_FILTERS["bilinear"], input, counts, bool(align_corners), factors and tuple(factors))
+def _filtered(mode: str) -> Any:
+    @public(f"ops.aten._upsample_{mode}2d_aa", function=False, method=False, name=f"_upsample_{mode}2d_aa")
+    def resize(
+        input: Tensor,
+        output_size: Any,
+        align_corners: bool,
+        scales_h: float | None = None,
+        scales_w: float | None = None,
+        *,
+        scale_factors: Any = None,
+    ) -> Tensor:
+        """Resizing with a filter as wide as the reduction."""
+        shape = input._array.shape
+        if len(shape) != 4:
+            raise RuntimeError(f"It is expected input_size equals to 4, but got size {len(shape)}")
+        if output_size is not None and (not isinstance(output_size, (tuple, list)) or len(output_size) != 2):
+            raise RuntimeError(f"It is expected output_size equals to 2, but got size {output_size}")
+        factors = scale_factors if scales_h is None else (scales_h, scales_w)
+        counts = _sizes(shape[2:], output_size, factors)
+        _check_sizes(shape, counts)
+        return _run(_FILTERS[mode], input, counts, bool(align_corners), factors and tuple(factors))
+
+    return resize
+
+
+_upsample_bilinear2d_aa, _upsample_bicubic2d_aa, _upsample_lanczos2d_aa = map(_filtered, _FILTERS)

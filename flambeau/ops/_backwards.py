@@ -15,6 +15,7 @@ from .._ops.nn.normalization import _batch_norm_gradients
 from .._ops.reduce.softmax import _log_softmax_backward
 from .._ops.shape.view import wrap_dim
 from ..jit._language.numbers_of import dtype_of_number
+from ._differentiated import gradients_of
 
 
 def convolution_backward(
@@ -23,8 +24,6 @@ def convolution_backward(
 ) -> tuple[Tensor | None, ...]:  # fmt: skip
     """The gradients of a convolution by its input, its weight and its bias, as far as the mask asks for them."""
     from flambeau import convolution
-
-    from ._relatives import gradients_of
 
     options = (stride, padding, dilation, transposed, output_padding, groups)
     asked = [number for number in range(2) if output_mask[number]]
@@ -165,8 +164,6 @@ def upsample_linear1d_backward(
     grad_output: Tensor, output_size: Any, input_size: Any, align_corners: bool, scales: float | None = None
 ) -> Any:
     """The gradient of `upsample_linear1d`, which is linear in its input."""
-    from ._relatives import gradients_of
-
     upsample_linear1d = overload_named("aten", "upsample_linear1d", "default")
     args = [grad_output.new_zeros(list(input_size)), output_size, align_corners, scales]
     return gradients_of(upsample_linear1d, args, [0], grad_output)[0]
@@ -175,8 +172,6 @@ def upsample_linear1d_backward(
 def infinitely_differentiable_gelu_backward(grad: Tensor, self: Tensor) -> Any:
     """The gradient of `gelu`."""
     from flambeau.nn.functional import gelu
-
-    from ._relatives import gradients_of
 
     return gradients_of(gelu, [self], [0], grad)[0]
 
@@ -189,8 +184,6 @@ def masked_select_backward(grad: Tensor, input: Tensor, mask: Tensor) -> Tensor:
 def cumprod_backward(grad: Tensor, input: Tensor, dim: int, output: Tensor) -> Any:
     """The gradient of `cumprod`."""
     from flambeau import cumprod
-
-    from ._relatives import gradients_of
 
     return gradients_of(cumprod, [input, dim], [0], grad)[0]
 
@@ -206,8 +199,6 @@ def _flash_attention_backward(
 ) -> tuple[Tensor | None, ...]:  # fmt: skip
     """The gradients of attention by query, key and value."""
     from flambeau.nn.functional import scaled_dot_product_attention
-
-    from ._relatives import gradients_of
 
     def attend(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         return scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale=scale)

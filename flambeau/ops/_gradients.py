@@ -9,6 +9,7 @@ from .._core.tensor import Tensor
 from .._dispatch.public.registry import function_named
 from .._ops.nn.embedding import _bag_gradient, _sample_weight_gradient, _sparse_gradient
 from .._ops.nn.weight_norm import _gradient_of_g, _gradient_of_v
+from ._differentiated import gradients_of
 
 # Embeddings -----------------------------------------------------------------------------------------------------------
 
@@ -119,8 +120,6 @@ def _thnn_differentiable_gru_cell_backward(
 
 def conv_tbc_backward(self: Tensor, input: Tensor, weight: Tensor, bias: Tensor, pad: int) -> tuple[Any, ...]:
     """The gradients of `conv_tbc` by its input, its weight and its bias."""
-    from ._relatives import gradients_of
-
     found = gradients_of(function_named("", "conv_tbc"), [input, weight, bias, pad], range(3), self)
     return tuple(found[number] for number in range(3))
 
@@ -140,8 +139,6 @@ def _convolution_double_backward(
     transposed: bool, output_padding: Any, groups: int, output_mask: Sequence[bool],
 ) -> tuple[Any, ...]:  # fmt: skip
     """The gradients of a convolution's gradients by the gradient that came in, by the input and by the weight."""
-    from ._relatives import gradients_of
-
     convolution = function_named("", "convolution")
     options = stride, padding, dilation, transposed, output_padding, groups
     parts = [] if ggI is None else [convolution(ggI, weight, None, *options)]
@@ -159,7 +156,7 @@ def _convolution_double_backward(
 
 
 def glu_jvp(glu: Tensor, x: Tensor, dx: Tensor, dim: int) -> Any:
-    """The tangent of `glu`."""
+    """The tangent of `glu` from its result and its input."""
     gate, (tangent, of_gate) = x.chunk(2, dim)[1].sigmoid(), dx.chunk(2, dim)
     return tangent * gate + glu * (of_gate - gate * of_gate)
 
@@ -190,8 +187,6 @@ def value_selecting_reduction_backward(
 
 def affine_grid_generator_backward(grad: Tensor, size: Sequence[int], align_corners: bool) -> Any:
     """The gradient of `affine_grid`, which is linear in its matrices."""
-    from ._relatives import gradients_of
-
     grid = function_named("nn.functional", "affine_grid")
     theta = grad.new_zeros((size[0], len(size) - 2, len(size) - 1))
     return gradients_of(grid, [theta, list(size), align_corners], [0], grad)[0]
@@ -201,8 +196,6 @@ def _grid_sampler_2d_cpu_fallback_backward(
     grad_output: Tensor, input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> tuple[Any, ...]:
     """The gradients of `grid_sampler_2d` by its input and its grid."""
-    from ._relatives import gradients_of
-
     args = [input, grid, interpolation_mode, padding_mode, align_corners]
     found = gradients_of(function_named("", "grid_sampler_2d"), args, range(2), grad_output)
     return found[0], found[1]

@@ -10,6 +10,7 @@ from typing import Any
 from .._core.dtype import bool_, int64, uint8
 from .._core.tensor import Tensor
 from .._dispatch.public.registry import function_named
+from ._differentiated import gradients_of
 
 
 def _called(space: str, name: str, *args: Any, **kwargs: Any) -> Any:
@@ -50,8 +51,6 @@ def _batch_norm_no_update(
 
 def _adaptive_avg_pool3d_backward(grad_output: Tensor, self: Tensor, *, grad_input: Tensor) -> Tensor:
     """The gradient of adaptive average pooling, stored."""
-    from ._relatives import gradients_of
-
     pool = function_named("nn.functional", "adaptive_avg_pool3d")
     found = gradients_of(pool, [self, grad_output.shape[2:]], [0], grad_output)[0]
     return grad_input.resize_(found.shape).copy_(found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from .._core.tensor import Tensor
@@ -10,6 +10,7 @@ from .._dispatch.changes.exact_out import store_exactly
 from .._dispatch.public.schema import FunctionSchema
 from .._dispatch.public.schemas import schemas_of
 from ._bodies import Body, body_of, called_like, names_of, overload_like
+from ._differentiated import gradients_of
 
 
 def _storing(schema: FunctionSchema) -> Body | None:
@@ -154,23 +155,6 @@ def _pulled_back(schema: FunctionSchema, forward: FunctionSchema, body: Body, ou
         return results[0] if len(schema.returns) == 1 else results
 
     return backward
-
-
-def gradients_of(body: Callable[..., Any], args: Sequence[Any], asked: Sequence[int], grad: Any) -> dict[int, Any]:
-    """The gradients of the first result by the arguments at the positions `asked`."""
-    from ..autograd import grad as derive
-    from ..autograd.grad_mode import enable_grad
-
-    if not asked:
-        return {}
-    with enable_grad():
-        leaves = list(args)
-        for number in asked:
-            leaves[number] = args[number].detach().requires_grad_()
-        result = body(*leaves)
-        first = result if isinstance(result, Tensor) else result[0]
-        found = derive(first, [leaves[number] for number in asked], grad, allow_unused=True)
-    return dict(zip(asked, found, strict=True))
 
 
 RELATIVES: tuple[Callable[[FunctionSchema], Body | None], ...] = (

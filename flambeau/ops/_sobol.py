@@ -23,7 +23,7 @@ def _sobol_engine_scramble_(self: Tensor, ltm: Tensor, dimension: int) -> Tensor
 
 
 def _sobol_engine_ff_(self: Tensor, n: int, sobolstate: Tensor, dimension: int, num_generated: int) -> Tensor:
-    """Leave out `n` points."""
+    """Leave out the next `n` points of the sequence."""
     from ..quasirandom import _path, _tensor
 
     return self.copy_(_tensor(_path(self.numpy(), sobolstate.numpy(), num_generated, n)[-1]))

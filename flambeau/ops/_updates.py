@@ -50,7 +50,7 @@ def _fused_sgd_(
     momentum: float, lr: Any, dampening: float, nesterov: bool, maximize: bool, is_first_step: bool,
     grad_scale: Any = None, found_inf: Any = None,
 ) -> None:  # fmt: skip
-    """A step of SGD."""
+    """A step of SGD, its momentum included, in place."""
     for number, parameter, grad in _scaled(self, grads, maximize, grad_scale, found_inf):
         if weight_decay:
             grad = grad.add(parameter, alpha=weight_decay)
@@ -69,7 +69,7 @@ def _fused_adagrad_(
     lr: Any, lr_decay: float, weight_decay: float, eps: float, maximize: bool, grad_scale: Any = None,
     found_inf: Any = None,
 ) -> None:  # fmt: skip
-    """A step of Adagrad."""
+    """A step of Adagrad for all parameters, in place."""
     for number, parameter, grad in _scaled(self, grads, maximize, grad_scale, found_inf):
         if weight_decay:
             grad = grad.add(parameter, alpha=weight_decay)

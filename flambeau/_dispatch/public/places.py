@@ -34,7 +34,7 @@ OF_FUNCTIONAL = {
 }  # fmt: skip
 """Functions of `torch.nn.functional` that stand elsewhere in PyTorch."""
 
-OF_SPARSE = frozenset(("addmm", "log_softmax", "mm", "sampled_addmm", "softmax"))
+OF_SPARSE = frozenset(("addmm", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags"))
 """Functions of `torch.sparse` that PyTorch has compiled."""
 
 WRITTEN_IN_PYTHON = frozenset((

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._core.arrays.sparse import BSC, BSR, COMPRESSED, CSC, CSR
+from ..._core.arrays.sparse import BSC, BSR, COMPRESSED, COO, CSC, CSR
 from ..._core.backend import read
 from ..._core.dtype import LEGACY_NAMES, int32, int64
 from ..._core.names.documentation import page
@@ -13,9 +13,20 @@ from ..._core.sparse import LAYOUT_NAMES, dense_tensor, sparse_tensor
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array
 from ..._dispatch.public.registry import public
+from ..create.range import arange
+from ..shape.join import cat
 from .checks import check_compressed
 from .dispatch import about_sparse, sparse_primitive
-from .tensors import as_indices, as_values, layout_name, leaf, refuse_meta, to_compressed, values_like
+from .tensors import (
+    as_indices,
+    as_values,
+    layout_name,
+    leaf,
+    refuse_meta,
+    sparse_coo_tensor,
+    to_compressed,
+    values_like,
+)
 
 
 def _warn(kept_as: Any) -> None:
@@ -133,8 +144,6 @@ def sparse_compressed_tensor(
 @public("sparse.spdiags", function=False, method=False)
 def spdiags(diagonals: Tensor, offsets: Tensor, shape: tuple[int, int], layout: Any = None) -> Tensor:
     """A sparse matrix with the rows of `diagonals` on its diagonals; element j of a row goes to column j."""
-    from flambeau import arange, cat, sparse_coo, sparse_coo_tensor, sparse_csc, sparse_csr
-
     if diagonals.ndim not in (1, 2):
         raise RuntimeError(f"Diagonals must be vector or matrix, but they have {diagonals.ndim} dimensions")
     if offsets.ndim > 1:
@@ -151,8 +160,8 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: tuple[int, int], layout: 
     steps = places.tolist()
     if len(set(steps)) != len(steps):
         raise RuntimeError(f"Offset tensor contains duplicate values: {steps}")
-    layout = sparse_coo if layout is None else layout
-    if layout not in (sparse_coo, sparse_csr, sparse_csc):
+    layout = COO if layout is None else layout
+    if layout not in (COO, CSR, CSC):
         raise RuntimeError(f"Only output layouts (Sparse, SparseCsc, SparseCsr) are supported, got {layout}")
     height, width = shape
     indices, values = [places.new_zeros((2, 0))], [rows.new_zeros(0)]
@@ -162,9 +171,9 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: tuple[int, int], layout: 
         indices.append(cat([columns - step, columns]).reshape(2, -1))
         values.append(row[columns])
     made: Tensor = sparse_coo_tensor(cat(indices, 1), cat(values), tuple(shape))
-    if layout is sparse_coo:
+    if layout is COO:
         return made
-    return made.to_sparse_csr() if layout is sparse_csr else made.to_sparse_csc()
+    return made.to_sparse_csr() if layout is CSR else made.to_sparse_csc()
 
 
 @public(function=False)

@@ -113,10 +113,10 @@ def test_checks_that_facts_stand_for_are_defined_when_they_are_needed() -> None:
     holder = Holder(1234.5)
     made = compiled(lambda x: x * holder.value, torch.ones(3))
     program: Any = made.programs[0]
-    assert not hasattr(program.__globals__["checks1"], "__code__")
+    assert not hasattr(program.__globals__["all_checks"], "__code__")
     holder.value = float("1234.5")
     made(torch.ones(3))
-    assert hasattr(program.__globals__["checks1"], "__code__")
+    assert hasattr(program.__globals__["all_checks"], "__code__")
 
 
 def test_a_tensor_under_two_names_that_becomes_two() -> None:
@@ -149,7 +149,7 @@ def test_what_threads_have_of_their_own_is_no_fact() -> None:
     made = compiled(lambda x: x * own.number, torch.ones(2))
     program: Any = made.programs[0]
     assert made(torch.ones(2)).tolist() == [2.0, 2.0]
-    assert not hasattr(program.__globals__["checks1"], "__code__")  # no call has needed them
+    assert not hasattr(program.__globals__["all_checks"], "__code__")  # no call has needed them
     found: list[Any] = []
 
     def elsewhere() -> None:
@@ -171,7 +171,7 @@ def test_programs_for_all_sizes_are_checked_by_facts() -> None:
         made(torch.ones(length))
     program: Any = made.programs[0]
     assert program.__globals__["facts"] is not None
-    assert not hasattr(program.__globals__["checks1"], "__code__")
+    assert not hasattr(program.__globals__["all_checks"], "__code__")
     holder.number = 7.0
     assert made(torch.ones(3)).tolist() == [7.0] * 3
 

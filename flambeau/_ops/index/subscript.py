@@ -98,34 +98,19 @@ def _picked(tensor: Tensor, index: Any) -> Tensor | None:
         return None
     if type(index) is not tuple or not _is_dense(array):
         return None
-    arrays, moves = [], False
-    before = after = 0
-    while before < len(index) and index[before] is None:
-        before += 1
-    while after < len(index) - before and index[-1 - after] is None:
-        after += 1
-    if before or after:
-        if not THREAD.modes.plain:
-            return None
-        index = index[before : len(index) - after]
+    moves, begins, ended = False, False, False
     for each in index:
-        if type(each) not in PLAIN_TYPES or each._kind.indirect:
+        if each is None:  # a new dimension, before all positions or behind them
+            ended = ended or begins
+            continue
+        if ended or type(each) not in PLAIN_TYPES or each._kind.indirect:
             return None
         given = each._array
         in_order = given.ndim < 2 or given.flags.c_contiguous
         if not in_order or type(given) is not np.ndarray or given.dtype is not _INT64:
             return None
-        moves = moves or given.ndim > 0
-        arrays.append(given)
-    if not moves:
-        return None
-    picked = _index(tensor, tuple(arrays), None)
-    if before or after:
-        shape = picked._array.shape
-        picked_dims = len(shape) - array.ndim + len(arrays)
-        shape = (*(1,) * before, *shape[:picked_dims], *(1,) * after, *shape[picked_dims:])
-        picked._array = picked._array.reshape(shape)
-    return picked
+        moves, begins = moves or given.ndim > 0, True
+    return _index(tensor, tuple([None if each is None else each._array for each in index]), None) if moves else None
 
 
 def _is_dense(array: Any) -> bool:
@@ -289,11 +274,23 @@ def _index(self: Array, advanced: Any, indices: Any) -> Array:
         first = advanced[0]
         try:
             if len(advanced) > 1:
-                return contiguous_array(self[advanced])
+                return _picked_by_several(self, advanced)
             return self[first] if first.dtype is _BOOL else self.take(first, 0)
         except IndexError:  # which the way below explains
-            advanced = list(advanced)
+            advanced = [each for each in advanced if each is not None]
     return advanced_get(self, advanced)
+
+
+def _picked_by_several(array: Array, index: tuple[Array | None, ...]) -> Array:
+    """What positions pick, with a dimension of size 1 for each None before or behind them."""
+    positions = tuple([each for each in index if each is not None])
+    picked = contiguous_array(array[positions]) if len(positions) > 1 else array.take(positions[0], 0)
+    added = len(index) - len(positions)
+    if not added:
+        return picked
+    before = next(number for number, each in enumerate(index) if each is not None)
+    dims = picked.ndim - array.ndim + len(positions)
+    return picked.reshape(*(1,) * before, *picked.shape[:dims], *(1,) * (added - before), *picked.shape[dims:])
 
 
 @primitive("IndexPutImplBackward0", grad=lambda grad, indices: _pick(grad, indices))

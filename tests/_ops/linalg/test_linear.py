@@ -139,7 +139,7 @@ def test_what_is_added_to_products_of_middle_size(T: Any, sizes: tuple[int, int,
     """Whatever the addend is broadcast from; a bias that is a view, and one that a graph follows."""
     rows, length, columns = sizes
     T.manual_seed(0)
-    x, weight = T.randn(rows, length), T.randn(columns, length)
+    x, weight = T.randn(rows, length), T.randn(columns, length) / length**0.5
     bias, wide = T.randn(columns).requires_grad_(), T.randn(columns, 2)
     addends = bias, wide[:, 0], T.ones(1), T.ones(1).expand(columns), T.ones(rows, 1), T.ones(rows, columns)
     found = [T.addmm(addend, x, weight.t()) for addend in addends]

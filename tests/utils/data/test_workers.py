@@ -63,10 +63,19 @@ def _nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     assert multiprocessing.active_children() == []
     assert names_in_shared_memory() <= names
     assert open_files() <= files
-    left = [each for each in threading.enumerate() if each not in alive]
-    for each in left:  # they were told to end: on a busy machine that takes a moment
-        each.join(5)
-    assert [each.name for each in left if each.is_alive()] == []
+    assert _ended([each for each in threading.enumerate() if each not in alive]) == []
+
+
+def _ended(left: list[threading.Thread]) -> list[str]:
+    """The names of threads that live on after ten seconds: on a busy machine it takes a moment to end.
+
+    Garbage is collected time and again: while another thread collects, `gc.collect()` does nothing.
+    """
+    deadline = time.monotonic() + 10
+    while (alive := [each for each in left if each.is_alive()]) and time.monotonic() < deadline:
+        gc.collect()
+        alive[0].join(0.1)
+    return [each.name for each in alive]
 
 
 def message_of(error: type[Exception], loader: Any) -> str:

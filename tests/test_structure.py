@@ -35,11 +35,6 @@ CIRCLES: set[str] = set()
 LATE_CIRCLES: list[int] = []
 """Sizes of the circles of more than four files if imports inside functions count."""
 
-SHORT_WAYS = {
-    "_ops": 18, "autograd": 2, "compiler": 1, "distributions": 1, "optim": 2,
-}  # fmt: skip
-"""Places beside the funnel that ask whether modes are plain, and then do without it. Mend one and count one less."""
-
 MOST_FILES = 25
 """Of a folder of the engine."""
 
@@ -199,14 +194,3 @@ def test_folders_of_the_engine_are_small() -> None:
         if folder.split("/")[0] in ENGINE and path.name != "__init__.py":
             counts[folder] = counts.get(folder, 0) + 1
     assert {folder: count for folder, count in counts.items() if count > MOST_FILES} == {}
-
-
-def test_ways_beside_the_funnel() -> None:
-    """A short way is chosen by the written calls of `_dispatch`: elsewhere a watched run may run other kernels."""
-    found: dict[str, int] = {}
-    for path in MODULES.values():
-        folder = path.relative_to(PACKAGE).parts[0]
-        asked = path.read_text(encoding="utf-8").count("modes.plain")
-        if asked and folder not in ("_core", "_dispatch"):
-            found[folder] = found.get(folder, 0) + asked
-    assert found == SHORT_WAYS

@@ -30,6 +30,8 @@ class Written:
     name: str
     parameters: str
     lines: Sequence[str]
+    checks: int = 0
+    """How many of the lines are checks, which may be cut into pieces."""
 
     @property
     def text(self) -> str:
@@ -40,9 +42,6 @@ class Written:
     def file(self) -> str:
         """The file that it is said to be in."""
         return f"{GENERATED}compiled {self.name}>"
-
-    checks: int = 0
-    """How many of the lines are checks, which may be cut into pieces."""
 
     def define_and_call(self, namespace: dict[str, Any], *args: Any) -> Any:
         """Define the function and call it for the first time."""

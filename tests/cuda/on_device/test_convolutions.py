@@ -25,11 +25,7 @@ class _ByPyTorch:
 
     def __init__(self, product: int, dtype: str, forms: Any, geometry: Any) -> None:
         self.product, self.forms = product, forms
-        missing = forms[0].ndim - 2 - len(geometry.stride)
-        self.stride = (1,) * missing + geometry.stride
-        self.padding = (0,) * missing + geometry.padding
-        self.dilation = (1,) * missing + geometry.dilation
-        self.groups = geometry.groups
+        self.stride, self.padding, self.dilation, self.groups = geometry
 
     def __call__(self, *places: int) -> None:
         assert not any(place % 16 for place in places)
@@ -112,7 +108,10 @@ def test_an_address_between_packs() -> None:
     assert found.cpu()[0, 0].tolist() == image.cpu()[0].sum(0).tolist()
 
 
-DEPTHWISE: dict[str, tuple[str, tuple[int, ...], tuple[int, int], dict[str, Any]]] = {
+DEPTHWISE: dict[str, tuple[str, tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
+    "of a signal, causal": ("conv1d", (4, 6, 32), (4,), {"padding": 3}),
+    "of a signal, in steps": ("conv1d", (2, 3, 17), (5,), {"padding": 2, "stride": 3, "dilation": 2}),
+    "of a signal, transposed": ("conv_transpose1d", (2, 4, 9), (4,), {"stride": 2, "padding": 1}),
     "padded": ("conv2d", (2, 5, 7, 6), (3, 3), {"padding": 1}),
     "in steps": ("conv2d", (3, 4, 9, 10), (5, 5), {"padding": 2, "stride": 2}),
     "wide": ("conv2d", (2, 3, 6, 13), (1, 7), {"padding": (0, 3), "stride": (2, 1)}),
@@ -150,5 +149,5 @@ def test_kernels_for_each_channel_of_halves(name: str, bias: bool, dtype: str) -
         exact = theirs.detach().numpy()
         bound = step * abs(exact) + 1e-5
         if mine is found and bias and "transpose" in function:  # rounded before the bias is added, too
-            bound += step * abs(exact - wanted[2].detach().numpy()[:, None, None])
+            bound += step * abs(exact - wanted[2].detach().numpy().reshape(-1, *[1] * len(kernel)))
         assert (abs(mine.detach().float().cpu().numpy() - exact) <= bound).all()

@@ -104,9 +104,10 @@ def _prepared_forward(input: Any, weight: Any, geometry: Geometry, output_paddin
         return None
     plan_with_bias = None
     if output_padding is None:
-        plan = _plan(FORWARD, (input, weight, form), geometry)
-        if depthwise.fits((input, weight, form), geometry):
-            plan_with_bias = depthwise.forward((input, weight, form), geometry, biased=True)
+        forms, geometry = _of_images((input, weight, form), geometry)
+        plan = _plan(FORWARD, forms, geometry)
+        if depthwise.fits(forms, geometry):
+            plan_with_bias = depthwise.forward(forms, geometry, biased=True)
     else:
         plan = _plan(OF_INPUT, (form, weight, input), geometry)
     return None if plan is None else _Call(plan, form, plan_with_bias, _bias_adder(form))
@@ -266,8 +267,7 @@ _DEPTHWISE = {
 
 def _plan(product: int, forms: Any, geometry: Geometry) -> Plan | None:
     """The plan for one of the products; `forms` are those of input, weight and output."""
-    if len(geometry.stride) == 1:  # a signal is an image of one line
-        forms = [form[:, :, None] for form in forms]
+    forms, geometry = _of_images(forms, geometry)
     dtype = forms[0].dtype
     key = product, dtype, *[(form.shape, form.strides) for form in forms], geometry, _choices()
     try:
@@ -284,6 +284,14 @@ def _plan(product: int, forms: Any, geometry: Geometry) -> Plan | None:
             plan = None
     _plans[key] = plan
     return plan
+
+
+def _of_images(forms: Any, geometry: Geometry) -> tuple[Any, Geometry]:
+    """A signal is an image of one line; images and volumes as they are."""
+    if len(geometry.stride) > 1:
+        return forms, geometry
+    stride, padding, dilation, groups = geometry
+    return [form[:, :, None] for form in forms], Geometry((1, *stride), (0, *padding), (1, *dilation), groups)
 
 
 def _form(shape: Shape, dtype: Any, last: bool) -> Any:

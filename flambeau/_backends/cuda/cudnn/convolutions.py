@@ -149,16 +149,12 @@ class Convolution(PlanOfDevice):
 def _graph(product: int, dtype: str, forms: Sequence[Any], geometry: Geometry) -> int:
     """The graph of the one operation."""
     wide, factor = (TYPES["float64"], DOUBLE) if dtype == "float64" else (TYPES["float32"], FLOAT)
-    rank = forms[0].ndim - 2
-    stride, padding, dilation = (
-        ((missing,) * (rank - len(each)) + tuple(each))
-        for missing, each in ((1, geometry.stride), (0, geometry.padding), (1, geometry.dilation))
-    )
     rule = closed(
         _RULE,
         (
-            (100, DATA_TYPE, (wide,)), (101, MODE, (_CROSS_CORRELATION,)), (102, INT64, dilation), (103, INT64, stride),
-            (104, INT64, padding), (105, INT64, padding), (106, INT64, (rank,)),
+            (100, DATA_TYPE, (wide,)), (101, MODE, (_CROSS_CORRELATION,)), (102, INT64, geometry.dilation),
+            (103, INT64, geometry.stride), (104, INT64, geometry.padding), (105, INT64, geometry.padding),
+            (106, INT64, (len(geometry.stride),)),
         ),
     )  # fmt: skip
     input, weight, output = (_tensor(TYPES[dtype], number, form) for number, form in enumerate(forms, 1))

@@ -206,14 +206,17 @@ def test_in_place_on_large_tensors() -> None:
 
 def test_threads_do_not_change_results() -> None:
     x = flambeau.randn(300_001)
+    rows = x[1:].reshape(50, 500, 12)  # parts of the work begin within rows, and within lines of rows
     before = flambeau.get_num_threads()
     results = []
     try:
         for number in (1, 2, 5):
             flambeau.set_num_threads(number)
             results.append([(x.exp() * x).numpy(), x.sum().numpy(), x.reshape(-1, 1).amax(0).numpy()])
+            results[-1] += [(rows[:, :, :11] * rows[:, :1, 1:]).numpy(), rows[:, ::2, ::3].exp().numpy()]
     finally:
         flambeau.set_num_threads(before)
+    np.testing.assert_array_equal(results[0][3], rows.numpy()[:, :, :11] * rows.numpy()[:, :1, 1:])
     for result in results[1:]:
         for one, two in zip(result, results[0], strict=True):
             np.testing.assert_array_equal(one, two)

@@ -178,10 +178,15 @@ class Nest:
         return total.value
 
     def captured(self) -> list[Value]:
-        """What `segments` needs in the function of a parallel loop."""
-        last = self.dimensions.value - 1
-        inner = [self._get(self.sizes, last), *(self._get(table, last) for table in self.strides)]
-        return [last, self.sizes, *self.strides, *inner]
+        """What the function of a parallel loop needs: tables, then size and strides of the rows and of their line."""
+        b, last = self.b, self.dimensions.value - 1
+        tables = [self.sizes, *self.strides]
+        around = [b.variable(I64, start) for start in (1, *[0] * self.count)]
+        with b.when(last > 0):
+            for one, table in zip(around, tables, strict=True):
+                one.value = self._get(table, last - 1)
+        inner = [self._get(table, last) for table in tables]
+        return [last, *tables, *inner, *[one.value for one in around]]
 
 
 def _offsets(c: Builder, row: Value, outer: Value, sizes: Value, strides: Sequence[Value]) -> list[Value]:
@@ -203,7 +208,11 @@ def _offsets(c: Builder, row: Value, outer: Value, sizes: Value, strides: Sequen
 
 @kernel
 def pointwise_strided(b: Builder, arguments: Arguments, program: Program, memory: tuple[str, ...]) -> None:
-    """Operands of any strides that broadcast to the shape of the results."""
+    """Operands of any strides that broadcast to the shape of the results.
+
+    Rows that lie in one line, which is the dimension around them, are computed one after the other: where they begin
+    is looked up once for the line.
+    """
     scalars = [SCALARS[name] for name in memory]
     results, count = len(program.results), len(memory)
     nest = Nest(b, arguments, count)
@@ -213,33 +222,39 @@ def pointwise_strided(b: Builder, arguments: Arguments, program: Program, memory
     with b.parallel(nest.total(), grain, *nest.captured(), *pointers, unlock=True) as (c, begin, end, inside):
         outer, sizes, strides = inside[0], inside[1], inside[2 : 2 + count]
         inner, steps = inside[2 + count], inside[3 + count : 3 + 2 * count]
-        bases = inside[3 + 2 * count :]
+        line, jumps = inside[3 + 2 * count], inside[4 + 2 * count : 4 + 3 * count]
+        bases = inside[4 + 3 * count :]
         position = c.variable(I64, begin)
         with c.repeat_while() as go_on_if:
             go_on_if(position.value < end)
             row = position.value // inner
             column = position.value - row * inner
-            length = c.smaller(inner - column, end - position.value)
+            left = end - position.value
+            length = c.smaller(inner - column, left)
+            whole = c.smaller(line - row % line, left // inner)
+            rows = c.select((column == 0) & (whole > 1), whole, c.integer(1))
             offsets = _offsets(c, row, outer, sizes, strides)
             places = [
                 c.opaque(base + (offset + column * step))
                 for base, offset, step in zip(bases, offsets, steps, strict=True)
             ]
-            _segment(c, program, scalars, results, places, steps, length, width)
-            position.value = position.value + length
+            _rows(c, program, scalars, results, places, steps, jumps, length, rows, width)
+            position.value = position.value + length * rows
 
 
-def _segment(
+def _rows(
     c: Builder,
     program: Program,
     scalars: list[Scalar],
     results: int,
-    places: list[Value],
+    firsts: list[Value],
     steps: list[Value],
+    jumps: list[Value],
     length: Value,
+    rows: Value,
     width: int,
 ) -> None:
-    """A part of a row: with vectors where results have no gaps and operands have none or stand still."""
+    """Rows of one length: with vectors where results have no gaps and operands have none or stand still."""
     dense = [step == scalar.size for step, scalar in zip(steps, scalars, strict=True)]
     still = [step == 0 for step in steps]
     operands = range(results, len(scalars))
@@ -252,16 +267,22 @@ def _segment(
         for number in range(len(scalars)):
             fits = fits & (dense[number] if number < results or number in pattern else still[number])
         with c.when(fits):
-            fixed = {number: c.load(places[number], scalars[number]) for number in operands if number not in pattern}
-            for index, lanes in c.lanes(0, length, width):
-                loaded = [
-                    fixed[number] if number in fixed else c.load(places[number], scalars[number], index, lanes)
-                    for number in operands
-                ]
-                for number, value in enumerate(run_program(c, program, loaded, lanes)):
-                    c.store(places[number], scalars[number], index, value)
+            with c.loop(0, rows) as row:
+                places = [first + row * jump for first, jump in zip(firsts, jumps, strict=True)]
+                fixed = {
+                    number: c.load(places[number], scalars[number]) for number in operands if number not in pattern
+                }
+                for index, lanes in c.lanes(0, length, width):
+                    loaded = [
+                        fixed[number] if number in fixed else c.load(places[number], scalars[number], index, lanes)
+                        for number in operands
+                    ]
+                    for number, value in enumerate(run_program(c, program, loaded, lanes)):
+                        c.store(places[number], scalars[number], index, value)
             done.value = 1
-    with c.when(done.value == 0), c.loop(0, length) as index:
-        loaded = [c.load(places[number] + index * steps[number], scalars[number]) for number in operands]
-        for number, value in enumerate(run_program(c, program, loaded, 1)):
-            c.store(places[number] + index * steps[number], scalars[number], 0, value)
+    with c.when(done.value == 0), c.loop(0, rows) as row:
+        places = [first + row * jump for first, jump in zip(firsts, jumps, strict=True)]
+        with c.loop(0, length) as index:
+            loaded = [c.load(places[number] + index * steps[number], scalars[number]) for number in operands]
+            for number, value in enumerate(run_program(c, program, loaded, 1)):
+                c.store(places[number] + index * steps[number], scalars[number], 0, value)

@@ -12,8 +12,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
+from flambeau._backends.cpu import lowerings as of_cpu
 from flambeau._backends.cuda import lowerings as of_cuda
-from flambeau._core.backend import Backend, backend_of
 from flambeau._dispatch.arguments.autocast_rules import RULED
 from flambeau._dispatch.compiled_body import BODIES
 from flambeau._dispatch.composite import Composite
@@ -58,10 +58,7 @@ def lines() -> list[Line]:
     """A line for each op that computes dense tensors of others: sparse ones, reads and checks are left out."""
     load_all()
     import_module("flambeau.onnx._converters")
-    cuda = Backend("cuda")
-    of_cuda.push(cuda)
-    cpu = backend_of("cpu")
-    return [_line(op, cpu, cuda) for _, op in sorted(OPS.items()) if _is_listed(op)]
+    return [_line(op) for _, op in sorted(OPS.items()) if _is_listed(op)]
 
 
 def _is_listed(op: Op) -> bool:
@@ -75,7 +72,7 @@ def _is_listed(op: Op) -> bool:
     )
 
 
-def _line(op: Op, cpu: Backend, cuda: Backend) -> Line:
+def _line(op: Op) -> Line:
     return Line(
         op.name,
         "" if op.axes is None else type(op.axes).__name__,
@@ -84,8 +81,8 @@ def _line(op: Op, cpu: Backend, cuda: Backend) -> Line:
         "converter" if op.name in CONVERTERS else "decomposition" if op.decomposition is not None else "",
         _compile(op),
         _autocast(op),
-        "lowering" if op.name in cpu.lowerings else "body" if _is_body(op) else "",
-        "lowering" if op.name in cuda.lowerings else "body" if _is_body(op) else "",
+        "lowering" if op.name in of_cpu.KERNELS else "body" if _is_body(op) else "",
+        "lowering" if op.name in of_cuda.KERNELS else "body" if _is_body(op) else "",
     )
 
 

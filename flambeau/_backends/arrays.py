@@ -1,9 +1,9 @@
 """Functions on arrays of which kernels are made, each by the quickest code that there is for it.
 
-A function that has only a docstring here is found by its name in a table for the class of its array (`FUNCTIONS` in
-`_core/backend.py`): the CPU's are listed in `cpu/lowerings.py`, those of CUDA in `cuda/lowerings.py`. They return None,
-or something false where they write, for what they do not do: arrays of other libraries, other dtypes and layouts, a
-machine without the means. Then the caller goes on with NumPy. What is worth asking for is the caller's affair: below
+A function that has only a docstring here is found by its name in the table of kernels for the class of its array
+(`FUNCTIONS` in `_core/backend.py`): `cpu/lowerings.py` lists the CPU's, `cuda/lowerings.py` those of CUDA. They return
+None, or something false where they write, for what they do not do: arrays of other libraries, other dtypes and layouts,
+a machine without the means. Then the caller goes on with NumPy. What is worth asking for is the caller's affair: below
 `LARGE` elements most is not.
 """
 
@@ -116,11 +116,6 @@ def selected_places(array: Array, places: Array, counts: tuple[int, ...]) -> Arr
 
     Places are in range.
     """
-
-
-@_of_array
-def embedding(weight: Array, indices: Array) -> Array | None:
-    """The rows of a table whose numbers are in `indices`; None also where some of them are not its rows' numbers."""
 
 
 @_of_array
@@ -313,7 +308,7 @@ def correlate(
 
 
 @_of_array
-def spread(
+def correlate_transposed(
     grad: Array, weight: Array, bias: Array | None, sizes: Shape, geometry: Geometry, last: bool
 ) -> Array | None:
     """The transpose of `correlate` with respect to its input, of spatial `sizes`, plus `bias`."""

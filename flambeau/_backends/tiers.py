@@ -59,7 +59,7 @@ _kept: dict[str, Any] = {}
 
 IN_ANY_BATCH: dict[str, str] = {
     "attention": "attention attention_gradients",
-    "conv": "correlate spread weight_gradient",
+    "conv": "correlate correlate_transposed weight_gradient",
     "copy": "copy_into contiguous flipped",
     "gather": "within gathered selected selected_places embedding",
     "join": "concatenated",

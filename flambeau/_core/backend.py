@@ -1,8 +1,10 @@
 """`Backend`: how ops run on the arrays of one type of device, as far as all devices have that in common.
 
-A backend holds an array library and a table of lowerings: for the name of an op a function with the arguments of the
-op's kernel, which returns None for what it does not do. Then the reference kernel runs. Whoever has faster kernels
-pushes them into the table; ops never ask.
+A backend holds an array library. Its class of arrays has one table of kernels by name (`FUNCTIONS`): under the name of
+an op its *lowering*, a function with the arguments of the op's kernel; under other names the functions on arrays of
+which reference kernels are made (`_backends/arrays.py`), and whole modules of such functions. A kernel returns None for
+what it does not do: then the reference kernel goes on with NumPy's functions. Whoever has faster kernels pushes them
+into the table; ops never ask.
 """
 
 from __future__ import annotations
@@ -27,8 +29,8 @@ to 50 ms).
 """
 
 Kernel = Callable[..., Any]
-Find = Callable[[str], Kernel | None]
-"""Finds the lowering of an op by the op's name."""
+Find = Callable[[str], Any]
+"""Finds a kernel, or a module of kernels, by its name; None: there is none."""
 
 
 def _widening(kernel: Kernel) -> Kernel:
@@ -41,31 +43,28 @@ ARRAY_CLASSES: set[type] = {np.ndarray}
 """The classes of the arrays that tensors hold, NumPy's and those of the backends that are installed."""
 
 
-def _no_functions(family: str) -> None:
-    """What a backend has that has NumPy's functions alone."""
-
-
 class Functions(dict[str, Any]):
-    """What one class of arrays has of the functions in `_backends/arrays.py`, by their names: None where NumPy does it.
+    """The kernels for one class of arrays, by their names: None where there are NumPy's functions alone.
 
-    Each is looked for when it is first called: finding it may start a compiler.
+    Each is looked for when it is first asked for: most never are, and finding one may start a compiler.
     """
 
-    __slots__ = ("_find",)
+    __slots__ = ("finders",)
 
-    def __init__(self, find: Find) -> None:
-        self._find = find
+    def __init__(self, finders: Mapping[str, Find]) -> None:
+        self.finders = dict(finders)
 
     def __missing__(self, name: str) -> Any:
-        found = self[name] = self._find(name)
+        find = self.finders.get(name)
+        found = self[name] = None if find is None else find(name)
         return found
 
 
 FUNCTIONS: dict[type, Functions] = {}
-"""By class of arrays their functions. Backends push them (`Backend.push_functions`), and so does `torch.compile` for
-what stands in for the host's arrays while calls are written down."""
-NO_FUNCTIONS = Functions(_no_functions)
-"""The table of arrays for whose class no backend has pushed functions."""
+"""By class of arrays their kernels. Backends push them (`Backend.push`), and so does `torch.compile` for what stands in
+for the host's arrays while calls are written down."""
+NO_FUNCTIONS = Functions({})
+"""The table of arrays for whose class no backend has pushed kernels."""
 HOST_CLASSES: set[type] = {np.ndarray}
 """NumPy's class of arrays, and those of what stands in for them."""
 
@@ -98,11 +97,8 @@ class Backend:
         """For each op that ran here, what runs it."""
         self.tries: dict[Any, Kernel] = {}
         """For each op that ran here its lowering alone: the caller runs the kernel where it declines, a call less."""
-        self.lowerings: dict[str, Find] = {}
-        """For the name of an op what finds its lowering: most are never asked for, and finding may start a compiler."""
-
-        self.array_functions: Callable[[str], Any] = _no_functions
-        """The module of a family that others than kernels ask for ("random", "segments"); None: there is none."""
+        self.functions = FUNCTIONS.setdefault(self.array_class, Functions({}))
+        """The kernels for its class of arrays."""
 
         self.generation: object = object()
         """Another one whenever the functions above may have changed: `forget`."""
@@ -122,26 +118,22 @@ class Backend:
         """Which device of its type an array is on; None where there are no several."""
         return None
 
-    def push(self, lowerings: Mapping[str, Find]) -> None:
-        """Take lowerings over, by the names of their ops."""
-        self.lowerings.update(lowerings)
+    def push(self, kernels: Mapping[str, Find]) -> None:
+        """Take over what finds the kernels of these names."""
+        self.functions.finders.update(kernels)
         self.forget()
 
-    def push_functions(self, find: Find) -> None:
-        """Let `find` give the functions on this backend's arrays by their names, None for those that it lacks."""
-        FUNCTIONS[self.array_class] = Functions(find)
-
     def forget(self) -> None:
-        """Look for lowerings and functions anew: they have changed."""
-        FUNCTIONS.get(self.array_class, NO_FUNCTIONS).clear()
+        """Look for kernels anew: they have changed."""
+        self.functions.clear()
         self.runs.clear()
         self.tries.clear()
         self.generation = object()
 
     def lowering(self, name: str) -> Kernel | None:
         """The lowering of the op called `name`, if there is one here and now."""
-        find = self.lowerings.get(name)
-        return None if find is None else find(name)
+        found: Kernel | None = self.functions[name]
+        return found
 
     def prepare(self, op: Any) -> Kernel:
         """What runs `op` on arrays; it is kept in `runs`."""
@@ -236,11 +228,6 @@ def backend_of(device_type: str) -> Backend:
 def backend_at(place: Any) -> Backend:
     """The backend of a device."""
     return backend_of("meta" if place.dataless else place.type).at(place.index)
-
-
-def faster(family: str) -> Any:
-    """The CPU's functions on arrays of a family beside NumPy's: compiled bodies of elementwise ops, random words."""
-    return backend_of("cpu").array_functions(family)
 
 
 def install(backend: Backend) -> Backend:

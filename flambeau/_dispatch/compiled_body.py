@@ -84,7 +84,7 @@ class LargeBody:
 
     def compiled_for(self, count: int) -> Any:
         """The compiled form for so many operands; None: there is none."""
-        module = self._backend.array_functions("pointwise")
+        module = self._backend.functions["pointwise"]
         if module is None:
             return None
         self._generation = self._backend.generation
@@ -178,7 +178,7 @@ class MixedBody:
         return self._common.of_two(first.astype(wanted), second.astype(wanted))
 
     def _compile(self) -> None:
-        module, common, inner = self._backend.array_functions("pointwise"), self._common, self._common.scalar
+        module, common, inner = self._backend.functions["pointwise"], self._common, self._common.scalar
         self._generation = self._backend.generation
 
         def body(*operands: Any) -> Any:

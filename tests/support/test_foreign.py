@@ -61,7 +61,7 @@ def test_training_is_that_on_the_cpu() -> None:
 
 def test_ops_run_their_reference_kernels() -> None:
     """What the CPU has pushed is the CPU's alone."""
-    lowered = [op for op in OPS.values() if op.name in backend_of("cpu").lowerings]
+    lowered = [op for op in OPS.values() if op.name in backend_of("cpu").functions.finders]
     assert lowered
     for op in lowered:
         assert BACKEND.prepare(op) is op.kernel

@@ -1,4 +1,4 @@
-"""Which ops, and which functions of `_backends/arrays.py`, the CPU has kernels for beside NumPy's, and where they are.
+"""The CPU's kernels beside NumPy's: lowerings of ops, functions of `_backends/arrays.py`, and where they are.
 
 A lowering takes the arguments of the op's kernel, and returns None for what it does not do. Its module is imported when
 the op first runs: that may start a compiler.
@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._core.backend import Find, Kernel, backend_of
+from ..._core.backend import Kernel, backend_of
 from ..tiers import generated, library
 from .convolution import tiers as convolution
 
-_GENERATED = {
+KERNELS = {
+    # Lowerings of ops
     "int8pack_mm": "packed_weights.int8pack_mm",
     "int4pack_mm": "packed_weights.int4pack_mm",
     "softmax": "rows.softmax",
@@ -81,10 +82,7 @@ _GENERATED = {
     "fft_c2c": "fourier.complex_to_complex",
     "fft_r2c": "fourier.real_to_complex",
     "fft_c2r": "fourier.complex_to_real",
-}
-"""Ops with generated kernels, as `family.function`."""
-
-FUNCTIONS: dict[str, Any] = {
+    # Functions on arrays
     "copy_into": "copy.copy_into",
     "contiguous": "copy.contiguous",
     "flipped": "copy.flipped",
@@ -112,42 +110,36 @@ FUNCTIONS: dict[str, Any] = {
     "bounds": "reduce.bounds",
     "variances": "reduce.variances",
     "squared_deviations": "reduce.squared_deviations",
-    "safe_softmax": "rows.safe_softmax",
     "running": "scan.running",
     "running_extremes": "scan.extremes",
     "ranked": "select.selected",
     "leading": "select.leading",
     "extremes": "select.extremes",
     "gamma_integral": "gamma_gradient.gamma_integral",
-    "correlate": convolution.correlate,
-    "spread": convolution.spread,
-    "weight_gradient": convolution.weight_gradient,
+    # Families
+    "multi": "multi",
     "pointwise": "pointwise",
+    "random": "random",
     "recurrent": "recurrent",
 }
-"""Functions on arrays, as `family.function`; a whole family without a dot; a function that chooses among families."""
+"""For the name of a kernel `family.function`; for that of a family the family."""
+
+CONVOLUTIONS = ("correlate", "correlate_transposed", "weight_gradient")
+"""The functions on arrays that choose among families."""
 
 
-def _generated(name: str) -> Kernel | None:
-    return _function(_GENERATED[name])
-
-
-def _function(place: str) -> Kernel | None:
-    family, _, name = place.partition(".")
+def _find(name: str) -> Any:
+    family, _, function = KERNELS[name].partition(".")
     module: Any = library() if family == "library" else generated(family)
-    found: Kernel | None = getattr(module, name) if name and module is not None else module
+    return getattr(module, function) if function and module is not None else module
+
+
+def _choosing(name: str) -> Kernel:
+    """A function that chooses among families, which it loads itself."""
+    found: Kernel = getattr(convolution, name)
     return found
 
 
-def _on_arrays(name: str) -> Kernel | None:
-    found: str | Kernel | None = FUNCTIONS.get(name)
-    return _function(found) if isinstance(found, str) else found
-
-
 def push() -> None:
-    """Put the lowerings and the functions on arrays into the tables of the CPU's backend."""
-    lowerings: dict[str, Find] = dict.fromkeys(_GENERATED, _generated)
-    backend = backend_of("cpu")
-    backend.push(lowerings)
-    backend.push_functions(_on_arrays)
-    backend.array_functions = generated
+    """Put the kernels into the table of NumPy's arrays."""
+    backend_of("cpu").push({**dict.fromkeys(KERNELS, _find), **dict.fromkeys(CONVOLUTIONS, _choosing)})

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 from collections.abc import Iterator, Sequence
-from functools import cache
 from typing import Any, cast
 
 import numpy as np
 
-from ..._core.backend import Backend, backend_of, install, is_installed
-from ..families import PLACES
+from ..._core.backend import Backend, Kernel, backend_of, install, is_installed
 from .arrays.array import DeviceArray, empty, from_host, to_host, window, zeros
 from .memory.block import PooledMemory
 from .memory.graph_results import ResultMemory
 from .runtime.compile_queue import COMPILE_QUEUE
 from .runtime.devices import (
     Devices,
-    Family,
     beside_its_arrays,
     fetched,
     lead_calls_to_their_devices,
@@ -38,7 +34,6 @@ class Cuda(Backend):
 
     def __init__(self) -> None:
         super().__init__("cuda")
-        self.array_functions = _family
 
     def asarray(self, value: Any) -> Any:
         return value if type(value) is DeviceArray else from_host(np.asarray(value))
@@ -90,31 +85,21 @@ class Cuda(Backend):
         return place
 
 
-_FAMILIES = frozenset((
-    "class_loss", "conv", "interchange", "multi", "norms", "placeholders", "pointwise", "products", "random",
-    "recurrent", "recurrent_network", "row_sums", "rows", "scaled", "segments", "sparse_product",
-))  # fmt: skip
-
-
-@cache
-def _family(family: str) -> Any:
-    """The module of the functions of a family; None: there are none."""
-    return importlib.import_module(f"{__package__}.{PLACES[family]}") if family in _FAMILIES else None
-
-
 class OneOfSeveral(Cuda):
     """The backend of one device of several: what it runs and makes is on that device."""
 
     def __init__(self, whole: Cuda, ordinal: int) -> None:
         super().__init__()
         self.ordinal: int = ordinal
-        self.lowerings = whole.lowerings
-        self.array_functions = whole.array_functions
         self.in_one_pass = whole.in_one_pass
         for name in ("asarray", "empty", "zeros", "from_host"):
             setattr(self, name, there(ordinal, getattr(self, name)))
         for name in ("to_host", "used_by", "all_within"):
             setattr(self, name, getattr(whole, name))
+
+    def lowering(self, name: str) -> Kernel | None:
+        found = super().lowering(name)
+        return getattr(found, "unled", found)
 
     def prepare(self, op: Any) -> Any:
         self.runs[op] = run = there(self.ordinal, super().prepare(op))
@@ -138,7 +123,6 @@ class SeveralCuda(Cuda):
 
     def __init__(self, count: int) -> None:
         super().__init__()
-        self.array_functions = cache(lambda family: None if (found := _family(family)) is None else Family(found))
         for name in ("to_host", "used_by", "all_within"):
             setattr(self, name, beside_its_arrays(getattr(self, name)))
         self._count = count

@@ -1,4 +1,4 @@
-"""Which ops, and which functions of `_backends/arrays.py`, CUDA devices have kernels for, and where they are.
+"""The kernels of CUDA devices: lowerings of ops, functions of `_backends/arrays.py`, and where they are.
 
 A lowering takes the arguments of the op's kernel, and returns None for what it does not do.
 """
@@ -6,11 +6,14 @@ A lowering takes the arguments of the op's kernel, and returns None for what it 
 from __future__ import annotations
 
 import importlib
+from typing import Any
 
-from ..._core.backend import Backend, Kernel
+from ..._core.backend import Backend
 from ..families import PLACES
+from .runtime.devices import Family
 
-_FUNCTIONS = {
+KERNELS = {
+    # Lowerings of ops
     "safe_softmax": "rows.safe_softmax",
     "softmax": "rows.softmax",
     "softmax_backward": "rows.softmax_backward",
@@ -100,10 +103,7 @@ _FUNCTIONS = {
     "adapt_loss_scale": "multi.adapt_loss_scale",
     "native_dropout": "fused.dropout",
     "native_dropout_backward": "fused.dropout_backward",
-}
-"""For the name of an op `family.function`."""
-
-ON_ARRAYS = {
+    # Functions on arrays
     "add_slices": "row_sums.add_slices",
     "sparse_product": "sparse_product.sparse_product",
     "sampled_product": "sparse_product.sampled_product",
@@ -111,28 +111,30 @@ ON_ARRAYS = {
     "product_of_columns": "products.product_of_columns",
     "products_of_batch": "products.batches",
     "correlate": "conv.correlate",
-    "spread": "conv.spread",
+    "correlate_transposed": "conv.correlate_transposed",
     "weight_gradient": "conv.weight_gradient",
     "runs_recurrent_network": "recurrent_network.serves",
+    # Families
+    "class_loss": "class_loss",
+    "interchange": "interchange",
+    "multi": "multi",
+    "norms": "norms",
+    "placeholders": "placeholders",
     "pointwise": "pointwise",
     "recurrent": "recurrent",
+    "segments": "segments",
 }
-"""For the name of a function on arrays `family.function`, or the family."""
-
-
-def _find(name: str) -> Kernel | None:
-    family, function = _FUNCTIONS[name].split(".")
-    found: Kernel = getattr(importlib.import_module(f"{__package__}.{PLACES[family]}"), function)
-    return found
+"""For the name of a kernel `family.function`; for that of a family the family."""
 
 
 def push(backend: Backend) -> None:
-    """Put the lowerings and the functions on arrays into the tables of a backend."""
-    backend.push(dict.fromkeys(_FUNCTIONS, _find))
+    """Put the kernels into the table of the devices' arrays; where there are several devices, each leads to its own."""
 
-    def on_arrays(name: str) -> Kernel | None:
-        family, _, function = ON_ARRAYS.get(name, "").partition(".")
-        module = backend.array_functions(family) if family else None
+    def find(name: str) -> Any:
+        family, _, function = KERNELS[name].partition(".")
+        module: Any = importlib.import_module(f"{__package__}.{PLACES[family]}")
+        if backend.is_for_several:
+            module = Family(module)
         return getattr(module, function) if function else module
 
-    backend.push_functions(on_arrays)
+    backend.push(dict.fromkeys(KERNELS, find))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..backend import LARGE, faster
+from ..backend import FUNCTIONS, LARGE
 from ..process.reproducibility import REPRODUCIBILITY
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class CFunction:
             if self.numpy_agrees:
                 result: Float64s = self.ufunc(x)
                 return result
-            if x.size >= LARGE and (kernels := faster("random")) is not None:
+            if x.size >= LARGE and (kernels := FUNCTIONS[np.ndarray]["random"]) is not None:
                 found: Float64s = kernels.c_function(self.name, x)
                 return found
             return self.one_by_one(x)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..backend import LARGE, faster
+from ..backend import FUNCTIONS, LARGE
 
 if TYPE_CHECKING:
     from numpy.random import RandomState
@@ -50,7 +50,7 @@ class Mersenne:
         """The next blocks of words."""
         self._made += blocks * BLOCK
         if self._own is not None or self._made >= LARGE:
-            kernels = faster("random")
+            kernels = FUNCTIONS[np.ndarray]["random"]
             if kernels is not None:
                 if self._own is None:
                     self._own = self.state
@@ -64,5 +64,5 @@ class Mersenne:
         """The blocks that `words` will give next, by generated code, which is there where this is asked."""
         if self._own is None:
             self._own = self.state
-        ahead: Words = faster("random").mersenne_words(self._own.copy(), blocks)
+        ahead: Words = FUNCTIONS[np.ndarray]["random"].mersenne_words(self._own.copy(), blocks)
         return ahead

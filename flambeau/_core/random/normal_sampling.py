@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..backend import faster
+from ..backend import FUNCTIONS
 from ..process.processor import ON_X86_64
 from ..process.reproducibility import REPRODUCIBILITY
 from . import c_library
@@ -61,7 +61,7 @@ def standard_normals32(units: Array, by_polynomials: bool = ON_X86_64) -> Array:
     """Standard normal numbers from float32 units, as PyTorch makes them here, or on the machine that is asked for."""
     if not by_polynomials and not REPRODUCIBILITY.machine:
         return _transformed(units, _transform32)
-    if (kernels := faster("random")) is not None:  # in place of some hundred calls of NumPy's
+    if (kernels := FUNCTIONS[np.ndarray]["random"]) is not None:  # in place of some hundred calls of NumPy's
         values: Array = kernels.normals_by_polynomials(units)
         return values
     return _transformed(units, transform_by_polynomials)

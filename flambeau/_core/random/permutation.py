@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..._core.arrays.quick import name_of
-from ..backend import faster
+from ..backend import FUNCTIONS
 from ..generator import Generator
 from .sampling import BAREBONES_UNSIGNED, legacy_name, not_implemented, rounded
 
@@ -31,7 +31,7 @@ def randperm(n: int, dtype: np.dtype[Any], generator: Generator) -> npt.NDArray[
     if n >= SWAPPED_FORWARDS:
         remainders = generator.draw64(n) % np.arange(1, n + 1, dtype=np.uint64)
         return rounded(swap_backwards(remainders.astype(np.int64)), dtype)
-    if n >= _FEW and (kernels := faster("random")) is not None:
+    if n >= _FEW and (kernels := FUNCTIONS[np.ndarray]["random"]) is not None:
         return rounded(kernels.shuffle(generator.draw32(n - 1), n), dtype)
     partners = np.arange(n)
     if n > 1:

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..arrays.narrow import as_type, is_complex, strided, widened
 from ..arrays.quick import broadcast, name_of
-from ..backend import LARGE, beside, faster, read, to_host
+from ..backend import FUNCTIONS, LARGE, beside, read, to_host
 from ..dtype import C_NAMES, LEGACY_NAMES, WIDE_TYPES, from_numpy_dtype
 from ..generator import Generator
 from ..geometry.layout import contiguous_array, empty_like
@@ -223,7 +223,7 @@ def _thrown(out: Array, generator: Generator, p: float) -> bool:
     if (
         type(out) is not np.ndarray
         or out.size < LARGE
-        or (kernels := faster("random")) is None
+        or (kernels := FUNCTIONS[np.ndarray]["random"]) is None
         or not kernels.can_throw(out)
     ):
         return False

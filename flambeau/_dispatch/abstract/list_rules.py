@@ -39,7 +39,7 @@ def kernels_for(tensors: Sequence[Tensor], for_one_op: bool = False) -> Any:
     size = sum([each._array.size for each in tensors])
     if not tensors or (for_one_op and size < LARGE and len(tensors) < _MANY):
         return None
-    return tensors[0]._kind.backend.array_functions("multi")
+    return tensors[0]._kind.backend.functions["multi"]
 
 
 def are_apart(changed: Sequence[Tensor], *read: Sequence[Tensor]) -> bool:

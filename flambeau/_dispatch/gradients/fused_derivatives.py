@@ -28,7 +28,7 @@ _MOST_PLANS = 1024
 
 def _kernels(grad: Tensor) -> Any:
     """What compiles formulas; None where a few samples, whose formulas run as they stand, give the bits of many."""
-    return None if REPRODUCIBILITY.product is not None else grad._kind.backend.array_functions("pointwise")
+    return None if REPRODUCIBILITY.product is not None else grad._kind.backend.functions["pointwise"]
 
 
 class _Fusion:

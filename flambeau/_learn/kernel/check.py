@@ -43,7 +43,7 @@ def _run(answer: Any, count: int, dtype: str, factor: float = 0.5) -> tuple[Any,
 def generates(answer: Any) -> None:
     """The rest needs the code generator. Compiled kernels are kept on disk by name: each answer gets a name of "
     "its own."""
-    if backend_of("cpu").array_functions("pointwise") is None:
+    if backend_of("cpu").functions["pointwise"] is None:
         raise Wrong("Code is not generated on this machine: `flambeau info` says what is missing. Then check again.")
     from ..._codegen.kernel import Kernel
 
@@ -125,7 +125,7 @@ def as_lowering(answer: Any) -> None:
     try:
         got = op(x, y)
     finally:
-        del backend.lowerings["learned_squares"]
+        del backend.functions.finders["learned_squares"]
         backend.forget()
     if not torch.allclose(got, (x - y) ** 2) or not ran:
         raise Wrong("As the lowering of an op the kernel gives other values than the op's NumPy kernel.")

@@ -41,7 +41,7 @@ from .conv_checks import (
     for_each_dim,
     integers,
 )
-from .conv_kernels import correlate, spread, weight_gradient
+from .conv_kernels import correlate, correlate_transposed, weight_gradient
 
 
 class _OfShapes(Primitive[..., Tensor]):
@@ -86,7 +86,7 @@ def _input_gradient(
 ) -> Any:
     if not grad_output.size:
         return np.zeros(shape, grad_output.dtype)
-    return (correlate if transposed else spread)(grad_output, weight, None, shape[2:], geometry, last)
+    return (correlate if transposed else correlate_transposed)(grad_output, weight, None, shape[2:], geometry, last)
 
 
 def _weight_gradient(
@@ -153,7 +153,7 @@ def _convolution_kernel(
         return _empty(shape, input.dtype, last)
     if not shape[1]:
         return np.empty(shape, input.dtype)
-    return (spread if transposed else correlate)(input, weight, bias, shape[2:], geometry, last)
+    return (correlate_transposed if transposed else correlate)(input, weight, bias, shape[2:], geometry, last)
 
 
 def _second_gradients(

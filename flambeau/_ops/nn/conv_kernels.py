@@ -1,8 +1,8 @@
 """Convolution on arrays: windows on the input, copied into a matrix block by block, and one product for each block.
 
-There are three products, and each is the derivative of the others: `correlate` (the convolution itself), `spread` (its
-transpose: the gradient of the input, and the transposed convolution) and `weight_gradient`. Arrays are (batch,
-channels, *sizes), weights (outputs, inputs of one group, *kernel).
+There are three products, and each is the derivative of the others: `correlate` (the convolution itself),
+`correlate_transposed` (the gradient of the input, and the transposed convolution) and `weight_gradient`. Arrays are
+(batch, channels, *sizes), weights (outputs, inputs of one group, *kernel).
 
 A block's matrix has a column for each output position, or a row where the channels lie innermost in memory.
 """
@@ -339,7 +339,7 @@ def _correlate_blocks(input: Any, weight: Any, bias: Any, output: Shape, geometr
     return _with_bias(result, bias)
 
 
-def spread(grad: Any, weight: Any, bias: Any, sizes: Shape, geometry: Geometry, last: bool) -> Any:
+def correlate_transposed(grad: Any, weight: Any, bias: Any, sizes: Shape, geometry: Geometry, last: bool) -> Any:
     """The transpose of `correlate` with respect to its input, of spatial `sizes`, plus `bias`."""
     channels = weight.shape[1] * geometry.groups
     shape = (grad.shape[0], channels, *sizes)
@@ -352,7 +352,7 @@ def spread(grad: Any, weight: Any, bias: Any, sizes: Shape, geometry: Geometry, 
     if weight.dtype == grad.dtype and _are_rows(grad, weight.shape, sizes, geometry, last):
         rows = array_dot(grad.reshape(shape[0], -1), weight.reshape(weight.shape[0], -1))
         return _with_bias(rows.reshape(shape), bias)
-    done = arrays.spread(grad, weight, bias, sizes, geometry, last)
+    done = arrays.correlate_transposed(grad, weight, bias, sizes, geometry, last)
     if done is not None:
         return done
     return _spread_blocks(grad, weight, bias, sizes, geometry, last)

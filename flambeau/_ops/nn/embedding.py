@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._backends import arrays
 from ..._core.arrays.lazy_signs import every_element
-from ..._core.backend import LARGE, all_within, read, to_host
+from ..._core.backend import all_within, read, to_host
 from ..._core.dtype import FLOAT, LEGACY_NAMES, float64, int32, int64
 from ..._core.modes import recording
 from ..._core.process.reproducibility import REPRODUCIBILITY
@@ -130,10 +130,6 @@ def _embedding_gradient(
 
 @primitive("EmbeddingBackward0", weight=_embedding_gradient, fuses=False)
 def _embedding(weight: Array, indices: Array, padding_idx: int, scale_grad_by_freq: bool, sparse: bool) -> Array:
-    if indices.size * weight.shape[1] >= LARGE:
-        done = arrays.embedding(weight, indices)
-        if done is not None:
-            return done
     return weight.take(indices, 0) if type(weight) is np.ndarray else np.take(weight, indices, 0)
 
 

@@ -123,7 +123,7 @@ def _packed(tensor: Tensor, max_version: tuple[int, int] | None, copy: bool | No
     if isinstance(tensor._kind, LazyKind):
         bit, name = ("conjugate", "resolve_conj") if tensor._kind.conj else ("negative", "resolve_neg")
         raise BufferError(f"Can't export tensors with the {bit} bit set, use tensor.{name}()")
-    of_device = None if tensor._kind.is_cpu else tensor._kind.backend.array_functions("interchange")
+    of_device = None if tensor._kind.is_cpu else tensor._kind.backend.functions["interchange"]
     if not tensor._kind.is_cpu and of_device is None:
         raise BufferError(f"Cannot pack tensors on {tensor.device}")
     if of_device is not None and copy:
@@ -210,7 +210,7 @@ def from_dlpack(ext_tensor: Any, *, device: device | str | int | None = None, co
 
 def _of_device() -> Any:
     """The functions for arrays of CUDA devices."""
-    return kind_of(NAMES["float32"], device_for("cuda")).backend.array_functions("interchange")
+    return kind_of(NAMES["float32"], device_for("cuda")).backend.functions["interchange"]
 
 
 def _capsule_of(source: Any, place: device | None, copy: bool | None) -> Any:

@@ -75,7 +75,7 @@ def _until_gone(owner: Any, table: dict[int, Any]) -> Any:
 
 def _abstract_beside(array: Any, before: list[Any]) -> Any:
     """What makes abstract arrays of arrays of a device like this one, but of those before; None: nothing does."""
-    family = backend_of_array(array).array_functions("placeholders") if is_array(array) else None
+    family = backend_of_array(array).functions["placeholders"] if is_array(array) else None
     return None if family is None else family.AbstractArrays(before)
 
 

@@ -240,7 +240,7 @@ class Source:
         )
         inner.lines.append(f"return [{', '.join(made)}]")
         listed = inner.function("segment", ", ".join(given))
-        run = device_segment.backend.array_functions("segments").GraphSegment(listed, device_segment.written)
+        run = device_segment.backend.functions["segments"].GraphSegment(listed, device_segment.written)
         self.device_segments.append(run)
         text = f"{self.constant(run)}({', '.join(given)})"
         self.lines.append(f"{', '.join(made)}, = {text}" if made else text)

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._backends.cpu.lowerings import FUNCTIONS as OF_HOST
+from ..._backends.cpu.convolution import tiers as convolution
+from ..._backends.cpu.lowerings import CONVOLUTIONS, KERNELS
 from ..._backends.cpu.memory.workspace import Workspace
 from ..._backends.tiers import generated, library
 from ..._core.arrays.abstract import empty_meta
@@ -164,16 +165,16 @@ _WRITTEN: dict[str, Any] = {
     "reduced": _reduced,
     "variances": _variances,
     "bounds": _bounds,
-    **{name: _with_workspace(OF_HOST[name]) for name in ("correlate", "spread", "weight_gradient")},
+    **{name: _with_workspace(getattr(convolution, name)) for name in CONVOLUTIONS},
 }
 """The functions on arrays that can be written down, by their names."""
 
 
 def _written(name: str) -> Any:
-    if name in OF_HOST and name not in _WRITTEN:
+    if name not in _WRITTEN:
         raise Untraceable(f"the kernel of {name}")
-    return _WRITTEN.get(name)
+    return _WRITTEN[name]
 
 
 HOST_CLASSES.add(StandIn)
-FUNCTIONS[StandIn] = Functions(_written)
+FUNCTIONS[StandIn] = Functions(dict.fromkeys((*KERNELS, *_WRITTEN), _written))

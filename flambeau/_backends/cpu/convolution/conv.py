@@ -217,7 +217,7 @@ class _Spreading(NamedTuple):
     """Whether they write every element of the result."""
 
 
-def spread(
+def correlate_transposed(
     grad: Any, weight: Any, bias: Any, sizes: Shape, geometry: Geometry, last: bool, workspace: Workspace = DIRECT
 ) -> Any:
     """The transpose of `correlate` with respect to its input, of spatial `sizes`, plus `bias`."""

@@ -31,7 +31,7 @@ def correlate(
     return _multiplied(correlate_few, input, weight, bias, (weight.shape[0], *output), geometry, last, workspace)
 
 
-def spread(
+def correlate_transposed(
     grad: Array, weight: Array, bias: Array | None, sizes: Shape, geometry: Geometry, last: bool,
     workspace: Workspace = DIRECT,
 ) -> Array | None:  # fmt: skip

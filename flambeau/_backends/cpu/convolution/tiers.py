@@ -21,9 +21,9 @@ Array = Any
 _WORTHWHILE = 1 << 15
 """From so many multiplications on, a kernel of the vendor's library is worth its preparation."""
 _WORTHWHILE_IN_SPACE = 1 << 17
-"""From so many multiplications on, one is for `spread` in three dimensions. Kernels add up all channels and positions
-of a window one by one, where the product of matrices in `conv_kernels.py` adds up channels first, with smaller errors,
-and PyTorch's bits."""
+"""From so many multiplications on, one is for `correlate_transposed` in three dimensions. Kernels add up all channels
+and positions of a window one by one, where the product of matrices in `conv_kernels.py` adds up channels first, with
+smaller errors, and PyTorch's bits."""
 
 
 _FEW = 1 << 12
@@ -88,20 +88,20 @@ def correlate(
     )
 
 
-def spread(
+def correlate_transposed(
     grad: Array, weight: Array, bias: Array | None, sizes: Shape, geometry: Geometry, last: bool,
     workspace: Workspace = DIRECT,
 ) -> Array | None:  # fmt: skip
     """The transpose of `correlate` with respect to its input, of spatial `sizes`, plus `bias`."""
     if REPRODUCIBILITY.product is not None and type(grad) is np.ndarray:
-        return _in_any_batch("spread", grad, weight, bias, sizes, geometry, last)
+        return _in_any_batch("correlate_transposed", grad, weight, bias, sizes, geometry, last)
     products = grad.size * math.prod(weight.shape[1:])
     worthwhile = _WORTHWHILE if len(sizes) < 3 else _WORTHWHILE_IN_SPACE
     if grad.shape[0] * weight.shape[1] * geometry.groups * math.prod(sizes) >= _FEW:  # each is looked at, all the same
         products = max(products, worthwhile)
     if _FEW < products < worthwhile:
         return None
-    return _first("spread", products, grad, weight, bias, sizes, geometry, last, workspace=workspace)
+    return _first("correlate_transposed", products, grad, weight, bias, sizes, geometry, last, workspace=workspace)
 
 
 def weight_gradient(

@@ -15,7 +15,7 @@ import numpy as np
 from ...._codegen.elements.gather import GRID, LINES, SINGLE, gather_along, positions_within, scatter_along
 from ...._codegen.ir import COMPILES
 from ...._codegen.types import SCALARS
-from ...._core.backend import undispatched
+from ...._core.backend import LARGE, undispatched
 from ...._core.storage import are_apart
 from ..elementwise.copy import BITS, copy_into
 from ..runtime.dtypes import float_name, wide_type
@@ -182,9 +182,9 @@ def selected_places(array: Array, places: Array, counts: Sizes) -> Array | None:
     return None if plan is None else plan[0](np.empty(plan[1], array.dtype), array, places, *plan[2])
 
 
-def embedding(weight: Array, indices: Array) -> Array | None:
+def embedding(weight: Array, indices: Array, *of_gradients: Any) -> Array | None:
     """The rows of a table whose numbers are in `indices`; None also where some of them are not its rows' numbers."""
-    if not indices.size or not within(indices, weight.shape[0]):
+    if indices.size * weight.shape[1] < LARGE or not within(indices, weight.shape[0]):
         return None
     done = selected(weight, 0, indices.reshape(-1))
     return None if done is None else done.reshape(*indices.shape, weight.shape[1])

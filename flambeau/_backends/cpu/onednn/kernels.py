@@ -22,11 +22,11 @@ from .memory import BUFFERS
 __all__ = [
     "available",
     "correlate",
+    "correlate_transposed",
     "free_idle_memory",
     "multiplier",
     "product",
     "products_of_batch",
-    "spread",
     "weight_gradient",
 ]
 
@@ -60,7 +60,7 @@ def _convolution(
         return None
 
 
-def spread(
+def correlate_transposed(
     grad: Any, weight: Any, bias: Any, sizes: Shape, geometry: Geometry, last: bool, workspace: Workspace = DIRECT
 ) -> Any:
     """The transpose of `correlate` with respect to its input, of spatial `sizes`, plus `bias`."""

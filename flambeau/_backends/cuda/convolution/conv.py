@@ -212,7 +212,7 @@ def correlate(
     return result if result is None or bias is None else _with_bias(result, bias)
 
 
-def spread(
+def correlate_transposed(
     grad: DeviceArray, weight: DeviceArray, bias: Any, sizes: Shape, geometry: Geometry, last: bool
 ) -> DeviceArray | None:
     """The transpose of `correlate` with respect to its input, of spatial `sizes`, plus `bias`."""

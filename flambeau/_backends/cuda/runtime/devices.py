@@ -209,7 +209,8 @@ class Family:
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._module, name)
         if type(found) is FunctionType:
-            found = beside_its_arrays(found)
+            led: Any = beside_its_arrays(found)
+            led.unled, found = found, led
             setattr(self, name, found)
         return found
 

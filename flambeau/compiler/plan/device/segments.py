@@ -50,9 +50,9 @@ def _device_segment(calls: list[Call], end: int, last: dict[int, int], backend: 
         made.update(dict.fromkeys([each for each in values_in(call.results) if each not in inputs]))
     results = [each for each in made if last.get(each.number, -1) >= end]
     shorter = with_single_changes(calls, results)
-    shorter = with_class_losses(shorter, results, backend.array_functions("class_loss"))
-    pointwise = backend.array_functions("pointwise")
-    shorter = with_epilogues(shorter, results, backend.array_functions("norms"), pointwise)
+    shorter = with_class_losses(shorter, results, backend.functions["class_loss"])
+    pointwise = backend.functions["pointwise"]
+    shorter = with_epilogues(shorter, results, backend.functions["norms"], pointwise)
     return DeviceSegment(
         fused(shorter, results, pointwise),
         list(inputs),

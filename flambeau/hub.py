@@ -17,6 +17,7 @@ from urllib.parse import urlparse
 from urllib.request import Request, urlopen
 
 from ._core.names.absent import refusal
+from ._core.text.inherited_docs import documented_like
 
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
 
@@ -163,18 +164,13 @@ def list(github: str, force_reload: bool = False, skip_validation: bool = False,
     return [name for name, value in vars(module).items() if callable(value) and not name.startswith("_")]
 
 
+@documented_like(list)
 def help(github: str, model: str, force_reload: bool = False, skip_validation: bool = False, trust_repo: Any = "check",
          *, source: str = "local") -> str | None:  # fmt: skip
     """What the function of a model says about itself.
 
     Args:
-        github (str): the folder, or a repository that is kept in `get_dir()`.
         model (str): the name of the function that makes the model.
-        force_reload (bool): not used: nothing is downloaded from GitHub. Default: `False`.
-        skip_validation (bool): not used: nothing is downloaded from GitHub. Default: `False`.
-        trust_repo: not used: nothing is downloaded from GitHub. Default: `"check"`.
-        source (str): "local" for a folder; "github" is refused unless the repository is kept already. Default:
-            `"local"`.
 
     Returns:
         str, optional: its docstring.

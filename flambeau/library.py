@@ -8,6 +8,7 @@ from typing import Any
 
 from ._core.names.absent import Table
 from ._core.process.caller import warn_user
+from ._core.text.inherited_docs import documented_like
 from ._dispatch.public.keys import key_name
 from .ops._custom import OPERATORS, Operator
 from .ops._custom import define as _define
@@ -304,17 +305,12 @@ def impl_abstract(
     return register_fake(qualname, func, lib=lib, _stacklevel=_stacklevel + 1)
 
 
+@documented_like(register_fake)
 def register_kernel(op: Any, device_types: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None) -> Any:
     """Give an operator another function for some devices; as a decorator too.
 
     Args:
-        op: the operator, or its full name.
         device_types: the types of devices.
-        func (Callable, optional): the function; None returns a decorator.
-        lib: the library that keeps it alive; None means for ever.
-
-    Returns:
-        the function, or a decorator.
 
     Example:
         >>> @torch.library.custom_op("docs::slow", mutates_args=())
@@ -356,16 +352,9 @@ def register_autograd(
     _operator(op).register_autograd(backward, setup_context=setup_context)
 
 
+@documented_like(register_fake)
 def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None) -> Any:
     """Give an operator a rule for `vmap`; as a decorator too.
-
-    Args:
-        op: the operator, or its full name.
-        func (Callable, optional): the function; None returns a decorator.
-        lib: the library that keeps it alive; None means for ever.
-
-    Returns:
-        the function, or a decorator.
 
     Example:
         >>> @torch.library.custom_op("docs::plus_one", mutates_args=())
@@ -380,19 +369,14 @@ def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: An
     return _operator(op).register_vmap(func)
 
 
+@documented_like(register_fake)
 def register_torch_dispatch(
     op: Any, torch_dispatch_class: type, func: Callable[..., Any] | None = None, /, *, lib: Any = None
 ) -> Any:
     """Say what an operator does in a `TorchDispatchMode`, or for a subclass of tensors; as a decorator too.
 
     Args:
-        op: the operator, or its full name.
         torch_dispatch_class (type): the mode or the subclass.
-        func (Callable, optional): the function; None returns a decorator.
-        lib: the library that keeps it alive; None means for ever.
-
-    Returns:
-        the function, or a decorator.
     """
     return _operator(op).register_torch_dispatch(torch_dispatch_class, func)
 

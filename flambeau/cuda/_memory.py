@@ -20,6 +20,7 @@ from .._backends.cuda.memory.summary import summary
 from .._backends.cuda.runtime.driver import driver
 from .._core.device import usable_device
 from .._core.process.caller import warn_user
+from .._core.text.inherited_docs import documented_like
 from ._memory_page import memory_page
 from ._ordinals import driver_of, on, on_each_device
 from ._streams import Stream
@@ -58,14 +59,9 @@ def memory_allocated(device: Any = None) -> int:
     return _pool(device).allocated()
 
 
+@documented_like(memory_allocated)
 def memory_reserved(device: Any = None) -> int:
     """The bytes that the pool has from the device, in use or kept for later.
-
-    Args:
-        device: the device or its ordinal; None means the one in use.
-
-    Returns:
-        int: the number of bytes.
 
     Example:
         >>> torch.cuda.memory_reserved() >= torch.cuda.memory_allocated()
@@ -74,27 +70,16 @@ def memory_reserved(device: Any = None) -> int:
     return _pool(device).reserved()
 
 
+@documented_like(memory_allocated)
 def memory_cached(device: Any = None) -> int:
-    """The old name of `memory_reserved`.
-
-    Args:
-        device: the device or its ordinal; None means the one in use.
-
-    Returns:
-        int: the number of bytes.
-    """
+    """The old name of `memory_reserved`."""
     _warn_of_old("memory_cached", "memory_reserved")
     return memory_reserved(device)
 
 
+@documented_like(memory_allocated)
 def max_memory_allocated(device: Any = None) -> int:
     """The most bytes that tensors have held at a time.
-
-    Args:
-        device: the device or its ordinal; None means the one in use.
-
-    Returns:
-        int: the number of bytes.
 
     Example:
         >>> x = torch.ones(1024, device="cuda")
@@ -104,14 +89,9 @@ def max_memory_allocated(device: Any = None) -> int:
     return _pool(device).counted().gauges["allocated_bytes.all"].peak
 
 
+@documented_like(memory_allocated)
 def max_memory_reserved(device: Any = None) -> int:
     """The most bytes that the pool has had.
-
-    Args:
-        device: the device or its ordinal; None means the one in use.
-
-    Returns:
-        int: the number of bytes.
 
     Example:
         >>> torch.cuda.max_memory_reserved() >= torch.cuda.memory_reserved()
@@ -120,15 +100,9 @@ def max_memory_reserved(device: Any = None) -> int:
     return _pool(device).counted().gauges["reserved_bytes.all"].peak
 
 
+@documented_like(memory_allocated)
 def max_memory_cached(device: Any = None) -> int:
-    """The old name of `max_memory_reserved`.
-
-    Args:
-        device: the device or its ordinal; None means the one in use.
-
-    Returns:
-        int: the number of bytes.
-    """
+    """The old name of `max_memory_reserved`."""
     _warn_of_old("max_memory_cached", "max_memory_reserved")
     return max_memory_reserved(device)
 
@@ -163,22 +137,16 @@ def reset_accumulated_memory_stats(device: Any = None) -> None:
     _pool(device).counted().reset_sums()
 
 
+@documented_like(reset_peak_memory_stats)
 def reset_max_memory_allocated(device: Any = None) -> None:
-    """The old name of `reset_peak_memory_stats`.
-
-    Args:
-        device: the device or its ordinal; None means the one in use.
-    """
+    """The old name of `reset_peak_memory_stats`."""
     warn_user("torch.cuda.reset_max_memory_allocated now calls torch.cuda.reset_peak_memory_stats", FutureWarning)
     reset_peak_memory_stats(device)
 
 
+@documented_like(reset_peak_memory_stats)
 def reset_max_memory_cached(device: Any = None) -> None:
-    """The old name of `reset_peak_memory_stats`.
-
-    Args:
-        device: the device or its ordinal; None means the one in use.
-    """
+    """The old name of `reset_peak_memory_stats`."""
     warn_user("torch.cuda.reset_max_memory_cached now calls torch.cuda.reset_peak_memory_stats", FutureWarning)
     reset_peak_memory_stats(device)
 

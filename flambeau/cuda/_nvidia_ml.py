@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from .._core.text.inherited_docs import documented_like
 from ._ordinals import index_of
 
 
@@ -38,15 +39,9 @@ def utilization(device: Any = None) -> int:
     return int(library.nvmlDeviceGetUtilizationRates(handle).gpu)
 
 
+@documented_like(utilization)
 def memory_usage(device: Any = None) -> int:
-    """The percentage of time in which the memory was read or written.
-
-    Args:
-        device: the device or its ordinal; None means the one in use.
-
-    Returns:
-        int: the percentage.
-    """
+    """The percentage of time in which the memory was read or written."""
     library, handle = _handle(device)
     return int(library.nvmlDeviceGetUtilizationRates(handle).memory)
 

@@ -11,6 +11,7 @@ from .._backends.cuda.runtime.driver import driver
 from .._backends.cuda.runtime.synchronization import HERE, SYNCHRONIZATIONS
 from .._core.device import device as Device
 from .._core.device import usable_device
+from .._core.text.inherited_docs import documented_like
 from ._ordinals import index_of
 
 
@@ -314,14 +315,9 @@ def current_stream(device: Any = None) -> Stream:
         return Stream(index, found=_library().get_current_stream())
 
 
+@documented_like(current_stream)
 def default_stream(device: Any = None) -> Stream:
     """The queue that is in use unless another one is chosen.
-
-    Args:
-        device: the device or its ordinal; None means the one in use.
-
-    Returns:
-        Stream: the stream.
 
     Example:
         >>> torch.cuda.current_stream() == torch.cuda.default_stream()

@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any, ParamSpec
 
 from .._core.tensor import Tensor
+from .._core.text.inherited_docs import documented_like
 from ._checks import check_list, check_same_dtype, check_tensor, check_tensors, member
 from ._collective import run
 from ._engines import Engine
@@ -104,18 +105,12 @@ def all_reduce(tensor: Tensor, op: Any = _SUM, group: Any = None, async_op: bool
     )
 
 
+@documented_like(all_reduce)
 def all_reduce_coalesced(tensors: Any, op: Any = _SUM, group: Any = None, async_op: bool = False) -> Any:
     """`all_reduce` of several tensors.
 
     Args:
         tensors: the tensors of this process, which become the results.
-        op: how values are combined, such as `dist.ReduceOp.SUM`. Default: `RedOpType.SUM`.
-        group (ProcessGroup, optional): the processes that take part; None means all.
-        async_op (bool): whether to return at once; the result's `wait()` then waits until the tensors may be used.
-            Default: `False`.
-
-    Returns:
-        a `Work` with `async_op=True`, else None.
 
     Example:
         >>> tensors = [torch.ones(1), torch.ones(2)]
@@ -146,6 +141,7 @@ def _together(works: Sequence[Work], result: Any, async_op: bool) -> Any:
     return None
 
 
+@documented_like(all_reduce)
 def reduce(
     tensor: Tensor,
     dst: int | None = None,
@@ -159,14 +155,7 @@ def reduce(
     Args:
         tensor (Tensor): the tensor of this process; that of the receiver becomes the result.
         dst (int, optional): the rank, among all processes, of the receiver.
-        op: how values are combined, such as `dist.ReduceOp.SUM`. Default: `RedOpType.SUM`.
-        group (ProcessGroup, optional): the processes that take part; None means all.
-        async_op (bool): whether to return at once; the result's `wait()` then waits until the tensors may be used.
-            Default: `False`.
         group_dst (int, optional): the rank of the receiver in the group, in place of `dst`.
-
-    Returns:
-        a `Work` with `async_op=True`, else None.
 
     Example:
         >>> x = torch.ones(1) * (dist.get_rank() + 1)
@@ -189,6 +178,7 @@ def reduce(
     )
 
 
+@documented_like(all_reduce)
 def broadcast(
     tensor: Tensor,
     src: int | None = None,
@@ -201,13 +191,7 @@ def broadcast(
     Args:
         tensor (Tensor): what the sender sends, and the others receive.
         src (int, optional): the rank, among all processes, of the sender.
-        group (ProcessGroup, optional): the processes that take part; None means all.
-        async_op (bool): whether to return at once; the result's `wait()` then waits until the tensors may be used.
-            Default: `False`.
         group_src (int, optional): the rank of the sender in the group, in place of `src`.
-
-    Returns:
-        a `Work` with `async_op=True`, else None.
 
     Example:
         >>> x = torch.ones(1) * (dist.get_rank() + 5)
@@ -230,18 +214,13 @@ def broadcast(
     )
 
 
+@documented_like(all_reduce)
 def all_gather(tensor_list: Any, tensor: Tensor, group: Any = None, async_op: bool = False) -> Any:
     """The tensors of all processes, on all of them, in a list.
 
     Args:
         tensor_list: a list of tensors that receive them, one for each process.
         tensor (Tensor): the tensor of this process.
-        group (ProcessGroup, optional): the processes that take part; None means all.
-        async_op (bool): whether to return at once; the result's `wait()` then waits until the tensors may be used.
-            Default: `False`.
-
-    Returns:
-        a `Work` with `async_op=True`, else None.
 
     Example:
         >>> received = [torch.zeros(1) for _ in range(2)]
@@ -267,6 +246,7 @@ def all_gather(tensor_list: Any, tensor: Tensor, group: Any = None, async_op: bo
     )
 
 
+@documented_like(all_reduce)
 def all_gather_into_tensor(
     output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False
 ) -> Any:
@@ -275,12 +255,6 @@ def all_gather_into_tensor(
     Args:
         output_tensor (Tensor): receives them, one behind the other.
         input_tensor (Tensor): the tensor of this process.
-        group (ProcessGroup, optional): the processes that take part; None means all.
-        async_op (bool): whether to return at once; the result's `wait()` then waits until the tensors may be used.
-            Default: `False`.
-
-    Returns:
-        a `Work` with `async_op=True`, else None.
 
     Example:
         >>> received = torch.zeros(2)
@@ -309,6 +283,7 @@ def all_gather_into_tensor(
 all_gather_single = _renamed(all_gather_into_tensor, "all_gather_single")
 
 
+@documented_like(all_reduce)
 def all_gather_coalesced(
     output_tensor_lists: Any, input_tensor_list: Any, group: Any = None, async_op: bool = False
 ) -> Any:
@@ -317,12 +292,6 @@ def all_gather_coalesced(
     Args:
         output_tensor_lists: for each tensor a list of tensors that receive it, one for each process.
         input_tensor_list: the tensors of this process.
-        group (ProcessGroup, optional): the processes that take part; None means all.
-        async_op (bool): whether to return at once; the result's `wait()` then waits until the tensors may be used.
-            Default: `False`.
-
-    Returns:
-        a `Work` with `async_op=True`, else None.
 
     Example:
         >>> received = [[torch.zeros(1)], [torch.zeros(1)]]
@@ -342,6 +311,7 @@ def all_gather_coalesced(
     return _together(works, output_tensor_lists, async_op)
 
 
+@documented_like(reduce)
 def gather(
     tensor: Tensor,
     gather_list: list[Tensor] | None = None,
@@ -356,14 +326,6 @@ def gather(
         tensor (Tensor): the tensor of this process.
         gather_list (list of Tensors, optional): on the receiver, tensors that receive them, one for each process; None
             elsewhere.
-        dst (int, optional): the rank, among all processes, of the receiver.
-        group (ProcessGroup, optional): the processes that take part; None means all.
-        async_op (bool): whether to return at once; the result's `wait()` then waits until the tensors may be used.
-            Default: `False`.
-        group_dst (int, optional): the rank of the receiver in the group, in place of `dst`.
-
-    Returns:
-        a `Work` with `async_op=True`, else None.
 
     Example:
         >>> received = [torch.zeros(1) for _ in range(2)] if dist.get_rank() == 0 else None
@@ -401,6 +363,7 @@ def _list_on_root(group: ProcessGroup, root: int, tensors: Any, name: str, whose
 _ROLES = {"dst": "destination", "src": "source"}
 
 
+@documented_like(broadcast)
 def scatter(
     tensor: Tensor,
     scatter_list: list[Tensor] | None = None,
@@ -414,14 +377,6 @@ def scatter(
     Args:
         tensor (Tensor): receives the tensor of this process.
         scatter_list (list of Tensors, optional): on the sender, a tensor for each process; None elsewhere.
-        src (int, optional): the rank, among all processes, of the sender.
-        group (ProcessGroup, optional): the processes that take part; None means all.
-        async_op (bool): whether to return at once; the result's `wait()` then waits until the tensors may be used.
-            Default: `False`.
-        group_src (int, optional): the rank of the sender in the group, in place of `src`.
-
-    Returns:
-        a `Work` with `async_op=True`, else None.
 
     Example:
         >>> x = torch.zeros(1)
@@ -446,19 +401,13 @@ def scatter(
     return run("scatter_from_one", found._engine, [tensor, *(inputs or [])], start, 1, async_op)
 
 
+@documented_like(all_reduce)
 def reduce_scatter(output: Tensor, input_list: Any, op: Any = _SUM, group: Any = None, async_op: bool = False) -> Any:
     """Combine the n-th tensors of all processes, on the n-th process.
 
     Args:
         output (Tensor): receives the result of this process.
         input_list: a tensor for each process.
-        op: how values are combined, such as `dist.ReduceOp.SUM`. Default: `RedOpType.SUM`.
-        group (ProcessGroup, optional): the processes that take part; None means all.
-        async_op (bool): whether to return at once; the result's `wait()` then waits until the tensors may be used.
-            Default: `False`.
-
-    Returns:
-        a `Work` with `async_op=True`, else None.
 
     Example:
         >>> result = torch.zeros(1)
@@ -487,6 +436,7 @@ def reduce_scatter(output: Tensor, input_list: Any, op: Any = _SUM, group: Any =
     )
 
 
+@documented_like(all_reduce)
 def reduce_scatter_tensor(
     output: Tensor, input: Tensor, op: Any = _SUM, group: Any = None, async_op: bool = False
 ) -> Any:
@@ -495,13 +445,6 @@ def reduce_scatter_tensor(
     Args:
         output (Tensor): receives the part of this process.
         input (Tensor): the tensor that is combined and cut.
-        op: how values are combined, such as `dist.ReduceOp.SUM`. Default: `RedOpType.SUM`.
-        group (ProcessGroup, optional): the processes that take part; None means all.
-        async_op (bool): whether to return at once; the result's `wait()` then waits until the tensors may be used.
-            Default: `False`.
-
-    Returns:
-        a `Work` with `async_op=True`, else None.
 
     Example:
         >>> result = torch.zeros(1)
@@ -530,18 +473,13 @@ def reduce_scatter_tensor(
 reduce_scatter_single = _renamed(reduce_scatter_tensor, "reduce_scatter_single")
 
 
+@documented_like(all_reduce)
 def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: Any = None, async_op: bool = False) -> Any:
     """The n-th process gets the n-th tensor of each.
 
     Args:
         output_tensor_list: receive the tensors of the processes, in their order.
         input_tensor_list: a tensor for each process.
-        group (ProcessGroup, optional): the processes that take part; None means all.
-        async_op (bool): whether to return at once; the result's `wait()` then waits until the tensors may be used.
-            Default: `False`.
-
-    Returns:
-        a `Work` with `async_op=True`, else None.
 
     Example:
         >>> received = [torch.zeros(1) for _ in range(2)]
@@ -569,6 +507,7 @@ def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: Any = Non
     )
 
 
+@documented_like(all_reduce)
 def all_to_all_single(
     output: Tensor,
     input: Tensor,
@@ -584,12 +523,6 @@ def all_to_all_single(
         input (Tensor): the tensor that is cut.
         output_split_sizes: how many rows come from each process; None means equal parts.
         input_split_sizes: how many rows go to each process; None means equal parts.
-        group (ProcessGroup, optional): the processes that take part; None means all.
-        async_op (bool): whether to return at once; the result's `wait()` then waits until the tensors may be used.
-            Default: `False`.
-
-    Returns:
-        a `Work` with `async_op=True`, else None.
 
     Example:
         >>> received = torch.zeros(2)
@@ -630,20 +563,15 @@ def _bounds(tensor: Tensor, sizes: Any, count: int) -> list[tuple[int, int]]:
     return [((end - size) * width, end * width) for size, end in zip(sizes, ends, strict=True)]
 
 
+@documented_like(all_reduce)
 def barrier(
     group: ProcessGroup | None = None, async_op: bool = False, device_ids: Any = None, timeout: timedelta | None = None
 ) -> Any:
     """Nobody goes on before everybody has come.
 
     Args:
-        group (ProcessGroup, optional): the processes that take part; None means all.
-        async_op (bool): whether to return at once; the result's `wait()` then waits until the tensors may be used.
-            Default: `False`.
         device_ids: not used.
         timeout (timedelta, optional): how long to wait before an error.
-
-    Returns:
-        a `Work` with `async_op=True`, else None.
 
     Example:
         >>> dist.barrier()

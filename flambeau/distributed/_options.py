@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+from .._core.text.inherited_docs import documented_like
 from .reductions import ReduceOp
 
 __all__ = [
@@ -59,14 +60,10 @@ class AllreduceOptions(_Reducing):
     """
 
 
+@documented_like(AllreduceOptions)
 @dataclass
 class AllreduceCoalescedOptions(AllreduceOptions):
     """The options of `ProcessGroup.allreduce_coalesced`.
-
-    Args:
-        timeout (timedelta): how long to wait before an error.
-        asyncOp (bool): whether the call returns at once. Default: `True`.
-        reduceOp: how values are combined. Default: `RedOpType.SUM`.
 
     Example:
         >>> dist.AllreduceCoalescedOptions().asyncOp
@@ -74,14 +71,10 @@ class AllreduceCoalescedOptions(AllreduceOptions):
     """
 
 
+@documented_like(AllreduceOptions)
 @dataclass
 class ReduceScatterOptions(_Reducing):
     """The options of `ProcessGroup.reduce_scatter`.
-
-    Args:
-        timeout (timedelta): how long to wait before an error.
-        asyncOp (bool): whether the call returns at once. Default: `True`.
-        reduceOp: how values are combined. Default: `RedOpType.SUM`.
 
     Example:
         >>> dist.ReduceScatterOptions().asyncOp
@@ -104,14 +97,10 @@ class GatherOptions(_WithRoot):
     """
 
 
+@documented_like(GatherOptions)
 @dataclass
 class ScatterOptions(_WithRoot):
     """The options of `ProcessGroup.scatter`.
-
-    Args:
-        timeout (timedelta): how long to wait before an error.
-        asyncOp (bool): whether the call returns at once. Default: `True`.
-        rootRank (int): the rank of the process that has, or gets, the values. Default: `0`.
 
     Example:
         >>> dist.ScatterOptions(rootRank=1).rootRank
@@ -137,15 +126,12 @@ class BroadcastOptions(_WithRoot):
     rootTensor: int = 0
 
 
+@documented_like(BroadcastOptions)
 @dataclass
 class ReduceOptions(_WithRoot):
     """The options of `ProcessGroup.reduce`; each process has one tensor.
 
     Args:
-        timeout (timedelta): how long to wait before an error.
-        asyncOp (bool): whether the call returns at once. Default: `True`.
-        rootRank (int): the rank of the process that has, or gets, the values. Default: `0`.
-        rootTensor (int): which of its tensors. Default: `0`.
         reduceOp: how values are combined. Default: `RedOpType.SUM`.
 
     Example:

@@ -8,6 +8,7 @@ from typing import ClassVar
 import flambeau
 from flambeau import Size, Tensor
 
+from .._core.text.inherited_docs import documented_like
 from . import constraints
 from ._functions import one_hot
 from ._of_categorical import OfCategorical
@@ -72,14 +73,9 @@ class OneHotCategorical(OfCategorical):
         return self._enumerated(units, expand)
 
 
+@documented_like(OneHotCategorical)
 class OneHotCategoricalStraightThrough(OneHotCategorical):
     """The categorical distribution with unit vectors as samples, which pass gradients straight through to `probs`.
-
-    Args:
-        probs (Tensor, optional): the probabilities along the last dimension, (..., K); give these or `logits`.
-        logits (Tensor, optional): the log-odds or unnormalised log-probabilities; give these or `probs`, not both.
-        validate_args (bool, optional): whether to check parameters and values: one outside of its domain raises
-            ValueError. None means the setting of `Distribution.set_default_validate_args`.
 
     Example:
         >>> probs = torch.tensor([0.5, 0.5], requires_grad=True)

@@ -8,6 +8,7 @@ from typing import Any
 import flambeau
 from flambeau import Size, Tensor
 
+from .._core.text.inherited_docs import documented_like
 from . import constraints
 from ._functions import cholesky, logsigmoid, softplus
 from ._transform import (
@@ -129,12 +130,9 @@ class PowerTransform(Transform):
     inverse_shape = forward_shape
 
 
+@documented_like(ExpTransform)
 class SigmoidTransform(_Parameterless):
     """y = 1 / (1 + exp(-x)), kept off 0 and 1.
-
-    Args:
-        cache_size (int): 1 remembers the last pair of x and y, so that an inverse need not be computed; 0 remembers
-            nothing. Default: `0`.
 
     Example:
         >>> torch.distributions.SigmoidTransform()(torch.tensor([0.0]))
@@ -163,12 +161,9 @@ def _clipped_sigmoid(x: Tensor) -> Tensor:
     return flambeau.sigmoid(x).clamp(min=finfo.tiny, max=1.0 - finfo.eps)
 
 
+@documented_like(ExpTransform)
 class SoftplusTransform(_Parameterless):
     """y = log(1 + exp(x)).
-
-    Args:
-        cache_size (int): 1 remembers the last pair of x and y, so that an inverse need not be computed; 0 remembers
-            nothing. Default: `0`.
 
     Example:
         >>> torch.distributions.SoftplusTransform()(torch.tensor([0.0]))
@@ -190,12 +185,9 @@ class SoftplusTransform(_Parameterless):
         return -softplus(-x)
 
 
+@documented_like(ExpTransform)
 class TanhTransform(_Parameterless):
     """y = tanh(x): better behaved than its composition from sigmoid and affine transforms.
-
-    Args:
-        cache_size (int): 1 remembers the last pair of x and y, so that an inverse need not be computed; 0 remembers
-            nothing. Default: `0`.
 
     Example:
         >>> torch.distributions.TanhTransform()(torch.tensor([0.0, 100.0]))
@@ -222,12 +214,9 @@ def _log_tanh_slope(x: Tensor) -> Tensor:
     return 2.0 * (math.log(2.0) - x - softplus(-2.0 * x))
 
 
+@documented_like(ExpTransform)
 class AbsTransform(_Parameterless):
     """y = |x|; of the two inverses it takes the positive one.
-
-    Args:
-        cache_size (int): 1 remembers the last pair of x and y, so that an inverse need not be computed; 0 remembers
-            nothing. Default: `0`.
 
     Example:
         >>> torch.distributions.AbsTransform()(torch.tensor([-2.0, 3.0]))
@@ -367,12 +356,9 @@ class CumulativeDistributionTransform(Transform):
 # Vectors and matrices -------------------------------------------------------------------------------------------------
 
 
+@documented_like(ExpTransform)
 class SoftmaxTransform(_Parameterless):
     """Vectors to the simplex by softmax; not injective, since a common shift has no effect.
-
-    Args:
-        cache_size (int): 1 remembers the last pair of x and y, so that an inverse need not be computed; 0 remembers
-            nothing. Default: `0`.
 
     Example:
         >>> torch.distributions.SoftmaxTransform()(torch.zeros(2))
@@ -395,12 +381,9 @@ class SoftmaxTransform(_Parameterless):
     inverse_shape = forward_shape
 
 
+@documented_like(ExpTransform)
 class StickBreakingTransform(_Parameterless):
     """Vectors to the simplex of one dimension more: each number breaks its share off the rest of a stick.
-
-    Args:
-        cache_size (int): 1 remembers the last pair of x and y, so that an inverse need not be computed; 0 remembers
-            nothing. Default: `0`.
 
     Example:
         >>> torch.distributions.StickBreakingTransform()(torch.zeros(2))
@@ -445,14 +428,11 @@ def _with_ones(x: Tensor, after: bool = False) -> Tensor:
     return flambeau.cat([x, ones] if after else [ones, x], -1)
 
 
+@documented_like(ExpTransform)
 class CorrCholeskyTransform(Transform):
     """Vectors of length D * (D - 1) / 2 to Cholesky factors of D x D correlation matrices.
 
     Each number, squeezed by tanh into (-1, 1), is the share of what is left of the length of its row.
-
-    Args:
-        cache_size (int): 1 remembers the last pair of x and y, so that an inverse need not be computed; 0 remembers
-            nothing. Default: `0`.
 
     Example:
         >>> factor = torch.distributions.CorrCholeskyTransform()(torch.zeros(1))
@@ -496,12 +476,9 @@ class CorrCholeskyTransform(Transform):
         return Size((*shape[:-2], shape[-1] * (shape[-1] - 1) // 2))
 
 
+@documented_like(ExpTransform)
 class LowerCholeskyTransform(_Parameterless):
     """Matrices to Cholesky factors: the upper part is dropped, the diagonal exponentiated.
-
-    Args:
-        cache_size (int): 1 remembers the last pair of x and y, so that an inverse need not be computed; 0 remembers
-            nothing. Default: `0`.
 
     Example:
         >>> torch.distributions.LowerCholeskyTransform()(torch.tensor([[0.0, 5.0], [2.0, 0.0]]))
@@ -519,12 +496,9 @@ class LowerCholeskyTransform(_Parameterless):
         return y.tril(-1) + y.diagonal(dim1=-2, dim2=-1).log().diag_embed()
 
 
+@documented_like(ExpTransform)
 class PositiveDefiniteTransform(_Parameterless):
     """Matrices to positive definite ones, through their Cholesky factors.
-
-    Args:
-        cache_size (int): 1 remembers the last pair of x and y, so that an inverse need not be computed; 0 remembers
-            nothing. Default: `0`.
 
     Example:
         >>> torch.distributions.PositiveDefiniteTransform()(torch.zeros(2, 2))

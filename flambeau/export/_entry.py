@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from .._core.text.inherited_docs import documented_like
 from ..utils import _pytree
 from ._trace import export
 from .exported_program import ExportedProgram
@@ -36,6 +37,7 @@ def export_for_training(
     return export(mod, args, kwargs, dynamic_shapes=dynamic_shapes, strict=strict)
 
 
+@documented_like(export_for_training)
 def draft_export(
     mod: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None, *, dynamic_shapes: Any = None,
     preserve_module_call_signature: tuple[str, ...] = (), strict: bool = False,
@@ -44,16 +46,7 @@ def draft_export(
     """Export a module: `export`, whose errors name the module and the line.
 
     Args:
-        mod: the module.
-        args (tuple): example arguments.
-        kwargs (Mapping[str, Any], optional): example keyword arguments.
-        dynamic_shapes: which sizes may differ: `Dim`s by argument and dimension.
-        preserve_module_call_signature (tuple of strs): paths of modules whose calls stay recognisable. Default: `()`.
-        strict (bool): not used: there is one way to record. Default: `False`.
         prefer_deferred_runtime_asserts_over_guards (bool): not used. Default: `False`.
-
-    Returns:
-        ExportedProgram: the program.
 
     Example:
         >>> type(torch.export.draft_export(torch.nn.ReLU(), (torch.ones(2),))).__name__

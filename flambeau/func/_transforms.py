@@ -283,16 +283,13 @@ def jvp(func: Func, primals: Any, tangents: Any, *, strict: bool = False, has_au
     return (pushforward.output, products, pushforward.aux) if has_aux else (pushforward.output, products)
 
 
+@documented_like(vjp)
 def linearize(func: Func, *primals: Any) -> tuple[Any, Func]:
     """`func(*primals)`, and the linear function that approximates it there: the product with its Jacobian.
 
     >>> output, linear = flambeau.func.linearize(flambeau.exp, flambeau.tensor(0.0))
     >>> linear(flambeau.tensor(3.0))
     tensor(3.)
-
-    Args:
-        func (Callable): the function to differentiate.
-        *primals: the point.
 
     Returns:
         the outputs, and a function of tangents.
@@ -333,6 +330,7 @@ def _basis(tensors: Sequence[Tensor]) -> tuple[list[Tensor], list[int]]:
     return parts, sizes
 
 
+@documented_like(grad)
 def jacrev(
     func: Func,
     argnums: Argnums = 0,
@@ -348,10 +346,6 @@ def jacrev(
             [0., 1.]])
 
     Args:
-        func (Callable): the function to differentiate.
-        argnums (int or tuple of ints): which arguments to differentiate by. Default: `0`.
-        has_aux (bool): whether `func` returns a pair, of the result and of values that are passed on as they are.
-            Default: `False`.
         chunk_size (int, optional): how many rows to compute at once; None computes all together.
 
     Returns:
@@ -445,16 +439,13 @@ def jacfwd(func: Func, argnums: Argnums = 0, has_aux: bool = False, *, randomnes
     return wrapper
 
 
+@documented_like(grad)
 def hessian(func: Func, argnums: Argnums = 0) -> Func:
     """The function that computes the second derivatives of `func` by its arguments `argnums`.
 
     >>> flambeau.func.hessian(lambda x: (x ** 3).sum())(flambeau.ones(2))
     tensor([[6., 0.],
             [0., 6.]])
-
-    Args:
-        func (Callable): the function to differentiate.
-        argnums (int or tuple of ints): which arguments to differentiate by. Default: `0`.
 
     Returns:
         a function with the arguments of `func` that returns the matrix of second derivatives.

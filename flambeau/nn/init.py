@@ -109,18 +109,14 @@ def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None)
     return tensor.uniform_(a, b, generator=generator)
 
 
+@documented_like(uniform_)
 @_outside_the_graph
 def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Any:
     """Fill a tensor with normal numbers.
 
     Args:
-        tensor: the tensor to fill, in place.
         mean (float): the mean of the numbers. Default: `0.0`.
         std (float): the standard deviation of the numbers. Default: `1.0`.
-        generator (Generator, optional): the source of random numbers; None means the default one.
-
-    Returns:
-        Tensor: `tensor` itself.
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -210,15 +206,10 @@ def constant_(tensor: Any, val: float) -> Any:
     return tensor.fill_(val)
 
 
+@documented_like(uniform_)
 @_outside_the_graph
 def ones_(tensor: Any) -> Any:
     """Fill a tensor with ones.
-
-    Args:
-        tensor: the tensor to fill, in place.
-
-    Returns:
-        Tensor: `tensor` itself.
 
     Example:
         >>> torch.nn.init.ones_(torch.empty(2))
@@ -227,15 +218,10 @@ def ones_(tensor: Any) -> Any:
     return tensor.fill_(1.0)
 
 
+@documented_like(uniform_)
 @_outside_the_graph
 def zeros_(tensor: Any) -> Any:
     """Fill a tensor with zeros.
-
-    Args:
-        tensor: the tensor to fill, in place.
-
-    Returns:
-        Tensor: `tensor` itself.
 
     Example:
         >>> torch.nn.init.zeros_(torch.empty(2))
@@ -313,16 +299,12 @@ def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
     return _calculate_fan_in_and_fan_out(tensor)[modes.index(mode)]
 
 
+@documented_like(uniform_)
 def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any:
     """Fill a weight with uniform numbers of standard deviation `gain * sqrt(2 / (fan_in + fan_out))`, by Glorot.
 
     Args:
-        tensor: the tensor to fill, in place.
         gain (float): a factor of the standard deviation; see `calculate_gain`. Default: `1.0`.
-        generator (Generator, optional): the source of random numbers; None means the default one.
-
-    Returns:
-        Tensor: `tensor` itself.
 
     Example:
         >>> weight = torch.nn.init.xavier_uniform_(torch.empty(3, 3))

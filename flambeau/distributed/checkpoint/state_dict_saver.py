@@ -9,6 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ..._core.text.inherited_docs import documented_like
 from .._world import ProcessGroup, group_of, is_initialized, new_group
 from .filesystem import FileSystemReader, FileSystemWriter
 from .stateful import Stateful
@@ -95,6 +96,7 @@ def save_state_dict(
     save(state_dict, storage_writer=storage_writer, planner=planner, process_group=process_group, no_dist=no_dist)
 
 
+@documented_like(save)
 def async_save(
     state_dict: dict[str, Any],
     *,
@@ -110,15 +112,8 @@ def async_save(
     """`save` in another thread, of what is copied before this returns: training may go on.
 
     Args:
-        state_dict (dict): the state: tensors, values, and objects with `state_dict`.
-        checkpoint_id: the folder.
-        storage_writer (FileSystemWriter, optional): what writes the folder; None means a `FileSystemWriter`.
-        planner: chooses what is written or read; None means all.
-        process_group (ProcessGroup, optional): the processes; None means all.
         async_checkpointer_type (AsyncCheckpointerType): only `THREAD`. Default: `AsyncCheckpointerType.THREAD`.
         async_stager: not used.
-        no_dist (bool): whether this process works alone. Default: `False`.
-        use_collectives (bool): not used. Default: `True`.
 
     Returns:
         ends when the folder is written.

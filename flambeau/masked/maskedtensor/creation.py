@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..._core.tensor import Tensor
+from ..._core.text.inherited_docs import documented_like
 from .core import MaskedTensor, _check, _masked
 
 __all__ = ["as_masked_tensor", "masked_tensor"]
@@ -29,15 +30,9 @@ def masked_tensor(data: Tensor, mask: Tensor, requires_grad: bool = False) -> Ma
     return MaskedTensor(data, mask, requires_grad)
 
 
+@documented_like(masked_tensor)
 def as_masked_tensor(data: Tensor, mask: Tensor) -> MaskedTensor:
     """The data with a mask; gradients flow back to the data.
-
-    Args:
-        data (Tensor): the elements.
-        mask (Tensor): True where an element counts.
-
-    Returns:
-        MaskedTensor: the masked tensor.
 
     Example:
         >>> from flambeau.masked import as_masked_tensor

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeAlias, TypedDict
 from ..._core.names.absent import refusal
 from ..._core.process.caller import warn_user_once
 from ..._core.tensor import Tensor
+from ..._core.text.inherited_docs import documented_like
 from ..._ops.create.constants import zeros
 from ..._ops.create.range import arange
 from ..._ops.index.masked import where
@@ -147,14 +148,9 @@ def or_masks(*mask_mods: MaskMod) -> MaskMod:
     return or_mask
 
 
+@documented_like(or_masks)
 def and_masks(*mask_mods: MaskMod) -> MaskMod:
     """The mask that shows what all of these show.
-
-    Args:
-        *mask_mods: functions of the batch, the head, the query's and the key's position that say what is visible.
-
-    Returns:
-        a function of the same arguments.
 
     Example:
         >>> from flambeau.nn.attention.flex_attention import and_masks, create_mask
@@ -451,6 +447,7 @@ def _dense(num_blocks: Tensor, indices: Tensor) -> Tensor:
     return start.scatter(-1, indices.to(int64), shown)
 
 
+@documented_like(create_mask)
 def create_block_mask(
     mask_mod: MaskMod,
     B: int | None,
@@ -469,11 +466,6 @@ def create_block_mask(
     Args:
         mask_mod (MaskMod): a function of the batch, the head, the query's and the key's position that says what is
             visible.
-        B (int, optional): the number of batches; None means the same mask for all.
-        H (int, optional): the number of heads; None means the same mask for all.
-        Q_LEN (int): the number of queries.
-        KV_LEN (int): the number of keys.
-        device: where the result lies; None means the default device.
         BLOCK_SIZE (int or tuple[int, int]): the number of queries and of keys in a block. Default: `128`.
         separate_full_blocks (bool): whether blocks that are visible whole are listed apart, where the mask need not be
             evaluated. Default: `True`.

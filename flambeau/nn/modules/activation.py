@@ -138,17 +138,11 @@ class Threshold(_Activation):
         return F.threshold(input, self.threshold, self.value, self.inplace)
 
 
+@documented_like(Threshold)
 class ReLU(_InPlace):
     """The larger of the input and 0, element by element.
 
     `output = max(0, input)`
-
-    Args:
-        inplace (bool): whether the module overwrites its input instead of making a new tensor. Default: `False`.
-
-    Shape:
-        input: any shape
-        output: the shape of the input
 
     Example:
         >>> flambeau.nn.ReLU()(flambeau.tensor([-1.0, 2.0]))
@@ -159,6 +153,7 @@ class ReLU(_InPlace):
         return F.relu(input, self.inplace)
 
 
+@documented_like(Threshold)
 class RReLU(_Activation):
     """A leaky ReLU whose slope below 0 is random in training.
 
@@ -168,11 +163,6 @@ class RReLU(_Activation):
     Args:
         lower (float): the smallest slope. Default: `1 / 8`.
         upper (float): the largest slope. Default: `1 / 3`.
-        inplace (bool): whether the module overwrites its input instead of making a new tensor. Default: `False`.
-
-    Shape:
-        input: any shape
-        output: the shape of the input
 
     Example:
         >>> flambeau.nn.RReLU(0.1, 0.3).eval()(flambeau.tensor([-10.0, 5.0]))
@@ -194,6 +184,7 @@ class RReLU(_Activation):
         return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
 
+@documented_like(Threshold)
 class Hardtanh(_Activation):
     """Clips the input to a range.
 
@@ -202,13 +193,8 @@ class Hardtanh(_Activation):
     Args:
         min_val (float): the lower end of the range. Default: `-1.0`.
         max_val (float): the upper end of the range. Default: `1.0`.
-        inplace (bool): whether the module overwrites its input instead of making a new tensor. Default: `False`.
         min_value (float, optional): the deprecated name of `min_val`.
         max_value (float, optional): the deprecated name of `max_val`.
-
-    Shape:
-        input: any shape
-        output: the shape of the input
 
     Example:
         >>> flambeau.nn.Hardtanh(-2.0, 2.0)(flambeau.tensor([-3.0, 0.5, 4.0]))
@@ -243,17 +229,11 @@ class Hardtanh(_Activation):
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
 
+@documented_like(Threshold)
 class ReLU6(Hardtanh):
     """Clips the input to the range from 0 to 6.
 
     `output = min(max(0, input), 6)`
-
-    Args:
-        inplace (bool): whether the module overwrites its input instead of making a new tensor. Default: `False`.
-
-    Shape:
-        input: any shape
-        output: the shape of the input
 
     Example:
         >>> flambeau.nn.ReLU6()(flambeau.tensor([-1.0, 3.0, 8.0]))
@@ -267,6 +247,7 @@ class ReLU6(Hardtanh):
         return "inplace=True" if self.inplace else ""
 
 
+@documented_like(Threshold)
 class LeakyReLU(_Activation):
     """Multiplies negative elements by a small slope and keeps the others.
 
@@ -274,11 +255,6 @@ class LeakyReLU(_Activation):
 
     Args:
         negative_slope (float): the factor of negative elements. Default: `0.01`.
-        inplace (bool): whether the module overwrites its input instead of making a new tensor. Default: `False`.
-
-    Shape:
-        input: any shape
-        output: the shape of the input
 
     Example:
         >>> flambeau.nn.LeakyReLU(0.1)(flambeau.tensor([-10.0, 5.0]))
@@ -347,6 +323,7 @@ class PReLU(_Activation):
         return F.prelu(input, self.weight)
 
 
+@documented_like(Threshold)
 class ELU(_Activation):
     """Keeps positive elements and lets negative ones fall smoothly towards a limit.
 
@@ -354,11 +331,6 @@ class ELU(_Activation):
 
     Args:
         alpha (float): how far below zero the limit is. Default: `1.0`.
-        inplace (bool): whether the module overwrites its input instead of making a new tensor. Default: `False`.
-
-    Shape:
-        input: any shape
-        output: the shape of the input
 
     Example:
         >>> flambeau.nn.ELU()(flambeau.tensor([-1.0, 0.0, 2.0]))
@@ -402,18 +374,12 @@ class CELU(_Activation):
         return F.celu(input, self.alpha, self.inplace)
 
 
+@documented_like(Threshold)
 class SELU(_InPlace):
     """An exponential linear unit, scaled so that activations keep zero mean and unit variance from layer to layer.
 
     `output = scale * (max(0, input) + min(0, alpha * (exp(input) - 1)))` with `scale` about 1.0507 and `alpha` about
     1.6733.
-
-    Args:
-        inplace (bool): whether the module overwrites its input instead of making a new tensor. Default: `False`.
-
-    Shape:
-        input: any shape
-        output: the shape of the input
 
     Example:
         >>> flambeau.nn.SELU()(flambeau.tensor([-1.0, 0.0, 2.0]))
@@ -515,17 +481,11 @@ class Tanhshrink(Module):
         return F.tanhshrink(input)
 
 
+@documented_like(Threshold)
 class SiLU(_InPlace):
     """Multiplies each element by its logistic function; also known as swish.
 
     `output = input * sigmoid(input)`
-
-    Args:
-        inplace (bool): whether the module overwrites its input instead of making a new tensor. Default: `False`.
-
-    Shape:
-        input: any shape
-        output: the shape of the input
 
     Example:
         >>> flambeau.nn.SiLU()(flambeau.tensor([-1.0, 0.0, 2.0]))
@@ -536,17 +496,11 @@ class SiLU(_InPlace):
         return F.silu(input, self.inplace)
 
 
+@documented_like(Threshold)
 class Mish(_InPlace):
     """A smooth activation that is a little negative left of zero.
 
     `output = input * tanh(log(1 + exp(input)))`
-
-    Args:
-        inplace (bool): whether the module overwrites its input instead of making a new tensor. Default: `False`.
-
-    Shape:
-        input: any shape
-        output: the shape of the input
 
     Example:
         >>> flambeau.nn.Mish()(flambeau.tensor([-1.0, 0.0, 2.0]))
@@ -656,17 +610,11 @@ class _Silent(_InPlace):
         return ""
 
 
+@documented_like(Threshold)
 class Hardsigmoid(_Silent):
     """A sigmoid of straight lines.
 
     `output = min(max(0, input + 3), 6) / 6`
-
-    Args:
-        inplace (bool): whether the module overwrites its input instead of making a new tensor. Default: `False`.
-
-    Shape:
-        input: any shape
-        output: the shape of the input
 
     Example:
         >>> flambeau.nn.Hardsigmoid()(flambeau.tensor([-4.0, 0.0, 1.5]))
@@ -677,17 +625,11 @@ class Hardsigmoid(_Silent):
         return F.hardsigmoid(input, self.inplace)
 
 
+@documented_like(Threshold)
 class Hardswish(_Silent):
     """Multiplies each element by its `Hardsigmoid`: a cheap form of `SiLU`.
 
     `output = input * min(max(0, input + 3), 6) / 6`
-
-    Args:
-        inplace (bool): whether the module overwrites its input instead of making a new tensor. Default: `False`.
-
-    Shape:
-        input: any shape
-        output: the shape of the input
 
     Example:
         >>> flambeau.nn.Hardswish()(flambeau.tensor([-4.0, 0.0, 1.5]))

@@ -182,6 +182,7 @@ class BatchNorm1d(_InputOf1d, _BatchNorm):
     """
 
 
+@documented_like(BatchNorm1d)
 class BatchNorm2d(_InputOf2d, _BatchNorm):
     """Normalises each channel of (N, C, H, W) over the batch and all positions.
 
@@ -191,30 +192,9 @@ class BatchNorm2d(_InputOf2d, _BatchNorm):
     `running = (1 - momentum) * running + momentum * batch`, with the unbiased variance. In evaluation the running
     statistics are used.
 
-    Args:
-        num_features (int): how many channels C the input has.
-        eps (float): a number added to the variance before its root is taken, so that no denominator is zero. Default:
-            `1e-05`.
-        momentum (float, optional): the weight of the new batch in the running statistics; None averages over all
-            batches alike. Default: `0.1`.
-        affine (bool): whether the module learns a factor and a bias for each channel. Default: `True`.
-        track_running_stats (bool): whether the module keeps running statistics, which it uses in evaluation; otherwise
-            it always uses those of its input. Default: `True`.
-        device (device, optional): where the parameters and buffers lie; None means the default device.
-        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
-        bias (bool): whether there is a bias, if `affine`. Default: `True`.
-
     Shape:
         input: (N, C, H, W)
         output: the shape of the input
-
-    Raises:
-        ValueError: the input has another number of dimensions; raised by the call.
-
-    Attributes:
-        weight, bias (Parameter or None): (C,), the learned factor and bias
-        running_mean, running_var (Tensor or None): (C,), buffers
-        num_batches_tracked (Tensor or None): how many batches the running statistics have seen
 
     Example:
         >>> layer = flambeau.nn.BatchNorm2d(1)

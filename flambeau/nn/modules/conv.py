@@ -261,6 +261,7 @@ class Conv1d(_Convolution):
     _function = "conv1d"
 
 
+@documented_like(Conv1d)
 class Conv2d(_Convolution):
     """Slides learned filters over images: a convolution, or rather a cross-correlation.
 
@@ -268,30 +269,9 @@ class Conv2d(_Convolution):
     bias. Along a dimension of size L the output has
     `(L + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1` elements.
 
-    Args:
-        in_channels (int): how many channels the input has.
-        out_channels (int): how many channels the output has, one for each filter.
-        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
-        stride (int or tuple of ints): the step of the window along each dimension. Default: `1`.
-        padding (int, tuple of ints or str): how many elements are added on both sides; "same" keeps the size, "valid"
-            adds none. Default: `0`.
-        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
-        groups (int): into how many groups channels are divided; groups do not see each other. Default: `1`.
-        bias (bool): whether the module learns a bias that it adds to the result. Default: `True`.
-        padding_mode (str): what the padding holds: "zeros", "reflect", "replicate" or "circular". Default: `"zeros"`.
-        device (device, optional): where the parameters and buffers lie; None means the default device.
-        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
-
     Shape:
         input: (N, in_channels, H, W) or (in_channels, H, W)
         output: (N, out_channels, H', W'), without N if the input has none
-
-    Raises:
-        ValueError: `groups` does not divide both channel counts, or `padding` or `padding_mode` is an unknown word.
-
-    Attributes:
-        weight (Parameter): (out_channels, in_channels / groups, *kernel_size)
-        bias (Parameter or None): (out_channels,)
 
     Example:
         >>> layer = flambeau.nn.Conv2d(4, 8, kernel_size=3, padding=1)

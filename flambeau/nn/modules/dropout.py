@@ -62,6 +62,7 @@ class Dropout(_DropoutNd):
     _function = "dropout"
 
 
+@documented_like(Dropout)
 class Dropout1d(_DropoutNd):
     """Sets whole channels of signals to zero at random in training, and scales the others so that the mean stays.
 
@@ -70,14 +71,10 @@ class Dropout1d(_DropoutNd):
 
     Args:
         p (float): the probability with which a channel becomes zero. Default: `0.5`.
-        inplace (bool): whether the module overwrites its input instead of making a new tensor. Default: `False`.
 
     Shape:
         input: (N, C, L) or (C, L)
         output: the shape of the input
-
-    Raises:
-        ValueError: `p` is not from 0 to 1.
 
     Example:
         >>> layer = flambeau.nn.Dropout1d(0.5)
@@ -153,6 +150,7 @@ class AlphaDropout(_AlphaDropout):
     _function = "alpha_dropout"
 
 
+@documented_like(Dropout)
 class FeatureAlphaDropout(_AlphaDropout):
     """Sets whole channels to the lower limit of SELU at random in training, so that mean and variance stay.
 
@@ -160,14 +158,10 @@ class FeatureAlphaDropout(_AlphaDropout):
 
     Args:
         p (float): the probability with which a channel is dropped. Default: `0.5`.
-        inplace (bool): whether the module overwrites its input instead of making a new tensor. Default: `False`.
 
     Shape:
         input: (N, C, *) or (C, *)
         output: the shape of the input
-
-    Raises:
-        ValueError: `p` is not from 0 to 1.
 
     Example:
         >>> layer = flambeau.nn.FeatureAlphaDropout(0.5)

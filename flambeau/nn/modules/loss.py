@@ -499,20 +499,14 @@ class HingeEmbeddingLoss(_Loss):
         return result
 
 
+@documented_like(L1Loss)
 class SmoothL1Loss(_Loss):
     """The absolute difference, rounded off to a parabola near zero.
 
     `loss = 0.5 * d ** 2 / beta if d < beta else d - 0.5 * beta`, with `d = abs(input - target)`
 
     Args:
-        size_average (bool, optional): deprecated; use `reduction`.
-        reduce (bool, optional): deprecated; use `reduction`.
-        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
         beta (float): where the parabola ends; 0 gives `L1Loss`. Default: `1.0`.
-
-    Shape:
-        input, target: any shape, the same for both
-        output: a scalar, or with `reduction="none"` the shape of the input
 
     Raises:
         RuntimeError: `beta` is negative; raised by the call.
@@ -537,18 +531,14 @@ class SmoothL1Loss(_Loss):
         return result
 
 
+@documented_like(L1Loss)
 class HuberLoss(_Loss):
     """Half the squared difference near zero, a straight line beyond.
 
     `loss = 0.5 * d ** 2 if d < delta else delta * (d - 0.5 * delta)`, with `d = abs(input - target)`
 
     Args:
-        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
         delta (float): where the line begins; positive. Default: `1.0`.
-
-    Shape:
-        input, target: any shape, the same for both
-        output: a scalar, or with `reduction="none"` the shape of the input
 
     Raises:
         RuntimeError: `delta` is not positive; raised by the call.
@@ -573,6 +563,7 @@ class HuberLoss(_Loss):
         return result
 
 
+@documented_like(NLLLoss)
 class CrossEntropyLoss(_WeightedLoss):
     """The cross entropy of the logits of classes: a softmax, a logarithm and `NLLLoss` in one.
 
@@ -581,11 +572,6 @@ class CrossEntropyLoss(_WeightedLoss):
     `loss = -sum(weight * target * log(softmax(input)))`.
 
     Args:
-        weight (Tensor, optional): (C,), what each class counts for; None means 1.
-        size_average (bool, optional): deprecated; use `reduction`.
-        ignore_index (int): targets with this value count neither in the loss nor in its mean. Default: `-100`.
-        reduce (bool, optional): deprecated; use `reduction`.
-        reduction (str): what becomes of the single losses: "mean", "sum", or "none" to keep them. Default: `"mean"`.
         label_smoothing (float): the share of the target that is spread evenly over all classes, between 0 and 1.
             Default: `0.0`.
 
@@ -593,10 +579,6 @@ class CrossEntropyLoss(_WeightedLoss):
         input: (N, C), (C,) or (N, C, *), logits
         target: int64, (N,), () or (N, *), each from 0 to C - 1; or probabilities in the shape of the input
         output: a scalar, or with `reduction="none"` the shape of a target of classes
-
-    Raises:
-        IndexError: a target is no class.
-        ValueError: `reduction` is none of the three, or there are not as many targets as samples.
 
     Example:
         >>> loss = flambeau.nn.CrossEntropyLoss()

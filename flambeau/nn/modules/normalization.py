@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from ..._core.size import Size
 from ..._core.tensor import Tensor
+from ..._core.text.inherited_docs import documented_like
 from ..._ops.create.constants import empty
 from .. import functional as F
 from .. import init
@@ -253,27 +254,18 @@ class GroupNorm(_ScaleAndShift):
         )
 
 
+@documented_like(LayerNorm)
 class RMSNorm(_ScaleAndShift):
     """Divides each sample by its root mean square over the last dimensions.
 
     `output = input / sqrt(mean(input ** 2) + eps) * weight`
 
     Args:
-        normalized_shape (int or sequence of ints): the sizes of the last dimensions, over which to normalise.
         eps (float, optional): a number added to the mean square; None means the smallest step of the input's dtype.
         elementwise_affine (bool): whether the module learns a factor for each element. Default: `True`.
-        device (device, optional): where the parameters and buffers lie; None means the default device.
-        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
-
-    Shape:
-        input: (*, *normalized_shape)
-        output: the shape of the input
 
     Attributes:
         weight (Parameter or None): of shape `normalized_shape`
-
-    Raises:
-        RuntimeError: the last dimensions of the input are not `normalized_shape`.
 
     Example:
         >>> flambeau.nn.RMSNorm(2)(flambeau.tensor([[1.0, 7.0]])).tolist()

@@ -213,16 +213,13 @@ class _ReflectionPadNd(_Pad):
     _mode = "reflect"
 
 
+@documented_like(CircularPad1d)
 class ReflectionPad1d(_ReflectionPadNd):
     """Mirrors a signal at its ends, which are not repeated themselves.
 
     Args:
         padding (int or tuple of ints): how many elements to add at each side: one number for all, or (left, right);
             less than the input's size.
-
-    Shape:
-        input: (N, C, L) or (C, L)
-        output: the input's shape with the padding added to the last dimension
 
     Example:
         >>> x = flambeau.arange(4.0).view(1, 4)
@@ -233,16 +230,13 @@ class ReflectionPad1d(_ReflectionPadNd):
     _dims = 1
 
 
+@documented_like(CircularPad2d)
 class ReflectionPad2d(_ReflectionPadNd):
     """Mirrors an image at its sides, which are not repeated themselves.
 
     Args:
         padding (int or tuple of ints): how many elements to add at each side: one number for all, or (left, right, top,
             bottom); less than the input's size.
-
-    Shape:
-        input: (N, C, H, W) or (C, H, W)
-        output: the input's shape with the padding added to the last two dimensions
 
     Example:
         >>> x = flambeau.arange(4.0).view(1, 2, 2)
@@ -255,16 +249,13 @@ class ReflectionPad2d(_ReflectionPadNd):
     _dims = 2
 
 
+@documented_like(CircularPad3d)
 class ReflectionPad3d(_ReflectionPadNd):
     """Mirrors a volume at its sides, which are not repeated themselves.
 
     Args:
         padding (int or tuple of ints): how many elements to add at each side: one number for all, or (left, right, top,
             bottom, front, back); less than the input's size.
-
-    Shape:
-        input: (N, C, D, H, W) or (C, D, H, W)
-        output: the input's shape with the padding added to the last three dimensions
 
     Example:
         >>> x = flambeau.arange(8.0).view(1, 2, 2, 2)
@@ -336,16 +327,13 @@ class _ZeroPad(_ConstantPadNd):
         return f"{self.padding}"
 
 
+@documented_like(ConstantPad1d)
 class ZeroPad1d(_ZeroPad, ConstantPad1d):
     """Surrounds a signal with zeros.
 
     Args:
         padding (int or tuple of ints): how many zeros to add at each side: one number for all, or (left, right);
             negative numbers cut off.
-
-    Shape:
-        input: (*, L)
-        output: the input's shape with the padding added to the last dimension
 
     Example:
         >>> x = flambeau.ones(1, 2)
@@ -354,16 +342,13 @@ class ZeroPad1d(_ZeroPad, ConstantPad1d):
     """
 
 
+@documented_like(ConstantPad2d)
 class ZeroPad2d(_ZeroPad, ConstantPad2d):
     """Surrounds an image with zeros.
 
     Args:
         padding (int or tuple of ints): how many zeros to add at each side: one number for all, or (left, right, top,
             bottom); negative numbers cut off.
-
-    Shape:
-        input: (*, H, W)
-        output: the input's shape with the padding added to the last two dimensions
 
     Example:
         >>> x = flambeau.ones(1, 1, 2)
@@ -373,16 +358,13 @@ class ZeroPad2d(_ZeroPad, ConstantPad2d):
     """
 
 
+@documented_like(ConstantPad3d)
 class ZeroPad3d(_ZeroPad, ConstantPad3d):
     """Surrounds a volume with zeros.
 
     Args:
         padding (int or tuple of ints): how many zeros to add at each side: one number for all, or (left, right, top,
             bottom, front, back); negative numbers cut off.
-
-    Shape:
-        input: (*, D, H, W)
-        output: the input's shape with the padding added to the last three dimensions
 
     Example:
         >>> x = flambeau.ones(1, 1, 1, 2)

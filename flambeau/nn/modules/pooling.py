@@ -106,30 +106,17 @@ class MaxPool1d(_MaxPoolNd):
     _function = "max_pool1d"
 
 
+@documented_like(MaxPool1d)
 class MaxPool2d(_MaxPoolNd):
     """The largest element of each window of an image.
 
     Along a dimension of size L the output has `(L + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1`
     elements.
 
-    Args:
-        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
-        stride (int or tuple of ints, optional): the step of the window; None means `kernel_size`.
-        padding (int or tuple of ints): how many elements of minus infinity are added on both sides; at most half of
-            `kernel_size`. Default: `0`.
-        dilation (int or tuple of ints): the distance between neighbouring elements of the window. Default: `1`.
-        return_indices (bool): whether to return the positions of the maxima too, as `MaxUnpool` needs them. Default:
-            `False`.
-        ceil_mode (bool): whether windows that reach beyond the end count, so that output sizes are rounded up. Default:
-            `False`.
-
     Shape:
         input: (N, C, H, W) or (C, H, W)
         output: (N, C, H', W'), without N if the input has none; with `return_indices` a pair of the maxima and their
             positions
-
-    Raises:
-        RuntimeError: the window is larger than the padded input, or the padding than half of the window.
 
     Example:
         >>> x = flambeau.arange(16.0).view(1, 1, 4, 4)
@@ -206,16 +193,12 @@ class MaxUnpool1d(_MaxUnpoolNd):
     _function = "max_unpool1d"
 
 
+@documented_like(MaxUnpool1d)
 class MaxUnpool2d(_MaxUnpoolNd):
     """Puts the maxima of `MaxPool2d` back where they came from, and zeros elsewhere.
 
     Calls take the maxima, their positions as `MaxPool2d(..., return_indices=True)` returns them, and optionally
     `output_size`, which is needed where several input sizes give the same pooled size.
-
-    Args:
-        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
-        stride (int or tuple of ints, optional): the step of the pooling window; None means `kernel_size`.
-        padding (int or tuple of ints): how many elements the pooling added on both sides. Default: `0`.
 
     Shape:
         input: (N, C, H, W) or (C, H, W), and the positions in the same shape
@@ -232,16 +215,12 @@ class MaxUnpool2d(_MaxUnpoolNd):
     _function = "max_unpool2d"
 
 
+@documented_like(MaxUnpool1d)
 class MaxUnpool3d(_MaxUnpoolNd):
     """Puts the maxima of `MaxPool3d` back where they came from, and zeros elsewhere.
 
     Calls take the maxima, their positions as `MaxPool3d(..., return_indices=True)` returns them, and optionally
     `output_size`, which is needed where several input sizes give the same pooled size.
-
-    Args:
-        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
-        stride (int or tuple of ints, optional): the step of the pooling window; None means `kernel_size`.
-        padding (int or tuple of ints): how many elements the pooling added on both sides. Default: `0`.
 
     Shape:
         input: (N, C, D, H, W) or (C, D, H, W), and the positions in the same shape
@@ -271,26 +250,20 @@ class _AvgPoolNd(Module):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
+@documented_like(MaxPool1d)
 class AvgPool1d(_AvgPoolNd):
     """The mean of each window of a signal.
 
     Along a dimension of size L the output has `(L + 2 * padding - kernel_size) // stride + 1` elements.
 
     Args:
-        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
-        stride (int or tuple of ints, optional): the step of the window; None means `kernel_size`.
         padding (int or tuple of ints): how many zeros are added on both sides; at most half of `kernel_size`. Default:
             `0`.
-        ceil_mode (bool): whether windows that reach beyond the end count, so that output sizes are rounded up. Default:
-            `False`.
         count_include_pad (bool): whether the zeros of the padding count in the mean. Default: `True`.
 
     Shape:
         input: (N, C, L) or (C, L)
         output: (N, C, L'), without N if the input has none
-
-    Raises:
-        RuntimeError: the window is larger than the padded input, or the padding than half of the window.
 
     Example:
         >>> flambeau.nn.AvgPool1d(2)(flambeau.tensor([[1.0, 3.0, 5.0, 9.0]]))
@@ -361,27 +334,18 @@ class _AvgPoolWithDivisor(_AvgPoolNd):
         return result
 
 
+@documented_like(AvgPool1d)
 class AvgPool2d(_AvgPoolWithDivisor):
     """The mean of each window of an image.
 
     Along a dimension of size L the output has `(L + 2 * padding - kernel_size) // stride + 1` elements.
 
     Args:
-        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
-        stride (int or tuple of ints, optional): the step of the window; None means `kernel_size`.
-        padding (int or tuple of ints): how many zeros are added on both sides; at most half of `kernel_size`. Default:
-            `0`.
-        ceil_mode (bool): whether windows that reach beyond the end count, so that output sizes are rounded up. Default:
-            `False`.
-        count_include_pad (bool): whether the zeros of the padding count in the mean. Default: `True`.
         divisor_override (int, optional): what sums are divided by; None means the number of elements.
 
     Shape:
         input: (N, C, H, W) or (C, H, W)
         output: (N, C, H', W'), without N if the input has none
-
-    Raises:
-        RuntimeError: the window is larger than the padded input, or the padding than half of the window.
 
     Example:
         >>> x = flambeau.arange(16.0).view(1, 4, 4)
@@ -462,6 +426,7 @@ class _FractionalMaxPoolNd(Module):
         )
 
 
+@documented_like(MaxPool2d)
 class FractionalMaxPool2d(_FractionalMaxPoolNd):
     """The largest elements of windows at random places of an image, as many as are asked for.
 
@@ -469,17 +434,9 @@ class FractionalMaxPool2d(_FractionalMaxPoolNd):
     `output_size` or `output_ratio` is given.
 
     Args:
-        kernel_size (int or tuple of ints): the size of the window, one number for all dimensions or one for each.
         output_size (int or tuple of ints, optional): the size of the output.
         output_ratio (float or tuple of floats, optional): the size of the output as a share of the input's, between 0
             and 1.
-        return_indices (bool): whether to return the positions of the maxima too, as `MaxUnpool` needs them. Default:
-            `False`.
-
-    Shape:
-        input: (N, C, H, W) or (C, H, W)
-        output: (N, C, H', W'), without N if the input has none; with `return_indices` a pair of the maxima and their
-            positions
 
     Raises:
         ValueError: neither or both of `output_size` and `output_ratio` are given, or a ratio is not between 0 and 1.
@@ -666,14 +623,9 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
     _function = "adaptive_max_pool2d"
 
 
+@documented_like(AdaptiveMaxPool2d)
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     """Largest elements of as many windows as are asked for, which together cover a volume of any size.
-
-    Args:
-        output_size (int or tuple of ints): the size of the output; a number for each dimension, or one for all; None
-            keeps that dimension's size.
-        return_indices (bool): whether to return the positions of the maxima too, as `MaxUnpool` needs them. Default:
-            `False`.
 
     Shape:
         input: (N, C, D, H, W) or (C, D, H, W)
@@ -725,12 +677,9 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
     _function = "adaptive_avg_pool1d"
 
 
+@documented_like(AdaptiveMaxPool2d)
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
     """Means of as many windows as are asked for, which together cover an image of any size.
-
-    Args:
-        output_size (int or tuple of ints): the size of the output; a number for each dimension, or one for all; None
-            keeps that dimension's size.
 
     Shape:
         input: (N, C, H, W) or (C, H, W)
@@ -745,12 +694,9 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
     _function = "adaptive_avg_pool2d"
 
 
+@documented_like(AdaptiveMaxPool2d)
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
     """Means of as many windows as are asked for, which together cover a volume of any size.
-
-    Args:
-        output_size (int or tuple of ints): the size of the output; a number for each dimension, or one for all; None
-            keeps that dimension's size.
 
     Shape:
         input: (N, C, D, H, W) or (C, D, H, W)

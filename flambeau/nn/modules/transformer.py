@@ -359,6 +359,7 @@ class _TransformerLayer(Module):
         return self.dropout1(attended)
 
 
+@documented_like(Transformer)
 class TransformerEncoderLayer(_TransformerLayer):
     """Self-attention and a network of two linear layers, each with dropout, a residual connection and a norm.
 
@@ -370,16 +371,6 @@ class TransformerEncoderLayer(_TransformerLayer):
         d_model (int): how many features each position has.
         nhead (int): how many heads the attention has; it divides `d_model`.
         dim_feedforward (int): the width between the two linear layers. Default: `2048`.
-        dropout (float): the probability with which an element becomes zero in training. Default: `0.1`.
-        activation (str or callable): the nonlinearity between the linear layers: "relu", "gelu" or a function. Default:
-            `relu`.
-        layer_norm_eps (float): a number added to the variances in the norms. Default: `1e-05`.
-        batch_first (bool): whether the batch is the first dimension of sequences; otherwise it is the second. Default:
-            `False`.
-        norm_first (bool): whether norms come before attention and linear layers, not after. Default: `False`.
-        bias (bool): whether linear layers and norms have biases. Default: `True`.
-        device (device, optional): where the parameters and buffers lie; None means the default device.
-        dtype (dtype, optional): the dtype of the parameters and buffers; None means the default dtype.
 
     Shape:
         src: (S, N, d_model), or (N, S, d_model) with `batch_first`, or (S, d_model)

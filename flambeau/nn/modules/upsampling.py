@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ..._core.tensor import Tensor
+from ..._core.text.inherited_docs import documented_like
 from .. import functional as F
 from .module import Module
 
@@ -86,14 +87,11 @@ class Upsample(Module):
         return f"{how}, mode={self.mode!r}"
 
 
+@documented_like(Upsample)
 class UpsamplingNearest2d(Upsample):
     """Resizes images by repeating pixels.
 
     It is `Upsample(mode="nearest")`. Either `size` or `scale_factor` is given.
-
-    Args:
-        size (int or tuple of ints, optional): the sizes of the result.
-        scale_factor (float or tuple of floats, optional): by how much the sizes grow.
 
     Shape:
         input: (N, C, H, W)
@@ -111,18 +109,11 @@ class UpsamplingNearest2d(Upsample):
         super().__init__(size, scale_factor, mode="nearest")
 
 
+@documented_like(UpsamplingNearest2d)
 class UpsamplingBilinear2d(Upsample):
     """Resizes images linearly in both directions, with corners kept in place.
 
     It is `Upsample(mode="bilinear", align_corners=True)`. Either `size` or `scale_factor` is given.
-
-    Args:
-        size (int or tuple of ints, optional): the sizes of the result.
-        scale_factor (float or tuple of floats, optional): by how much the sizes grow.
-
-    Shape:
-        input: (N, C, H, W)
-        output: (N, C, H', W')
 
     Example:
         >>> flambeau.nn.UpsamplingBilinear2d(size=(1, 3))(flambeau.tensor([[[[1.0, 2.0]]]]))

@@ -6,6 +6,7 @@ import copy
 from typing import Any, TypeVar
 
 from ..._core.tensor import Tensor
+from ..._core.text.inherited_docs import documented_like
 from ..._ops.create.like import ones_like, zeros_like
 from ..parameter import Parameter
 
@@ -106,6 +107,7 @@ def fuse_linear_bn_eval(linear: Layer, bn: Any) -> Layer:
     return fused
 
 
+@documented_like(fuse_conv_bn_weights)
 def fuse_linear_bn_weights(
     linear_w: Tensor,
     linear_b: Tensor | None,
@@ -120,14 +122,6 @@ def fuse_linear_bn_weights(
     Args:
         linear_w (Tensor): the weight of the linear layer.
         linear_b (Tensor, optional): the bias of the linear layer; None means zero.
-        bn_rm (Tensor): the running mean of the batch normalisation.
-        bn_rv (Tensor): the running variance of the batch normalisation.
-        bn_eps (float): the small number that the batch normalisation adds to the variance.
-        bn_w (Tensor, optional): the weight of the batch normalisation; None means one.
-        bn_b (Tensor, optional): the bias of the batch normalisation; None means zero.
-
-    Returns:
-        tuple[Parameter, Parameter]: the new weight and the new bias.
 
     Example:
         >>> linear, bn = torch.nn.Linear(2, 3), torch.nn.BatchNorm1d(3)

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
+from ..._core.text.inherited_docs import documented_like
 from ..._ops.create.like import ones_like, zeros_like
 from ..._ops.random.draws import rand, rand_like
 from ..._ops.shape.join import cat
@@ -433,6 +434,7 @@ def identity(module: Any, name: str) -> Any:
     return module
 
 
+@documented_like(identity)
 def random_unstructured(module: Any, name: str, amount: float) -> Any:
     """Prune elements of the parameter `name` at random: `amount` is their number, or their fraction as a float.
 
@@ -441,28 +443,19 @@ def random_unstructured(module: Any, name: str, amount: float) -> Any:
     4
 
     Args:
-        module: the module.
-        name (str): the name of the parameter.
         amount (float): how much to prune: a whole number of elements or slices, or a fraction between 0 and 1.
-
-    Returns:
-        Module: `module` itself.
     """
     RandomUnstructured.apply(module, name, amount)
     return module
 
 
+@documented_like(identity)
 def l1_unstructured(module: Any, name: str, amount: float, importance_scores: Any = None) -> Any:
     """Prune the elements of the parameter `name` of smallest absolute value.
 
     Args:
-        module: the module.
-        name (str): the name of the parameter.
         amount (float): how much to prune: a whole number of elements or slices, or a fraction between 0 and 1.
         importance_scores: a tensor of the parameter's shape by which to choose, in place of the parameter.
-
-    Returns:
-        Module: `module` itself.
 
     Example:
         >>> layer = torch.nn.Linear(3, 1)
@@ -474,17 +467,12 @@ def l1_unstructured(module: Any, name: str, amount: float, importance_scores: An
     return module
 
 
+@documented_like(l1_unstructured)
 def random_structured(module: Any, name: str, amount: float, dim: int) -> Any:
     """Prune slices of the parameter `name` along `dim` at random.
 
     Args:
-        module: the module.
-        name (str): the name of the parameter.
-        amount (float): how much to prune: a whole number of elements or slices, or a fraction between 0 and 1.
         dim (int): the dimension whose slices are pruned.
-
-    Returns:
-        Module: `module` itself.
 
     Example:
         >>> torch.nn.utils.prune.random_structured(torch.nn.Linear(2, 4), "weight", amount=1, dim=0).weight_mask.sum()
@@ -494,19 +482,13 @@ def random_structured(module: Any, name: str, amount: float, dim: int) -> Any:
     return module
 
 
+@documented_like(l1_unstructured)
 def ln_structured(module: Any, name: str, amount: float, n: Any, dim: int, importance_scores: Any = None) -> Any:
     """Prune the slices of the parameter `name` along `dim` whose norms of order `n` are smallest.
 
     Args:
-        module: the module.
-        name (str): the name of the parameter.
-        amount (float): how much to prune: a whole number of elements or slices, or a fraction between 0 and 1.
         n: the order of the norm, as `torch.linalg.vector_norm` takes it.
         dim (int): the dimension whose slices are pruned.
-        importance_scores: a tensor of the parameter's shape by which to choose, in place of the parameter.
-
-    Returns:
-        Module: `module` itself.
 
     Example:
         >>> layer = torch.nn.Linear(2, 2)
@@ -566,16 +548,12 @@ def global_unstructured(parameters: Any, pruning_method: Any, importance_scores:
         custom_from_mask(module, name, mask=part.view_as(each))
 
 
+@documented_like(identity)
 def custom_from_mask(module: Any, name: str, mask: Any) -> Any:
     """Prune the parameter `name` by a mask of zeros and ones.
 
     Args:
-        module: the module.
-        name (str): the name of the parameter.
         mask: zeros where the parameter is pruned, ones elsewhere.
-
-    Returns:
-        Module: `module` itself.
 
     Example:
         >>> layer = torch.nn.utils.prune.custom_from_mask(torch.nn.Linear(2, 1), "weight", torch.tensor([[0, 1]]))
@@ -586,15 +564,9 @@ def custom_from_mask(module: Any, name: str, mask: Any) -> Any:
     return module
 
 
+@documented_like(identity)
 def remove(module: Any, name: str) -> Any:
     """Make a pruned parameter an ordinary one again; what is pruned stays zero.
-
-    Args:
-        module: the module.
-        name (str): the name of the parameter.
-
-    Returns:
-        Module: `module` itself.
 
     Example:
         >>> layer = torch.nn.utils.prune.l1_unstructured(torch.nn.Linear(4, 1), "weight", amount=2)

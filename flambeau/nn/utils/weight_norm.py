@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any, TypeVar
 
+from ..._core.text.inherited_docs import documented_like
 from ..._ops.nn.weight_norm import _weight_norm, norm_except_dim
 from ..modules.module import Module
 from ..parameter import Parameter, UninitializedParameter
@@ -86,15 +87,9 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     return module
 
 
+@documented_like(weight_norm)
 def remove_weight_norm(module: M, name: str = "weight") -> M:
     """Take the hook of `weight_norm` off again.
-
-    Args:
-        module (M): the module.
-        name (str): the name of the parameter. Default: `"weight"`.
-
-    Returns:
-        Module: `module` itself.
 
     Example:
         >>> import warnings

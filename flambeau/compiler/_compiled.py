@@ -109,7 +109,8 @@ class Compiled:
     def forget(self) -> None:
         """Forget all programs and begin anew."""
         self._programs: list[Callable[..., Any]] = []
-        """Some of them may not be written yet."""
+        """The last one used comes first; some may not be written yet."""
+        self._last_used: Callable[..., Any] | None = None
         self.reasons: list[str] = []
         """Why calls could not be compiled, one after the other."""
         self.recompiles: list[str] = []
@@ -185,6 +186,8 @@ class Compiled:
                     self._hits = hits = self._hits + 1
                     if hits == self._contest.begins_at:
                         self._contest.is_on = self._is_compared
+                    if program is not self._last_used:
+                        self._bring_forward(program)
                     return result
             if (parts := self._parts_as_they_are()) is not None:
                 if self._is_part or not self._is_timed:
@@ -204,6 +207,15 @@ class Compiled:
             if result is not MISS:
                 return result
         return MISS
+
+    def _bring_forward(self, program: Callable[..., Any]) -> None:
+        """Ask the program of the last call first: the next call may be one of a loop, as each token of a text is."""
+        if program in self._programs:  # not one that was just written: it stood for another
+            self._programs.remove(program)
+            self._programs.insert(0, program)
+        self._last_used = program
+        for each in self._families:
+            each.table.asked = None  # sizes of this call, which has had a program
 
     def _compared(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call while it is found out whether programs are quicker than eager calls, and after it if they are not."""
@@ -355,10 +367,8 @@ class Compiled:
             return self._first(attempt) if self._may_attempt() else attempt.run()
         asked = [each for each in self._families if each.table.asked is not None]
         waits = [each.waits(bool(self.dynamic)) for each in self._families]  # all: they forget what they were asked for
-        if any(waits):  # sizes may never come again, as those of a cache that grows
+        if any(waits) or not self._may_attempt():  # sizes may never come again, as those of a cache that grows
             return attempt.run_plainly() if any(each.grows for each in self._families) else attempt.run()
-        if not self._may_attempt():
-            return attempt.run()
         if followed := [each for each in asked if each.follows()]:
             min(followed, key=Family.distance).follow(attempt)
             return attempt.result
@@ -443,11 +453,11 @@ class Compiled:
 
     def _why_missed(self, attempt: Attempt) -> str | None:
         """Why a call is none of those that there are programs for; None: there are none."""
-        latest = next((each for each in reversed(self._programs) if not isinstance(each, Later)), None)
-        if latest is None:
+        last_used = next((each for each in self._programs if not isinstance(each, Later)), None)
+        if last_used is None:
             return None
         try:
-            return why_missed(latest, attempt.args, attempt.kwargs)
+            return why_missed(last_used, attempt.args, attempt.kwargs)
         except Exception as error:
             return f"something that it looked at is no longer there ({type(error).__name__}: {error})"
 

@@ -1,10 +1,10 @@
 """Whether Python's objects are still the ones that they were: a list of comparisons, made without Python.
 
-The table is an array of 64-bit integers, four for each fact: its kind, and addresses or numbers.
+A table is an array of 64-bit integers, five for each fact: its kind, then addresses or numbers.
 
 - `ITEM_IS` (dictionary, key, object): that is what stands under the key.
-- `ITEM_IS_EMPTY` (dictionary, key, class): under it stands an object of just this class, without items. Objects of such
-  classes have the number of their items behind their headers.
+- `ITEM_IS_EMPTY` (dictionary, key, class, container): under it stands an object of just this class, without items.
+  Objects of such classes have the number of their items behind their headers. The last one found is noted.
 - `ABSENT` (dictionary, key): nothing stands under it.
 - `KEYS_ARE` (dictionary, how many, array of addresses): these objects are its keys, in this order.
 - `COUNT_IS` (dictionary, how many).
@@ -12,41 +12,85 @@ The table is an array of 64-bit integers, four for each fact: its kind, and addr
 - `ATTRIBUTES_ARE` (object, dictionary): that is where the object has its attributes.
 
 Keys are texts, and dictionaries have no other keys: so no code of the user's runs.
+
+Most facts are about dictionaries that nobody has changed. Up to Python 3.12 a dictionary has a version, a number that
+no other state of any dictionary has. So facts about one dictionary stand together, behind the version that it had when
+they held last: while it has that one, they hold, but for containers in it that were empty.
 """
 
 from __future__ import annotations
 
 from ..arrays import DATA, Arguments
-from ..build import Builder, Value, Variable
+from ..build import Builder, Value
 from ..kernel import kernel
 from ..types import I32, I64, POINTER, VOID
 
 ITEM_IS, ITEM_IS_EMPTY, ABSENT, KEYS_ARE, COUNT_IS, CLASS_IS, ATTRIBUTES_ARE = range(7)
 
-_WIDTH = 4
-_CLASS, _COUNT = DATA - 8, DATA
-"""Where objects have their class, and containers the number of their items."""
+FACT, DICTIONARY = 5, 5
+"""How many integers a fact has, and a dictionary: its address, its version, where its facts begin, where those that it
+has empty containers begin, and where they end."""
+_CLASS, _COUNT, _VERSION = DATA - 8, DATA, DATA + 8
+"""Where objects have their class, containers the number of their items, and dictionaries their version."""
 
 
 @kernel
-def all_hold(b: Builder, arguments: Arguments) -> None:
-    """(table, what to return if all facts hold, what if not, how many there are)."""
-    table, yes, no = arguments.array(0).data, arguments.object(1), arguments.object(2)
+def all_hold(b: Builder, arguments: Arguments, has_versions: bool) -> None:
+    """(facts, what to return if all hold, what if not, how many are about objects, dictionaries, how many they are)."""
+    facts, yes, no = arguments.array(0).data, arguments.object(1), arguments.object(2)
+    dictionaries = arguments.array(4).data
     with b.loop(0, arguments.integer(3)) as number:
-        row = b.offset(table, number * _WIDTH, I64)
-        kind, *parts = (b.load_raw(b.offset(row, at, I64), I64) for at in range(_WIDTH))
-        holds = b.variable(I64, 0)
-        _look(b, kind, parts, holds)
-        with b.when(holds.value == 0, likely=False):
-            b.call("PyErr_Clear", VOID, [])
-            _answer(b, no)
+        _wanted(b, _about_object(b, _numbers(b, facts, number, FACT)), no)
+    with b.loop(0, arguments.integer(5)) as number:
+        dictionary, known, begin, empty, end = _numbers(b, dictionaries, number, DICTIONARY)
+        if has_versions:
+            version = _field(b, _pointer(b, dictionary), _VERSION)
+            with b.either(version == known) as (is_as_before, is_changed):
+                with is_as_before, b.loop(empty, end) as at:
+                    container = b.load_raw(b.offset(facts, at * FACT + 4, I64), I64)
+                    _wanted(b, _field(b, _pointer(b, container), _COUNT) == 0, no)
+                with is_changed:
+                    with b.loop(begin, end) as at:
+                        _wanted(b, _about_item(b, facts, at), no)
+                    b.store_raw(version, b.offset(dictionaries, number * DICTIONARY + 1, I64))
+        else:
+            with b.loop(begin, end) as at:
+                _wanted(b, _about_item(b, facts, at), no)
     _answer(b, yes)
     b.ir.position_at_end(b.ir.append_basic_block("never"))  # what every kernel ends with is written there
 
 
-def _look(b: Builder, kind: Value, parts: list[Value], holds: Variable) -> None:
-    """Find out about one fact."""
-    first, second, third = parts
+def _numbers(b: Builder, table: Value, row: Value, width: int) -> list[Value]:
+    """The integers in a row of a table."""
+    first = b.offset(table, row * width, I64)
+    return [b.load_raw(b.offset(first, at, I64), I64) for at in range(width)]
+
+
+def _wanted(b: Builder, holds: Value, no: Value) -> None:
+    """Return `no` if a fact does not hold."""
+    with b.when(~holds, likely=False):
+        b.call("PyErr_Clear", VOID, [])
+        _answer(b, no)
+
+
+def _about_object(b: Builder, row: list[Value]) -> Value:
+    """Whether a fact about an object holds."""
+    kind, first, second, *_ = row
+    holds = b.variable(I64, 0)
+    with b.when(kind == CLASS_IS):
+        holds.value = b.convert(_field(b, _pointer(b, first), _CLASS) == second, I64, False)
+    with b.when(kind == ATTRIBUTES_ARE):
+        own = b.call("PyObject_GenericGetDict", POINTER, [_pointer(b, first), b.constant(POINTER, 0)])
+        holds.value = b.convert(own == _pointer(b, second), I64, False)
+        with b.when(own != b.constant(POINTER, 0)):
+            b.call("Py_DecRef", VOID, [own])
+    return holds.value != 0
+
+
+def _about_item(b: Builder, facts: Value, row: Value) -> Value:
+    """Whether a fact about a dictionary holds."""
+    kind, first, second, third, _ = _numbers(b, facts, row, FACT)
+    holds = b.variable(I64, 0)
     with b.when(kind <= ABSENT):
         item = b.call("PyDict_GetItemWithError", POINTER, [_pointer(b, first), _pointer(b, second)])
         found = Value(b, b.ir.ptrtoint(item.ir, I64))
@@ -57,17 +101,12 @@ def _look(b: Builder, kind: Value, parts: list[Value], holds: Variable) -> None:
         with b.when((kind == ITEM_IS_EMPTY) & (found != 0)):
             is_empty = (_field(b, item, _CLASS) == third) & (_field(b, item, _COUNT) == 0)
             holds.value = b.convert(is_empty, I64, False)
+            b.store_raw(found, b.offset(facts, row * FACT + 4, I64))
     with b.when((kind == COUNT_IS) | (kind == KEYS_ARE)):
         holds.value = b.convert(_field(b, _pointer(b, first), _COUNT) == second, I64, False)
     with b.when((kind == KEYS_ARE) & (holds.value != 0)):
         holds.value = b.convert(_has_keys(b, first, second, third), I64, False)
-    with b.when(kind == CLASS_IS):
-        holds.value = b.convert(_field(b, _pointer(b, first), _CLASS) == second, I64, False)
-    with b.when(kind == ATTRIBUTES_ARE):
-        own = b.call("PyObject_GenericGetDict", POINTER, [_pointer(b, first), b.constant(POINTER, 0)])
-        holds.value = b.convert(own == _pointer(b, second), I64, False)
-        with b.when(own != b.constant(POINTER, 0)):
-            b.call("Py_DecRef", VOID, [own])
+    return holds.value != 0
 
 
 def _has_keys(b: Builder, dictionary: Value, count: Value, keys: Value) -> Value:

@@ -27,6 +27,10 @@ class Container:
     """Whether identity guards tell that it is the same object."""
     length: int
 
+    def of(self, value: Any) -> Container:
+        """Another container in its place."""
+        return Container(value, self.place, self.is_given, self.is_fact, self.length)
+
 
 class Containers:
     """All of them, in the order in which they were met."""

@@ -50,7 +50,7 @@ class Facts:
     def all_hold(self) -> bool:
         """Whether all of them hold now, as far as a table tells."""
         table = self.table
-        return table is not None and table.run(table.rows, True, False, len(table.rows))
+        return table is not None and table.hold()
 
     def item(self, expression: str, dictionary: Any, key: Any) -> str:
         """An expression for what a dictionary has under a key; facts can be taken from it if that is possible."""

@@ -87,7 +87,7 @@ class Binding:
         made._containers = Containers()
         for each in self._containers:
             value = objects[each.place]
-            made._containers._found[id(value)] = replace(each, value=value)
+            made._containers._found[id(value)] = each.of(value)
         is_apart = len(made.tensors) == len(tensors) and len(made._seen) == len(self._seen)
         return made if is_apart and len(made._containers._found) == len(self._containers) else None
 

@@ -35,7 +35,7 @@ _ROWS_AT_FIRST_SIGHT = 8
 """So many rows `dynamic=True` makes for sizes that come for the first time."""
 _MOST_OFTEN = 64
 """A recorded call takes as long as some 20 plain ones: sizes that have come so often are worth it in any case."""
-_FOLLOWED, _FOLLOWED_IF_GROWING = 2, 8
+_FOLLOWED, _FOLLOWED_IF_GROWING = 2, 4
 """So often sizes have to come until a call is compared with a recorded one, which takes some 4 plain calls' time."""
 _MOST_UNLIKE = 8
 """After so many calls that were not as the recorded one no further call is compared with it."""

@@ -129,7 +129,7 @@ class Source:
         if table is None:
             return None
         self.constants["facts"] = table
-        return f"{self.constant(table.run)}({self.constant(table.rows)}, True, False, {len(table.rows)})"
+        return f"{self.constant(table.hold)}()"
 
     def items(self, items: Sequence[Item], kept: Iterable[Value]) -> None:
         """Write items; what none of the rest uses is let go, but for what is `kept`."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from ...._codegen.machine.identities import (
     ATTRIBUTES_ARE,
     CLASS_IS,
     COUNT_IS,
+    DICTIONARY,
+    FACT,
     ITEM_IS,
     ITEM_IS_EMPTY,
     KEYS_ARE,
@@ -25,15 +28,37 @@ NUMBERS = {
 }  # fmt: skip
 
 
+_ABOUT_OBJECTS = ("class is", "attributes are")
+_HAS_VERSIONS = sys.implementation.name == "cpython" and sys.version_info < (3, 13)
+"""Whether a dictionary's version stands behind the number of its items."""
+
+
 class Table:
     """Facts, with what keeps alive the objects that they name by address."""
 
     def __init__(self, facts: Sequence[tuple[Any, ...]]) -> None:
         self._kept: list[Any] = list(facts)
-        rows = [[NUMBERS[kind], *self._numbers(kind, parts), 0, 0][:4] for kind, *parts in facts]
-        self.rows = np.array(rows, np.int64)
-        self.run = all_hold()
-        """(rows, True, False, how many): whether all of them hold."""
+        rows = [self._row(each) for each in facts if each[0] in _ABOUT_OBJECTS]
+        objects, dictionaries = len(rows), []
+        by_dictionary: dict[int, list[tuple[Any, ...]]] = {}
+        for each in facts:
+            if each[0] not in _ABOUT_OBJECTS:
+                by_dictionary.setdefault(id(each[1]), []).append(each)
+        for address, about in by_dictionary.items():
+            about.sort(key=lambda each: each[0] == "item is empty")
+            begin, empty = len(rows), sum([each[0] != "item is empty" for each in about])
+            rows += map(self._row, about)
+            dictionaries.append([address, 0, begin, begin + empty, len(rows)])
+        table = np.array(rows, np.int64).reshape(-1, FACT)
+        versions = np.array(dictionaries, np.int64).reshape(-1, DICTIONARY)
+        self.hold: Callable[[], bool] = functools.partial(
+            all_hold(_HAS_VERSIONS), table, True, False, objects, versions, len(versions)
+        )
+        """Whether all of them hold."""
+
+    def _row(self, fact: tuple[Any, ...]) -> list[int]:
+        kind, *parts = fact
+        return [NUMBERS[kind], *self._numbers(kind, parts), 0, 0, 0][:FACT]
 
     def _numbers(self, kind: str, parts: list[Any]) -> list[int]:
         if kind == "count is":

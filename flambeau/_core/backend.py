@@ -88,6 +88,8 @@ class Backend:
     """Whether recorded programs run on its arrays."""
     is_for_several = False
     """Whether there are several devices of the type, each with a backend of its own: see `at`."""
+    kept_levels: frozenset[str] = frozenset()
+    """The levels of `flambeau.reproducible` that ops on its arrays keep, where these are not the host's."""
     ordinal: int | None = None
     """Which device of its type it is for, where the type has several."""
 

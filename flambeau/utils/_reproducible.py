@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ import numpy as np
 from .._backends import portable, tiers
 from .._core.backend import WHEN_INSTALLED, Backend, devices_backends
 from .._core.process.determinism import DETERMINISM
-from .._core.process.reproducibility import LEVELS, REPRODUCIBILITY
+from .._core.process.reproducibility import LEVELS, REPRODUCIBILITY, NotKept
 from .._dispatch.elementwise import Elementwise
 from .._dispatch.op import OPS
 from .._dispatch.public.registry import load_all
@@ -101,7 +103,7 @@ def _set(level: str | None) -> None:
         DETERMINISM.set(True, False, DETERMINISM.fill_wanted)
     elif before is not None:
         DETERMINISM.set(False, False, DETERMINISM.fill_wanted)
-    _refuse_devices()
+    _tell_devices()
 
 
 def _refuse_without_generated() -> None:
@@ -146,16 +148,18 @@ def _free_libraries() -> None:
     tiers.use_library(True)
 
 
-def _refuse_devices(backend: Backend | None = None) -> None:
-    """Let ops on other devices raise, or run again: atomic sums and libraries' choices are not under control there."""
+def _tell_devices(backend: Backend | None = None) -> None:
+    """Let ops on other devices run at the level, or raise where their device does not keep it."""
+    level = REPRODUCIBILITY.level
     for each in devices_backends() if backend is None else [backend]:
         if each.array_class is np.ndarray:
             continue
         for name in ("prepare", "first_try"):
-            if REPRODUCIBILITY.level is not None:
+            each.__dict__.pop(name, None)
+            if level is not None and level not in each.kept_levels:
                 each.__dict__[name] = _refuse
-            else:
-                each.__dict__.pop(name, None)
+            elif level in _IN_ANY_BATCH:
+                each.__dict__[name] = functools.partial(_named, each, getattr(each, name))
         each.forget()
 
 
@@ -166,7 +170,27 @@ def _refuse(op: Any) -> Any:
     )
 
 
-WHEN_INSTALLED.append(_refuse_devices)
+def _named(backend: Backend, prepare: Callable[[Any], Callable[..., Any]], op: Any) -> Callable[..., Any]:
+    """What the backend runs for `op`; where it cannot keep the level, the error names the op."""
+    run, name = prepare(op), op.name
+
+    def kept(*args: Any) -> Any:
+        try:
+            return run(*args)
+        except NotKept as error:
+            raise RuntimeError(
+                f"{name} on this device cannot be kept by reproducible({REPRODUCIBILITY.level!r}): it needs "
+                f'{error.what}. Use reproducible("threads"), run it on the CPU, or call flambeau.reproducible(None) '
+                "before"
+            ) from None
+
+    for table in (backend.runs, backend.tries):
+        if table.get(op) is run:
+            table[op] = kept
+    return kept
+
+
+WHEN_INSTALLED.append(_tell_devices)
 
 
 def _start() -> None:

@@ -18,7 +18,7 @@ from flambeau._backends.cpu.linalg.blas import used_threads
 from flambeau._core.backend import Backend
 from flambeau._core.process.determinism import DETERMINISM
 from flambeau._dispatch.op import OPS
-from flambeau.utils._reproducible import _refuse_devices
+from flambeau.utils._reproducible import _tell_devices
 
 F = nn.functional
 THREADS = (1, 2, 3, 7, 16)
@@ -215,10 +215,10 @@ def test_other_devices_refuse_ops_at_a_level() -> None:
     backend = Elsewhere("elsewhere")
     flambeau.ones(2, 2) @ flambeau.ones(2, 2)
     with flambeau.reproducible("run"):
-        _refuse_devices(backend)
+        _tell_devices(backend)
         with pytest.raises(RuntimeError, match="mm on this device is not kept reproducible"):
             backend.prepare(OPS["mm"])
-    _refuse_devices(backend)
+    _tell_devices(backend)
     assert backend.prepare(OPS["mm"]) is not None
 
 

@@ -22,6 +22,7 @@ from .runtime.devices import (
     there,
 )
 from .runtime.driver import Driver, driver, use
+from .runtime.plans import forget_plans
 from .runtime.synchronization import HERE
 
 
@@ -31,9 +32,14 @@ class Cuda(Backend):
     array_class = DeviceArray
     costs_per_call = True
     is_compiled_for = True
+    kept_levels = frozenset(("run", "threads", "batch"))
 
     def __init__(self) -> None:
         super().__init__("cuda")
+
+    def forget(self) -> None:
+        super().forget()
+        forget_plans()
 
     def asarray(self, value: Any) -> Any:
         return value if type(value) is DeviceArray else from_host(np.asarray(value))

@@ -14,13 +14,14 @@ def scan_source(function: str, dtype: str) -> str:
     kind = TYPES[dtype]
     return f"""{functions()}
 typedef {kind.memory} T;
-struct Arguments {{ i64 lines; i64 length; i64 inner; const T* in; T* out; }};
+struct Arguments {{ i64 lines; i64 length; i64 inner; const T* __restrict__ in; T* __restrict__ out; }};
 KERNEL kernel(const __grid_constant__ Arguments a) {{
   const i64 line = (i64)blockIdx.x * blockDim.x + threadIdx.x;
   if (line >= a.lines) return;
   i64 place = line / a.inner * a.length * a.inner + line % a.inner;
   {kind.compute} so_far = a.in[place];
   a.out[place] = so_far;
+#pragma unroll 8
   for (i64 i = 1; i < a.length; i++) {{
     place += a.inner;
     so_far = f_{function}(so_far, ({kind.compute})a.in[place]);

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from .determinism import DETERMINISM
+from .reproducibility import REPRODUCIBILITY
+
 
 class _Choices:
     """The choices, with PyTorch's defaults."""
@@ -17,7 +20,17 @@ class _Choices:
     uses_library = True
     """Whether the vendor's library of layers may be used at all."""
     deterministic = False
-    """Whether only ways that always give the same bits are taken."""
+    """Whether convolutions take only ways that always give the same bits."""
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether all layers take only ways that always give the same bits."""
+        return self.deterministic or DETERMINISM.asked
+
+    @property
+    def tried(self) -> bool:
+        """Whether ways are tried and the quickest is kept: another run may find another one the quickest."""
+        return self.measured and REPRODUCIBILITY.level is None
 
 
 CHOICES = _Choices()

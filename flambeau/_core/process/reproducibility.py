@@ -54,6 +54,14 @@ class _Reproducibility:
             self.refuse_at_machine(name, OF_COMPLEX)
 
 
+class NotKept(RuntimeError):
+    """A kernel has asked for something that depends on what a sample is batched with."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what} cannot be kept by reproducible({REPRODUCIBILITY.level!r}) on this device")
+        self.what = what
+
+
 OF_COMPLEX = "NumPy multiplies and divides complex numbers by other instructions on other processors"
 _EXACT_OF_COMPLEX = frozenset(
     ("add", "sub", "neg", "positive", "conj", "real", "imag", "eq", "ne", "isnan", "isfinite")

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.backend import is_of_host
 from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import fresh
 from ..._dispatch.gradients.array_derivatives import unrecorded
 from ..shape.view import _transpose
+from .products import product_of_columns
 
 _MOST = 1 << 22
 """Elements of the products of single samples that recorded and captured passes keep at a time."""
@@ -26,11 +28,18 @@ def samples_product(left: Any, right: Any) -> Any:
     samples, steps = deeper.shape[0], math.prod(deeper.shape[1:-1])
     if left.ndim != 3 or right.ndim != 3:
         left, right = left.reshape(samples, steps, left.shape[-1]), right.reshape(samples, steps, right.shape[-1])
+    if not _are_of_host(left):  # samples are summed up as a tree on the host alone
+        rows, others = (each.reshape(samples * steps, each.shape[-1]) for each in (left, right))
+        return _transpose(rows, 0, 1) @ others if isinstance(left, Tensor) else product_of_columns(rows, others)
     if not isinstance(left, Tensor):
         return REPRODUCIBILITY.samples.samples_product(left, right)
     if unrecorded(left, right) and type(left._array) is np.ndarray:
         return fresh(REPRODUCIBILITY.samples.samples_product(left._array, right._array), left)
     return _in_halves(left, right)
+
+
+def _are_of_host(value: Any) -> bool:
+    return is_of_host(type(value._array if isinstance(value, Tensor) else value))
 
 
 def _in_halves(left: Tensor, right: Tensor) -> Tensor:

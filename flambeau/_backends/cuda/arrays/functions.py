@@ -16,6 +16,7 @@ from ..reductions.scan import accumulated, fill_diagonal, last_of_running, parti
 from .array import DeviceArray, dense_like, empty, from_host, view_of, zeros
 from .assignment import assign, astype, column_major, copied, copyto
 from .host import by_host, by_library_or_host, geometry
+from .kept import is_inexact
 from .subscripts import getitem, setitem
 from .ufuncs import call, selection
 
@@ -72,7 +73,8 @@ def array_ufunc(self: DeviceArray, ufunc: Any, method: str, *inputs: Any, out: A
         return by_library_or_host(ufunc, inputs[:1], kwargs, method) if found is None else found
     if method == "accumulate":
         kwargs.setdefault("axis", inputs[1] if len(inputs) > 1 else 0)
-        found = accumulated(ufunc.__name__, inputs[0], kwargs["axis"]) if not kwargs.keys() - {"axis"} else None
+        plain = not kwargs.keys() - {"axis", "dtype"} and kwargs.get("dtype") in (None, inputs[0].dtype)
+        found = accumulated(ufunc.__name__, inputs[0], kwargs["axis"]) if plain else None
         return by_library_or_host(ufunc, inputs[:1], kwargs, method) if found is None else found
     if method == "reduceat":
         found = segmented(ufunc.__name__, *inputs, **kwargs) if not kwargs.keys() - {"axis"} else None
@@ -80,7 +82,8 @@ def array_ufunc(self: DeviceArray, ufunc: Any, method: str, *inputs: Any, out: A
     if method == "at" and len(inputs) == 3:
         if DETERMINISM.asked and ufunc is np.add and add_in_order(*inputs):
             return None
-        if combine_at(ufunc.__name__, *inputs):
+        rounds = DETERMINISM.asked and ufunc is np.multiply and is_inexact(inputs[0])
+        if not rounds and combine_at(ufunc.__name__, *inputs):
             return None
     return by_library_or_host(ufunc, inputs, kwargs, method)
 

@@ -12,10 +12,13 @@ from typing import Any
 import numpy as np
 
 from ...._core.arrays.quick import name_of
+from ...._core.process.determinism import DETERMINISM
 from ...._core.process.host_calls import on_the_host
+from ...._core.process.reproducibility import REPRODUCIBILITY
 from ..runtime.driver import driver
 from ..runtime.synchronization import SYNCHRONIZATIONS
 from .array import DeviceArray, from_host, is_dense, over, to_host, view_of
+from .kept import UNORDERED, is_inexact, refuse_sums
 from .raw_types import RAW
 
 HOST_CALLS: Counter[str] = Counter()
@@ -57,6 +60,11 @@ def movable(array: DeviceArray) -> DeviceArray:
 def by_library_or_host(function: Any, args: Any, kwargs: Any, method: str = "__call__") -> Any:
     """A function that has no kernel here, on arrays of the device."""
     name = function.__name__ if method == "__call__" else f"{function.__name__}.{method}"
+    if DETERMINISM.asked and is_inexact(args):
+        # Decompositions of several matrices at once run in other ways than that of one; the host does one by one.
+        if name in UNORDERED or (name in _DECOMPOSITIONS and REPRODUCIBILITY.product is not None):
+            return by_host(function, args, kwargs, method)
+        refuse_sums(name, args)
     if name in _MOVES or name in _OTHERS or name in _DECOMPOSITIONS:
         found = _by_library(function, name, args, kwargs)
         if found is not NotImplemented:
@@ -153,6 +161,7 @@ def adopted(value: Any) -> Any:
 def by_host(function: Any, args: Any, kwargs: Any, method: str = "__call__") -> Any:
     """NumPy's function of copies on the host, its result on the device."""
     name = function.__name__ if method == "__call__" else f"{function.__name__}.{method}"
+    refuse_sums(name, args)
     HOST_CALLS[name] += 1
     with on_the_host(name, "cuda"):
         return _by_host(function, args, kwargs, method)

@@ -21,18 +21,20 @@ from ...._core.geometry.moving_windows import (
     transposed_sizes,
 )
 from ...._core.process.gpu_choices import CHOICES
+from ...._core.process.reproducibility import REPRODUCIBILITY
 from ..arrays import ufuncs
 from ..arrays.array import DeviceArray, form_of, nothing, of_form
 from ..cudnn.convolutions import FORWARD, OF_INPUT, OF_WEIGHT, TYPES, Convolution
 from ..cudnn.descriptors import Refused, library
 from ..reductions.reduce import reduced
+from ..runtime.plans import of_level
 from . import depthwise
 
 _ALIGNED = 15
 _MOST_CALLS = 4096
 Plan = Callable[[int, int, int], None]
 """Computes one of the three products, given the addresses of input, weight and output."""
-_plans: dict[Any, Plan | None] = {}
+_plans: dict[Any, Plan | None] = of_level({})
 
 
 # ----- the ops --------------------------------------------------------------------------------------------------------
@@ -50,7 +52,7 @@ class _Call(NamedTuple):
     """Adds a bias to it, given the address of the result, once more, and that of the bias."""
 
 
-_calls: dict[Any, _Call | None] = {}
+_calls: dict[Any, _Call | None] = of_level({})
 
 
 def convolution(
@@ -122,7 +124,7 @@ def _bias_adder(form: Any) -> Callable[[int, int, int], None] | None:
 
 _Gradient = tuple[Plan, Any]
 """The product that gives a gradient, and the form of this."""
-_backward_calls: dict[Any, tuple[_Gradient | None, _Gradient | None] | None] = {}
+_backward_calls: dict[Any, tuple[_Gradient | None, _Gradient | None] | None] = of_level({})
 
 
 def convolution_backward(
@@ -251,13 +253,13 @@ def _run(product: int, geometry: Geometry, last: bool, operands: tuple[Any, Any,
 
 def _serves(first: Any, second: Any) -> bool:
     return bool(
-        first.dtype == second.dtype and CHOICES.uses_library and name_of(first.dtype) in TYPES and first.size
+        first.dtype == second.dtype and CHOICES.uses_library and REPRODUCIBILITY.product is None and name_of(first.dtype) in TYPES and first.size
         and second.size and 3 <= first.ndim <= 5 and library() is not None
     )  # fmt: skip
 
 
 def _choices() -> tuple[bool, bool, bool, bool]:
-    return CHOICES.uses_library, CHOICES.shortened_convolutions, CHOICES.measured, CHOICES.deterministic
+    return CHOICES.uses_library, CHOICES.shortened_convolutions, CHOICES.tried, CHOICES.repeatable
 
 
 _DEPTHWISE = {

@@ -72,7 +72,7 @@ class Convolution(PlanOfDevice):
         """`forms` are those of input, weight and output, with a batch and channels before the dimensions."""
         self._execute = library().cudnnBackendExecute
         self._packs: dict[tuple[int, int, int, int], int] = {}
-        banned, wanted = _banned(dtype), _TRIALS if CHOICES.measured else 1
+        banned, wanted = _banned(dtype), _TRIALS if CHOICES.tried else 1
         layouts = [(form.shape, form.strides) for form in forms]
         given = product, dtype, layouts, geometry, sorted(banned), wanted
         self._name = name_for("convolution", driver().identity(), version(), *given)
@@ -190,7 +190,7 @@ def _banned(dtype: str) -> set[int]:
     found = set()
     if dtype == "float32" and not CHOICES.shortened_convolutions:
         found |= {_TENSOR_CORE, _SHORTENED}
-    if CHOICES.deterministic:
+    if CHOICES.repeatable:
         found.add(_NOT_REPEATABLE)
     return found
 

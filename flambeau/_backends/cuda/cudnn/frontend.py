@@ -89,7 +89,7 @@ class Plan(PlanOfDevice):
 
         A graph is kept on disk: to choose a kernel for it and to compile that takes longer than a step.
         """
-        name = name_for("graph", driver().identity(), library().backend_version(), dtype, CHOICES.deterministic, *given)
+        name = name_for("graph", driver().identity(), library().backend_version(), dtype, CHOICES.repeatable, *given)
         graph = _kept(name)
         if graph is None:
             graph = _built(dtype, describe)
@@ -123,7 +123,7 @@ def _built(dtype: str, describe: Callable[[Any], None]) -> Any:
         graph.validate()
         graph.build_operation_graph()
         graph.create_execution_plans([api.heur_mode.A, api.heur_mode.FALLBACK])
-        if CHOICES.deterministic:
+        if CHOICES.repeatable:
             graph.deselect_numeric_notes([api.numerical_note.NONDETERMINISTIC])
         graph.deselect_workspace_greater_than(_MOST_WORKSPACE)
         graph.check_support()

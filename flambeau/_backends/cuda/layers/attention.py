@@ -9,9 +9,11 @@ import numpy as np
 
 from ...._core.arrays.quick import name_of
 from ...._core.geometry.layout import preserved_strides
+from ...._core.process.reproducibility import REPRODUCIBILITY
 from ..arrays.array import DeviceArray, empty, form_of, of_form
 from ..cudnn import frontend as cudnn
 from ..cudnn.descriptors import Refused
+from ..runtime.plans import of_level
 
 _HALVES = frozenset(("float16", "bfloat16"))
 _MOST_WIDTH, _WIDTH_STEP = 128, 8
@@ -21,8 +23,8 @@ _FORWARD = _QUERY, _KEY, _VALUE, _OUTPUT, _SUMS
 _BACKWARD = _QUERY, _KEY, _VALUE, _OUTPUT, _SUMS, _GRAD, _OF_QUERY, _OF_KEY, _OF_VALUE
 _LOWEST = -math.inf
 
-_plans: dict[Any, cudnn.Plan | None] = {}
-_calls: dict[Any, tuple[cudnn.Plan, tuple[Any, ...]]] = {}
+_plans: dict[Any, cudnn.Plan | None] = of_level({})
+_calls: dict[Any, tuple[cudnn.Plan, tuple[Any, ...]]] = of_level({})
 """For calls without a mask that needed no copy: the plan, and the forms of the results."""
 _SINGLE = np.dtype(np.float32)
 
@@ -123,7 +125,7 @@ def _serves(query: DeviceArray, key: DeviceArray, dropout_p: float) -> bool:
     shape = query.form.shape
     return bool(
         not dropout_p and name_of(query.form.dtype) in _HALVES and len(shape) == 4 and shape[3] <= _MOST_WIDTH
-        and shape[3] % _WIDTH_STEP == 0 and query.form.size and key.form.size and cudnn.library() is not None
+        and shape[3] % _WIDTH_STEP == 0 and query.form.size and key.form.size and cudnn.library() is not None and REPRODUCIBILITY.product is None
     )  # fmt: skip
 
 

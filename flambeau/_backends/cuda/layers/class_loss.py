@@ -18,6 +18,7 @@ import numpy as np
 from ...._codegen.cuda.class_loss import THREADS, gradient_source, levels_source, total_source
 from ...._codegen.cuda.losses import MEAN
 from ...._core.arrays.quick import name_of
+from ...._core.process.reproducibility import REPRODUCIBILITY
 from ..arrays.array import DeviceArray, empty, window
 from ..linalg.products import PACK, product, with_zeros
 from ..runtime.driver import driver
@@ -36,6 +37,8 @@ def _kernel(make: Callable[..., str], *parameters: Any) -> Any:
 
 def takes(logits: Any, target: Any) -> bool:
     """Whether there are kernels for arrays like these."""
+    if REPRODUCIBILITY.product is not None:
+        return False
     rows = target.ndim == 1 and logits.ndim == 2 and logits.shape[0] == target.shape[0]
     return bool(rows and logits.size and name_of(logits.dtype) in _HALVES and name_of(target.dtype) in _INDICES)
 

@@ -7,13 +7,15 @@ from typing import Any
 
 from ...._core.arrays.quick import name_of
 from ...._core.process.gpu_choices import CHOICES
+from ...._core.process.reproducibility import REPRODUCIBILITY
 from ..arrays.array import DeviceArray, empty, of_form
 from ..linalg import blas
 from ..linalg.blaslt import TYPES, Matrix, Product, Refused
 from ..linalg.products import laid_out
+from ..runtime.plans import of_level
 
-_plans: dict[Any, Product | None] = {}
-_calls: dict[Any, tuple[Product, Any]] = {}
+_plans: dict[Any, Product | None] = of_level({})
+_calls: dict[Any, tuple[Product, Any]] = of_level({})
 """For matrices that lie well and a row that is added, the plan, and the form of the result."""
 _MOST_CALLS = 4096
 _ALIGNED = 15
@@ -28,6 +30,8 @@ def addmm(self: DeviceArray, mat1: DeviceArray, mat2: DeviceArray, beta: Any, al
         result = of_form(form)
         prepared(result, mat1, mat2, self.pointer, 1, 0.0)
         return result
+    if REPRODUCIBILITY.product is not None:
+        return None
     dtype = mat1.form.dtype
     if not (dtype == mat2.form.dtype == self.form.dtype) or name_of(dtype) not in TYPES:
         return None
@@ -56,7 +60,7 @@ def addmm(self: DeviceArray, mat1: DeviceArray, mat2: DeviceArray, beta: Any, al
     return result
 
 
-_calls_of_transposed: dict[Any, tuple[Product, Any]] = {}
+_calls_of_transposed: dict[Any, tuple[Product, Any]] = of_level({})
 
 
 def addmm_of_transposed(

@@ -21,6 +21,7 @@ from ...._codegen.cuda.recurrent import (
 )
 from ...._core.arrays.quick import name_of
 from ..arrays.array import DeviceArray, dense, empty, window
+from ..linalg.fixed_order import multiplying
 from ..runtime.driver import driver
 
 _FLOATS = frozenset(("float32", "float64"))
@@ -74,7 +75,7 @@ def lstm_forward(
     launch, pack, turned = _kernel(lstm_step_source, name_of(dtype)), Struct("=qqQQQQQ").pack, dense(w_hh).T
     states, gate_steps, cell_steps = (_Steps(each, steps) for each in (output, gates, cells))
     first_state, first_cell = dense(hidden), dense(cell)
-    multiply = driver().product(gate_steps.form, first_state.form, turned.form, True)
+    multiply = multiplying(gate_steps.form, first_state.form, turned.form, True)
     size = count // steps * width
     blocks = -(-size // THREADS)
     state, before, weight = first_state.pointer, first_cell.pointer, turned.pointer
@@ -101,7 +102,7 @@ def lstm_backward(
     gates, before, shown = dense(gates), dense(before), dense(shown)
     coming = shown if of_output is None else dense(of_output)
     results, given = _Steps(of_gates, steps), _Steps(gates, steps)
-    multiply = driver().product(of_hidden.form, results.form, weight.form)
+    multiply = multiplying(of_hidden.form, results.form, weight.form)
     part = _Steps(shown, steps).size
     size = of_hidden.form.size
     blocks = -(-size // THREADS)
@@ -133,7 +134,7 @@ def gru_forward(
     bias = 0 if b_hh is None else dense(b_hh).pointer
     states, given, gate_steps = (_Steps(each, steps) for each in (output, products, gates))
     first_state = dense(hidden)
-    multiply = driver().product(product.form, first_state.form, turned.form)
+    multiply = multiplying(product.form, first_state.form, turned.form)
     size = count // steps * width
     blocks = -(-size // THREADS)
     state, order = first_state.pointer, _order(steps, reverse)
@@ -158,7 +159,7 @@ def gru_backward(
     gates, before = dense(gates), dense(before)
     coming = before if of_output is None else dense(of_output)
     results, inputs, given = (_Steps(each, steps) for each in (of_states, of_inputs, gates))
-    multiply = driver().product(of_hidden.form, results.form, weight.form, True)
+    multiply = multiplying(of_hidden.form, results.form, weight.form, True)
     part = _Steps(before, steps).size
     size = of_hidden.form.size
     blocks = -(-size // THREADS)

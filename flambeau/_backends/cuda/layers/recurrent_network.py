@@ -10,6 +10,7 @@ import numpy as np
 from ...._core.arrays.quick import name_of
 from ...._core.geometry.recurrence import GATES, Recurrence
 from ...._core.process.gpu_choices import CHOICES
+from ...._core.process.reproducibility import REPRODUCIBILITY
 from ..arrays.array import DeviceArray, dense, empty, nothing, over, zeros
 from ..cudnn.convolutions import TYPES
 from ..cudnn.descriptors import Refused, library
@@ -26,6 +27,8 @@ def serves(
     """Whether the library runs such a network."""
     name = name_of(input.form.dtype)
     if not CHOICES.uses_library or name not in TYPES or library() is None:
+        return False
+    if REPRODUCIBILITY.level is not None:  # its products run side by side, with memory that they share
         return False
     if name == "bfloat16" and recurrence.sizes[0] != recurrence.sizes[-1]:  # cuDNN 9.19 computes nonsense
         return False

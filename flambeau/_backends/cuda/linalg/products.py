@@ -11,10 +11,13 @@ import numpy as np
 
 from ...._core.arrays.quick import name_of
 from ...._core.process.gpu_choices import CHOICES
+from ...._core.process.reproducibility import REPRODUCIBILITY
 from ..arrays.array import DeviceArray, empty, form_of, of_form, zeros
 from ..runtime.driver import driver
+from ..runtime.plans import of_level
 from . import blaslt
 from .blas import Product, placed
+from .fixed_order import multiplying
 from .resize import resized
 
 TYPES = frozenset(("float16", "bfloat16", "float32", "float64", "complex64", "complex128"))
@@ -28,7 +31,7 @@ class _Call(NamedTuple):
     multiply: Product
 
 
-_calls: dict[Any, _Call | None] = {}
+_calls: dict[Any, _Call | None] = of_level({})
 _MOST_CALLS = 4096
 _ALIGNED = 15
 """The plans are for matrices whose addresses are multiples of 16."""
@@ -69,7 +72,7 @@ def by_rows(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
     return result
 
 
-_calls_by_rows: dict[Any, _Call | None] = {}
+_calls_by_rows: dict[Any, _Call | None] = of_level({})
 
 
 def product_of_columns(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
@@ -88,7 +91,7 @@ def product_of_columns(left: DeviceArray, right: DeviceArray) -> DeviceArray | N
     return result
 
 
-_calls_of_columns: dict[Any, _Call | None] = {}
+_calls_of_columns: dict[Any, _Call | None] = of_level({})
 
 
 def _prepared_columns(first: Any, second: Any) -> _Call | None:
@@ -97,7 +100,7 @@ def _prepared_columns(first: Any, second: Any) -> _Call | None:
     if (first.ndim > 2 and not first.flags.c_contiguous) or (second.ndim > 2 and not second.flags.c_contiguous):
         return None
     left, right = (form if form.ndim == 2 else form.reshape(-1, form.shape[-1]) for form in (first, second))
-    return _prepared(left.T, right)
+    return _prepared(left.T, right, over_samples=True)
 
 
 def batches(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
@@ -117,7 +120,7 @@ def batches(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
     return result
 
 
-_calls_of_batches: dict[Any, _Call | None] = {}
+_calls_of_batches: dict[Any, _Call | None] = of_level({})
 
 
 def matmul(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
@@ -142,11 +145,14 @@ def _prepared_batches(first: Any, second: Any) -> _Call | None:
     if not (_lies_well(first) and _lies_well(second)):
         return None
     form = form_of((*first.shape[:2], second.shape[2]), dtype)
-    return _Call(form, driver().product(form, first, second))
+    return _Call(form, multiplying(form, first, second))
 
 
-def _prepared(first: Any, second: Any) -> _Call | None:
-    """For a matrix, or rows of any number of dimensions, times a matrix, if they lie as the library reads them."""
+def _prepared(first: Any, second: Any, over_samples: bool = False) -> _Call | None:
+    """For a matrix, or rows of any number of dimensions, times a matrix, if they lie as the library reads them.
+
+    `over_samples`: what is summed up are samples, so that the product depends on the batch in any case.
+    """
     dtype = first.dtype
     if dtype != second.dtype or name_of(dtype) not in TYPES or second.ndim != 2 or first.ndim < 2 or not first.size:
         return None
@@ -160,17 +166,18 @@ def _prepared(first: Any, second: Any) -> _Call | None:
     if not (_lies_well(matrix) and _lies_well(second)):
         return None
     target = form_of((rows, columns), dtype)
-    return _Call(form_of((*first.shape[:-1], columns), dtype), _planned_product(target, matrix, second))
+    return _Call(form_of((*first.shape[:-1], columns), dtype), _planned_product(target, matrix, second, over_samples))
 
 
-def _planned_product(target: Any, first: Any, second: Any) -> Product:
+def _planned_product(target: Any, first: Any, second: Any, over_samples: bool) -> Product:
     """What multiplies matrices of these forms: by a plan that is kept, where there is one for where they lie.
 
     Without it the library looks each time for the way to multiply them, which takes longer than to begin with it.
     """
-    by_library = driver().product(target, first, second)
+    in_order = REPRODUCIBILITY.product is not None and not over_samples
+    by_library = multiplying(target, first, second) if in_order else driver().product(target, first, second)
     name = name_of(target.dtype)
-    if name not in blaslt.TYPES:
+    if name not in blaslt.TYPES or in_order:
         return by_library
     (rows, inner), columns = first.shape, second.shape[1]
     try:
@@ -188,6 +195,8 @@ def _planned_product(target: Any, first: Any, second: Any) -> Product:
 
 def _is_odd(dtype: Any, rows: int, inner: int, columns: int) -> bool:
     """Whether `_even_product` is quicker."""
+    if REPRODUCIBILITY.product is not None:
+        return False
     return bool(dtype.itemsize == 2 and (rows | inner | columns) % PACK and rows * inner * columns >= _WORTHWHILE)
 
 
@@ -219,7 +228,7 @@ def _prepared_otherwise(left: DeviceArray, right: DeviceArray) -> DeviceArray | 
     return found.reshape(shape)
 
 
-_products: dict[Any, Product] = {}
+_products: dict[Any, Product] = of_level({})
 
 
 def _multiplied(result: DeviceArray, left: DeviceArray, right: DeviceArray) -> DeviceArray:
@@ -233,7 +242,7 @@ def _multiplied(result: DeviceArray, left: DeviceArray, right: DeviceArray) -> D
     if found is None:
         if len(_products) >= _MOST_CALLS:
             _products.clear()
-        found = _products[key] = driver().product(target, first, second)
+        found = _products[key] = multiplying(target, first, second)
     found(result.pointer, left.pointer, right.pointer)
     return result
 

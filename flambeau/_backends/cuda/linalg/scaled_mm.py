@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...._core.arrays.quick import name_of
+from ...._core.process.reproducibility import REPRODUCIBILITY
 from ..arrays.array import DeviceArray, empty
 from .blaslt import EIGHT_BITS, TYPES, Matrix, Product, Refused
 
@@ -20,6 +21,8 @@ def product(
     quick_sums: bool,
 ) -> DeviceArray | None:  # fmt: skip
     """`left @ right`, by rows and by columns, times the numbers `of_left` and `of_right`, added up in float32."""
+    if REPRODUCIBILITY.product is not None:
+        return None
     names = name_of(left.form.dtype), name_of(right.form.dtype)
     if not EIGHT_BITS.keys() >= set(names) or set(names) == {"float8_e5m2"} or name_of(dtype) not in TYPES:
         return None

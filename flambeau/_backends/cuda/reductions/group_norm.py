@@ -11,8 +11,10 @@ import numpy as np
 
 from ...._codegen.cuda.group_norm import forward_source, input_gradient_source, parameter_gradients_source
 from ...._core.arrays.quick import name_of
+from ...._core.process.reproducibility import REPRODUCIBILITY
 from ..arrays.array import DeviceArray, dense, empty, form_of, of_form
 from ..runtime.driver import Launch, driver
+from ..runtime.plans import of_level
 
 _FLOATS = frozenset(("float16", "bfloat16", "float32", "float64"))
 _LONGEST = 1 << 31
@@ -43,8 +45,8 @@ class _Call(NamedTuple):
     threads_of_parameters: int
 
 
-_calls: dict[Any, _Call | None] = {}
-_backward_calls: dict[Any, _Call | None] = {}
+_calls: dict[Any, _Call | None] = of_level({})
+_backward_calls: dict[Any, _Call | None] = of_level({})
 
 
 @cache
@@ -150,7 +152,7 @@ def _prepared(
     if not form.size or not set(names) <= _FLOATS or max(size, samples) * places >= _LONGEST:
         return None
     width = 16 // dtype.itemsize
-    if not aligned or places % width:
+    if not aligned or places % width or REPRODUCIBILITY.product is not None:  # samples may begin anywhere
         width = 1
     threads, over_samples = _threads_for(size * places // width), _threads_for(samples * places // width)
     return _Call(

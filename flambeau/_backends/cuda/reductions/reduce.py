@@ -21,9 +21,11 @@ from ...._codegen.cuda.reduce import (
 )
 from ...._codegen.cuda.types import TYPES
 from ...._core.arrays.quick import name_of
+from ...._core.process.reproducibility import REPRODUCIBILITY
 from ..arrays import ufuncs
 from ..arrays.array import DeviceArray, empty, form_of, of_form
 from ..runtime.driver import driver
+from ..runtime.plans import of_level
 
 _ENOUGH_BLOCKS, _BLOCKS_BY_COLUMNS = BLOCKS * 132, BLOCKS_BY_COLUMNS * 132
 """As many as the processors of an H200 have at a time: more of them would come in a second round, which is not full."""
@@ -31,6 +33,9 @@ _LEAST_SHARE = 8
 """How many elements a thread should have before a result is divided among several blocks."""
 _FEW = 64
 """Up to so many elements of a thread nothing is divided: a second launch would take as long as they do."""
+_LANES, _PART = 32, 4096
+"""Where a result must not depend on how many there are, so many threads share it, or so many elements of it: numbers
+that follow from nothing, so that zeros behind the elements change nothing either."""
 _PAIR = 16
 """Bytes of a value and its position."""
 
@@ -44,7 +49,7 @@ class _Call(NamedTuple):
     """Given where the array and where the result is; None: there is nothing to compute."""
 
 
-_calls: dict[Any, _Call | None] = {}
+_calls: dict[Any, _Call | None] = of_level({})
 _MOST_CALLS = 4096
 
 
@@ -269,6 +274,9 @@ class _Plan:
         self.threads = threads = driver().block_threads(THREADS)
         fast = abs(rest[-1][1]) <= abs(kept[-1][1]) or self.results == 1
         self.length = length
+        in_any_batch = REPRODUCIBILITY.product is not None
+        if in_any_batch:
+            item = 0
         self.columns = rest[0][1] if item and not fast and kept[-1][1] == item and len(kept) == len(rest) == 1 else 0
         """If it is a matrix whose rows are reduced, how far they are apart; else 0."""
         width = 1
@@ -280,15 +288,18 @@ class _Plan:
                 length //= width
                 rest = [(length, 16)]
         along = 1
-        while along < threads and along < length:
+        most_along = min(threads, _LANES) if in_any_batch else threads
+        while along < most_along and along < length:
             along *= 2
-        if not fast:
+        if not fast and not in_any_batch:
             along = min(along, max(1, threads // 32))
         across = threads // along
         self.blocks = max(1, -(-self.results // across))
         most = 1 if length <= along * _FEW else -(-length // (along * _LEAST_SHARE))
         splits = 1 if whole else max(1, min(-(-_ENOUGH_BLOCKS // self.blocks), most, 1024))
         part = -(-max(length, 1) // splits)
+        if in_any_batch and not whole:
+            part = _PART
         self.splits = max(1, -(-length // part))
         self.code = len(kept), len(rest), fast, width
         """What the kernel's code depends on."""
@@ -312,6 +323,7 @@ class _Plan:
         )
 
 
+@of_level
 @lru_cache(4096)
 def _plan(shape: tuple[int, ...], strides: tuple[int, ...], axes: Any, item: int, whole: bool = False) -> _Plan:
     return _Plan(shape, strides, axes, item, whole)

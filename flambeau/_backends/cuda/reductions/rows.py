@@ -16,8 +16,10 @@ from ...._codegen.cuda.types import TYPES
 from ...._codegen.row_program import COLUMN, ROW, RowProgram
 from ...._codegen.rows import programs
 from ...._core.arrays.quick import name_of
+from ...._core.process.reproducibility import REPRODUCIBILITY
 from ..arrays.array import DeviceArray, Together, dense, empty, form_of, of_form, of_forms, together
 from ..runtime.driver import driver
+from ..runtime.plans import of_level
 from .reduce import reduced
 
 _FLOATS = frozenset(("float16", "bfloat16", "float32", "float64"))
@@ -29,6 +31,8 @@ _SINGLE = np.dtype(np.float32)
 _REGISTERS = 32
 """So many registers of a thread may hold elements of its row."""
 _MOST_THREADS = 1024
+_LANES = 256
+"""So many threads share a row of any length at `reproducible("batch")`."""
 _WIDE, _REGISTERS_OF_MANY = 512, 16
 """Of blocks with more threads than the first of these, so many."""
 
@@ -45,12 +49,18 @@ class _Plan(NamedTuple):
     """How many rows the places have that take what is added up over rows."""
 
 
+@of_level
 @lru_cache(maxsize=4096)
 def _plan(
     describe: Callable[..., RowProgram], flags: tuple[Any, ...], rows: int, length: int, side: int, aligned: bool
 ) -> _Plan:
     program = describe(*flags)
-    layout = _strided(length) if side > 1 else _layout(program, length, aligned)
+    if side > 1:
+        layout = _strided(length)
+    elif REPRODUCIBILITY.product is None:
+        layout = _layout(program, length, aligned)
+    else:
+        layout = _layout_in_any_batch(length)
     threads = layout.along * layout.across
     blocks = -(-rows // layout.across)
     if program.stores_to(COLUMN):
@@ -108,6 +118,19 @@ def _layout(program: RowProgram, length: int, aligned: bool) -> Layout:
     return Layout(width, 0, _MOST_THREADS, 1, shifted=shifted)
 
 
+def _layout_in_any_batch(length: int) -> Layout:
+    """Rows whose sums depend neither on where they lie nor on zeros behind them: element `i` is that of one thread."""
+    if driver().block_threads(_MOST_THREADS) == 1:
+        return Layout(1, 0, 1, 1)
+    along = 1
+    while along < min(length, WARP):
+        along *= 2
+    if length > WARP:
+        along = min(-(-length // WARP) * WARP, _LANES)
+    packs = -(-length // along)
+    return Layout(1, packs if packs <= _REGISTERS // 2 else 0, along, max(1, 4 * WARP // along))
+
+
 def _start(plan: _Plan, rows: int, length: int, side: int, places: dict[str, int], *numbers: float) -> None:
     pointers = [places[name] for name in plan.names]
     plan.launch(plan.blocks, plan.threads, plan.pack(rows, length, side, *pointers, *numbers))
@@ -127,7 +150,7 @@ class _Call(NamedTuple):
     """Whether the kernel is told first where the array is, or where the result is."""
 
 
-_calls: dict[Any, _Call | None] = {}
+_calls: dict[Any, _Call | None] = of_level({})
 _MOST_CALLS = 4096
 
 
@@ -231,7 +254,7 @@ class _NormCall(NamedTuple):
     """Takes the addresses that the kernel is told out of those of input, result, deviations, means, weight, bias."""
 
 
-_norm_calls: dict[Any, _NormCall | None] = {}
+_norm_calls: dict[Any, _NormCall | None] = of_level({})
 _NORM_PLACES = ("x", "out", "rstd", "mean", "weight", "bias")
 
 
@@ -327,7 +350,7 @@ class _NormBackwardCall(NamedTuple):
     """Takes the addresses that the kernel is told out of those of `_BACKWARD_PLACES`."""
 
 
-_backward_calls: dict[Any, _NormBackwardCall | None] = {}
+_backward_calls: dict[Any, _NormBackwardCall | None] = of_level({})
 _BACKWARD_PLACES = ("grad", "x", "rstd", "mean", "weight", "of_x", "of_weight", "of_bias")
 
 

@@ -1,0 +1,66 @@
+"""Products whose elements do not depend on their neighbours: those of `reproducible("batch")`."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from struct import Struct
+from typing import Any
+
+from ...._codegen.cuda.products import FIELDS, Form, Tile, product_source
+from ...._core.arrays.quick import name_of
+from ...._core.process.reproducibility import REPRODUCIBILITY, NotKept
+from ..runtime.driver import Launch, driver
+from .blas import Product
+
+_TYPES = frozenset(("float16", "bfloat16", "float32", "float64"))
+_TILES = Tile(128, 128, 8, 8), Tile(64, 64, 4, 4), Tile(32, 32, 2, 2), Tile(16, 32, 1, 2)
+"""The largest of which there are enough is the quickest. All of them sum up in one order."""
+_ENOUGH = 132
+_ALONE = Tile(4, 4, 4, 4)
+"""Where blocks have one thread."""
+_FIELDS = Struct(f"={len(FIELDS.split())}qQQQ").pack
+
+
+def multiplying(target: Any, first: Any, second: Any, added: bool = False) -> Product:
+    """Multiplies matrices of these forms, or batches of them, `added` to what the result holds.
+
+    By the library; where results must not depend on the batch, by a kernel of one order.
+    """
+    if REPRODUCIBILITY.product is None:
+        return driver().product(target, first, second, added)
+    name = name_of(target.dtype)
+    if name not in _TYPES:
+        raise NotKept(f"a product of matrices of {name}, which a library computes in a way chosen by their sizes")
+    item = target.itemsize
+    *_, rows, inner = first.shape
+    columns, count = second.shape[-1], math.prod(target.shape[:-2])
+    steps = [[step // item for step in form.strides] for form in (first, second, target)]
+    matrices = [each[0] if len(each) > 2 and count > 1 else 0 for each in steps]
+    left, right, out = (each[-2:] for each in steps)
+    tile = _tile(rows, columns, count, item)
+    down, across = -(-rows // tile.rows), -(-columns // tile.columns)
+    launch = _kernel(tile, Form(name, left[1] == 1, right[1] == 1, added))
+    sizes = (
+        rows, columns, inner, down, across, *left, matrices[0], *right, matrices[1], max(out[0], columns), matrices[2],
+    )  # fmt: skip
+    blocks = down * across * count
+
+    def multiply(result: int, left: int, right: int) -> None:
+        launch(blocks, tile.threads, _FIELDS(*sizes, result, left, right))
+
+    return multiply
+
+
+def _tile(rows: int, columns: int, count: int, item: int) -> Tile:
+    if driver().block_threads(2) == 1:
+        return _ALONE
+    for tile in _TILES[item == 8 :]:  # a sum in float64 takes two registers
+        if -(-rows // tile.rows) * -(-columns // tile.columns) * count >= _ENOUGH:
+            return tile
+    return _TILES[-1] if rows <= _TILES[-1].rows else _TILES[-2]
+
+
+@cache
+def _kernel(tile: Tile, form: Form) -> Launch:
+    return driver().compile(product_source(tile, form))

@@ -211,6 +211,8 @@ class Elementwise(Op):
         """The prepared body for operands of `kind`, and the kind of the result."""
         computed = self.compute_dtype(kind.dtype)
         REPRODUCIBILITY.refuse_complex_body(self.name, computed.is_complex)
+        if not (kind.is_cpu or kind.dataless):
+            REPRODUCIBILITY.refuse_at_machine(self.name, "it runs on a device with functions of its own")
         body = self._prepared(kind.dtype, computed)
         result = kind_of(self.result_dtype(computed), kind.device)
         given = kind.dtype.numpy

@@ -51,6 +51,12 @@ def check_module(module: Any, group: ProcessGroup) -> None:
     """Refuse models and groups whose samples do not divide into halves."""
     if group.size() & (group.size() - 1):
         raise RuntimeError(f"{_HOLDS} here: there are {group.size()} processes. Use 1, 2, 4, 8, ... processes")
+    for name, parameter in module.named_parameters():
+        if not parameter._kind.is_cpu:
+            raise RuntimeError(
+                f"{_HOLDS} on {parameter.device}, where sums over samples are no tree: the parameter {name!r}. Use "
+                'reproducible("threads") there, which holds for one number of processes'
+            )
     for name, each in module.named_modules():
         if getattr(each, "batch_first", True) is False:
             raise RuntimeError(

@@ -43,10 +43,12 @@ class reproducible:
       generated; where it cannot, NumPy runs the same steps, slowly. Decompositions, Fourier transforms, products of
       complex numbers and random numbers drawn by rejection raise.
 
-    None switches all levels off. What cannot be kept raises: other ops than elementwise ones on CUDA while a level is
-    on, a linear algebra library whose threads cannot be limited. The switch holds for all threads of the process; it
-    should not be used while other threads run ops. The environment variable `FLAMBEAU_REPRODUCIBLE` sets the level
-    from the start.
+    On CUDA levels hold up to `"batch"`; gradients of weights are no trees there.
+
+    None switches all levels off. What cannot be kept raises: ops on CUDA at `"machine"`, and those of libraries that
+    choose the order of sums by the batch at `"batch"`; a linear algebra library whose threads cannot be limited. The
+    switch holds for all threads of the process; it should not be used while other threads run ops. The environment
+    variable `FLAMBEAU_REPRODUCIBLE` sets the level from the start.
 
     Args:
         level: "run", "threads", "batch", "machine", or None.
@@ -166,7 +168,7 @@ def _tell_devices(backend: Backend | None = None) -> None:
 def _refuse(op: Any) -> Any:
     raise RuntimeError(
         f"{op.name} on this device is not kept reproducible: reproducible({REPRODUCIBILITY.level!r}) holds for the "
-        "CPU, and elsewhere for elementwise ops alone. Run it on the CPU, or call flambeau.reproducible(None) before"
+        "CPU. Run it there, or call flambeau.reproducible(None) before"
     )
 
 

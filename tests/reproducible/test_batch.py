@@ -211,6 +211,19 @@ def test_calls_that_depend_on_the_batch_by_definition_raise() -> None:
     F.instance_norm(x)
 
 
+def test_derivatives_that_were_compiled_without_a_level_are_not_used() -> None:
+    given = [flambeau.rand(30, 300).add(0.5).requires_grad_() for _ in range(3)]
+
+    def gradients(count: int) -> list[flambeau.Tensor]:
+        parts = [each.detach()[:count].clone().requires_grad_() for each in given]
+        return list(flambeau.autograd.grad(flambeau.addcdiv(*parts, value=3.14).sum(), parts))
+
+    with flambeau.reproducible(None):
+        gradients(30)
+    for many, one in zip(gradients(30), gradients(1), strict=True):
+        assert bits(many[:1]) == bits(one)
+
+
 def test_nothing_is_left_behind() -> None:
     assert not tiers.wanted()
     with flambeau.reproducible(None):

@@ -12,7 +12,10 @@ from typing import NamedTuple
 from .elementwise import functions
 from .types import TYPES
 
-FIELDS = "rows columns inner down across left_row left_inner left_matrix right_inner right_column right_matrix out_row out_matrix"
+FIELDS = (
+    "rows columns inner down across left_row left_inner left_matrix right_inner right_column right_matrix out_row "
+    "out_matrix"
+)
 """What a kernel is told besides addresses: sizes, how many tiles there are, and strides in elements."""
 SLICE = 16
 """So many elements of the common dimension are in shared memory at a time: zeros fill the last slice."""

@@ -140,6 +140,8 @@ def fused(node: OpNode, grad: Tensor, values: dict[str, Any] | None, edges: Sequ
 
     What `Derivative` finds out about operands like these is kept, so that the next call asks nothing.
     """
+    if REPRODUCIBILITY.product is not None:  # before what was kept without a level is looked at
+        return None
     node_type, modes = type(node), THREAD.modes
     op = node_type.__dict__.get("derivative") or _derivative_of(node_type)
     needed = tuple([edge is not None for edge in edges])

@@ -7,17 +7,16 @@ from typing import Any
 from ...._core.process.reproducibility import REPRODUCIBILITY, NotKept
 from .array import DeviceArray
 
-UNORDERED = frozenset(
-    ("add.at", "subtract.at", "multiply.at", "divide.at", "bincount", "cumsum", "cumprod")
-    + ("add.accumulate", "multiply.accumulate", "logaddexp.accumulate")
-)
+UNORDERED = frozenset((
+    "add.at", "subtract.at", "multiply.at", "divide.at", "bincount", "cumsum", "cumprod", "add.accumulate",
+    "multiply.accumulate", "logaddexp.accumulate",
+))  # fmt: skip
 """Sums that a device's library makes in another order in each run: at a level the host makes them, one by one."""
-_ORDERED_BY_SIZE = frozenset(
-    ("sum", "prod", "mean", "var", "std", "trace", "dot", "vdot", "inner", "matmul", "tensordot", "einsum")
-    + ("add.reduce", "multiply.reduce", "logaddexp.reduce", "convolve", "correlate")
-    + ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft", "fftn", "ifftn", "rfftn", "irfftn")
-    + ("fft2", "ifft2", "rfft2", "irfft2")
-)
+_ORDERED_BY_SIZE = frozenset((
+    "sum", "prod", "mean", "var", "std", "trace", "dot", "vdot", "inner", "matmul", "tensordot", "einsum", "add.reduce",
+    "multiply.reduce", "logaddexp.reduce", "convolve", "correlate", "fft", "ifft", "rfft", "irfft", "hfft", "ihfft",
+    "fftn", "ifftn", "rfftn", "irfftn", "fft2", "ifft2", "rfft2", "irfft2",
+))  # fmt: skip
 """Sums in an order that is chosen by the sizes of arrays, that of the batch among them."""
 
 

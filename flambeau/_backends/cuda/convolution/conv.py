@@ -252,8 +252,10 @@ def _run(product: int, geometry: Geometry, last: bool, operands: tuple[Any, Any,
 
 
 def _serves(first: Any, second: Any) -> bool:
+    if REPRODUCIBILITY.product is not None:
+        return False
     return bool(
-        first.dtype == second.dtype and CHOICES.uses_library and REPRODUCIBILITY.product is None and name_of(first.dtype) in TYPES and first.size
+        first.dtype == second.dtype and CHOICES.uses_library and name_of(first.dtype) in TYPES and first.size
         and second.size and 3 <= first.ndim <= 5 and library() is not None
     )  # fmt: skip
 

@@ -122,10 +122,12 @@ def _remember(
 
 
 def _serves(query: DeviceArray, key: DeviceArray, dropout_p: float) -> bool:
+    if REPRODUCIBILITY.product is not None:
+        return False
     shape = query.form.shape
     return bool(
         not dropout_p and name_of(query.form.dtype) in _HALVES and len(shape) == 4 and shape[3] <= _MOST_WIDTH
-        and shape[3] % _WIDTH_STEP == 0 and query.form.size and key.form.size and cudnn.library() is not None and REPRODUCIBILITY.product is None
+        and shape[3] % _WIDTH_STEP == 0 and query.form.size and key.form.size and cudnn.library() is not None
     )  # fmt: skip
 
 

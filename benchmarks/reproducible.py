@@ -2,6 +2,7 @@
 
 python benchmarks/reproducible.py
 python benchmarks/reproducible.py --only 'linear|gpt' --rounds 20 --threads 2
+python benchmarks/reproducible.py --device cuda
 
 The levels take turns, round by round, and the shortest time of each counts; with one thread it is processor time. So
 other work on the machine matters little. A line says: the op or model, microseconds without a level, and the time at
@@ -22,6 +23,7 @@ from flambeau import nn
 
 F = nn.functional
 LEVELS = (None, "run", "threads", "batch", "machine")
+ON_CUDA = (None, "run", "batch")
 Step = Callable[[], Any]
 
 
@@ -49,13 +51,15 @@ OPS: dict[str, Callable[[], Step]] = {
 
 
 class Gpt(nn.Module):
-    """Two transformer layers on tokens."""
+    """Transformer layers on tokens."""
 
-    def __init__(self) -> None:
+    def __init__(self, layers: int = 2, width: int = 128) -> None:
         super().__init__()
-        self.tokens = nn.Embedding(1000, 128)
-        layer = nn.TransformerEncoderLayer(128, 4, 512, dropout=0.0, activation="gelu", batch_first=True)
-        self.layers, self.head = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False), nn.Linear(128, 1000)
+        self.tokens = nn.Embedding(1000, width)
+        heads = width // 64 if width > 256 else 4
+        layer = nn.TransformerEncoderLayer(width, heads, 4 * width, dropout=0.0, activation="gelu", batch_first=True)
+        self.layers = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
+        self.head = nn.Linear(width, 1000)
 
     def forward(self, tokens: Any) -> Any:
         """Logits of each token."""
@@ -105,20 +109,49 @@ MODELS: dict[str, Callable[[], Step]] = {
 }
 
 
-def measure(make: Callable[[], Step], rounds: int) -> list[float]:
-    """The shortest time in seconds at each level."""
+def _larger(layers: int, width: int, dtype: Any) -> Step:
+    net = Gpt(layers, width).to(dtype)
+    tokens = flambeau.randint(0, 1000, (16, 512))
+    return _training(net, tokens, flambeau.randint(0, 1000, (16 * 512,)))
+
+
+LARGER: dict[str, Callable[[], Step]] = {
+    "larger gpt": lambda: _larger(4, 768, flambeau.float32),
+    "gpt in bfloat16": lambda: _larger(4, 768, flambeau.bfloat16),
+    "larger resnet": lambda: _training(_resnet(), flambeau.randn(128, 3, 64, 64), flambeau.randint(0, 10, (128,))),
+    "lstm": MODELS["lstm"],
+}
+"""What gives a GPU enough to do; the geometric mean there is theirs."""
+
+
+def measure(make: Callable[[], Step], rounds: int, device: str) -> list[float]:
+    """The shortest time in seconds at each level; on a GPU of ten steps, from the first launch to the last result."""
     flambeau.manual_seed(0)
-    step, best = make(), [math.inf] * len(LEVELS)
-    now = process_time if flambeau.get_num_threads() == 1 else perf_counter
-    for number in range(rounds + 1):
-        for position, level in enumerate(LEVELS):
-            with flambeau.reproducible(level):
-                step()  # the caches of the level before are forgotten
-                for _ in range(2 if number else 0):
-                    begin = now()
-                    step()
-                    best[position] = min(best[position], now() - begin)
+    levels, on_gpu = _levels(device), device == "cuda"
+    with flambeau.device(device):
+        step = make()
+        best = [math.inf] * len(levels)
+        now = process_time if flambeau.get_num_threads() == 1 and not on_gpu else perf_counter
+        for number in range(rounds + 1):
+            for position, level in enumerate(levels):
+                with flambeau.reproducible(level):
+                    for _ in range(3 if on_gpu else 1):
+                        step()  # the caches of the level before are forgotten
+                    for _ in range(2 if number else 0):
+                        begin = now()
+                        for _ in range(_STEPS_ON_GPU if on_gpu else 1):
+                            step()
+                        if on_gpu:
+                            flambeau.cuda.synchronize()
+                        best[position] = min(best[position], (now() - begin) / (_STEPS_ON_GPU if on_gpu else 1))
     return best
+
+
+_STEPS_ON_GPU = 10
+
+
+def _levels(device: str) -> tuple[str | None, ...]:
+    return ON_CUDA if device == "cuda" else LEVELS
 
 
 def main() -> None:
@@ -127,16 +160,21 @@ def main() -> None:
     parser.add_argument("--only", default="", help="a regular expression that names have to match")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     options = parser.parse_args()
     flambeau.set_num_threads(options.threads)
-    print(f"threads: {options.threads}\n{'':18}{'none, us':>10}" + "".join(f"{each:>9}" for each in LEVELS[1:]))
+    levels = [each for each in _levels(options.device) if each is not None]
+    kinds, heading = OPS | MODELS, f"threads: {options.threads}"
+    if options.device == "cuda":
+        kinds, heading = OPS | MODELS | LARGER, flambeau.cuda.get_device_name()
+    print(f"{heading}\n{'':18}{'none, us':>10}" + "".join(f"{each:>9}" for each in levels))
     logarithms = []
-    for name, make in (OPS | MODELS).items():
+    for name, make in kinds.items():
         if not re.search(options.only, name):
             continue
-        none, *others = measure(make, options.rounds)
+        none, *others = measure(make, options.rounds, options.device)
         print(f"{name:18}{none * 1e6:10.0f}" + "".join(f"{each / none:9.2f}" for each in others), flush=True)
-        if name in MODELS:
+        if name in (LARGER if options.device == "cuda" else MODELS):
             logarithms.append([math.log(each / none) for each in others])
     if logarithms:
         means = [math.exp(sum(each) / len(each)) for each in zip(*logarithms, strict=True)]

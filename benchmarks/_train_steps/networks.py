@@ -114,9 +114,19 @@ def initialise_resnet(nn: Any, model: Any) -> None:
         nn.init.kaiming_normal_(convolution.weight, mode="fan_out", nonlinearity="relu")
 
 
-def gpt(torch: Any, vocabulary: int, width: int, heads: int, layers: int, tokens: int) -> Any:
+def permuted_attention(torch: Any, qkv: Any, heads: int) -> Any:
+    """Causal attention of queries, keys and values that one product gave, side by side: `permute` tells them apart."""
+    batch, length, three_widths = qkv.shape
+    query, key, value = qkv.view(batch, length, 3, heads, three_widths // (3 * heads)).permute(2, 0, 3, 1, 4)
+    mixed = torch.nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+    return mixed.transpose(1, 2).reshape(batch, length, three_widths // 3)
+
+
+def gpt(
+    torch: Any, vocabulary: int, width: int, heads: int, layers: int, tokens: int, attend: Any = permuted_attention
+) -> Any:
     """A decoder of `layers` blocks with learned positions and norms before each part."""
-    nn, functional = torch.nn, torch.nn.functional
+    nn = torch.nn
     Module: Any = nn.Module
 
     class Block(Module):  # type: ignore[misc]
@@ -129,11 +139,7 @@ def gpt(torch: Any, vocabulary: int, width: int, heads: int, layers: int, tokens
             self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
 
         def forward(self, x: Any) -> Any:
-            batch, length, _ = x.shape
-            qkv = self.qkv(self.norm1(x)).view(batch, length, 3, heads, width // heads)
-            query, key, value = qkv.permute(2, 0, 3, 1, 4)
-            mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
-            x = x + self.projection(mixed.transpose(1, 2).reshape(batch, length, width))
+            x = x + self.projection(attend(torch, self.qkv(self.norm1(x)), heads))
             return x + self.mlp(self.norm2(x))
 
     class GPT(Module):  # type: ignore[misc]

@@ -355,6 +355,9 @@ class SimulatedDriver:
     def block_threads(self, wanted: int) -> int:
         return wanted if self.together else 1
 
+    def generation(self) -> int:
+        return 90
+
     def resident_threads(self) -> int:
         return 132 * 2048
 

@@ -1,4 +1,4 @@
-"""Attention in one kernel, and its derivative in another, by cuDNN. None: products and a softmax do it."""
+"""Attention in one kernel and its derivative in one or two, by cuDNN or generated. None: products and a softmax."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ..arrays.array import DeviceArray, empty, form_of, of_form
 from ..cudnn import frontend as cudnn
 from ..cudnn.descriptors import Refused
 from ..runtime.plans import of_level
+from . import attention_kernels
 
 _HALVES = frozenset(("float16", "bfloat16"))
 _MOST_WIDTH, _WIDTH_STEP = 128, 8
@@ -23,8 +24,8 @@ _FORWARD = _QUERY, _KEY, _VALUE, _OUTPUT, _SUMS
 _BACKWARD = _QUERY, _KEY, _VALUE, _OUTPUT, _SUMS, _GRAD, _OF_QUERY, _OF_KEY, _OF_VALUE
 _LOWEST = -math.inf
 
-_plans: dict[Any, cudnn.Plan | None] = of_level({})
-_calls: dict[Any, tuple[cudnn.Plan, tuple[Any, ...]]] = of_level({})
+_plans: dict[Any, attention_kernels.Plan | None] = of_level({})
+_calls: dict[Any, tuple[attention_kernels.Plan, tuple[Any, ...]]] = of_level({})
 """For calls without a mask that needed no copy: the plan, and the forms of the results."""
 _SINGLE = np.dtype(np.float32)
 
@@ -115,7 +116,11 @@ def _call(product: str, given: tuple[DeviceArray, ...], causal: bool, scale: flo
 
 
 def _remember(
-    call: Any, plan: cudnn.Plan, given: tuple[DeviceArray, ...], used: tuple[DeviceArray, ...], forms: tuple[Any, ...]
+    call: Any,
+    plan: attention_kernels.Plan,
+    given: tuple[DeviceArray, ...],
+    used: tuple[DeviceArray, ...],
+    forms: tuple[Any, ...],
 ) -> None:
     if call is not None and all(one is other for one, other in zip(given, used, strict=True)):
         _calls[call] = plan, forms
@@ -127,7 +132,8 @@ def _serves(query: DeviceArray, key: DeviceArray, dropout_p: float) -> bool:
     shape = query.form.shape
     return bool(
         not dropout_p and name_of(query.form.dtype) in _HALVES and len(shape) == 4 and shape[3] <= _MOST_WIDTH
-        and shape[3] % _WIDTH_STEP == 0 and query.form.size and key.form.size and cudnn.library() is not None
+        and shape[3] % _WIDTH_STEP == 0 and query.form.size and key.form.size
+        and (cudnn.library() is not None or attention_kernels.serves(shape[3]))
     )  # fmt: skip
 
 
@@ -155,8 +161,10 @@ def _as_bias(mask: DeviceArray, dtype: Any) -> DeviceArray:
     return given if given.form.flags.c_contiguous else given.copy()
 
 
-def _run(product: str, arrays: dict[int, DeviceArray], mask: Any, causal: bool, scale: float) -> cudnn.Plan | None:
-    """Compute; None: the library does not."""
+def _run(
+    product: str, arrays: dict[int, DeviceArray], mask: Any, causal: bool, scale: float
+) -> attention_kernels.Plan | None:
+    """Compute; None: nobody does."""
     if mask is not None:
         arrays = {**arrays, _MASK: mask}
     laid_out = tuple([(number, each.form.shape, each.form.strides) for number, each in arrays.items()])
@@ -165,7 +173,11 @@ def _run(product: str, arrays: dict[int, DeviceArray], mask: Any, causal: bool, 
     try:
         plan = _plans[key]
     except KeyError:
-        plan = _plans[key] = _planned(product, name, arrays, laid_out, causal, scale)
+        plan = _planned(product, name, arrays, laid_out, causal, scale)
+        if plan is None and attention_kernels.serves(arrays[_QUERY].form.shape[3]):
+            write = attention_kernels.forward if product == "forward" else attention_kernels.backward
+            plan = write(name, [each.form for each in arrays.values()], causal, scale, mask is not None)
+        _plans[key] = plan
     if plan is not None:
         plan({number: each.pointer for number, each in arrays.items()})
     return plan
@@ -174,6 +186,10 @@ def _run(product: str, arrays: dict[int, DeviceArray], mask: Any, causal: bool, 
 def _planned(
     product: str, name: str, arrays: dict[int, DeviceArray], laid_out: tuple[Any, ...], causal: bool, scale: float
 ) -> cudnn.Plan | None:  # fmt: skip
+    """The library's plan; None: it is not there, or refuses."""
+    if cudnn.library() is None:
+        return None
+
     def describe(graph: Any) -> None:
         single = cudnn.library().data_type.FLOAT
         given = (_QUERY, _KEY, _VALUE, _MASK) if product == "forward" else range(_OF_QUERY)

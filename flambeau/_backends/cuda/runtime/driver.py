@@ -164,6 +164,9 @@ class Driver(Protocol):
     def resident_threads(self) -> int:
         """How many threads can be on the device at a time."""
 
+    def generation(self) -> int:
+        """The device's compute capability, times ten: which instructions it has."""
+
 
 class CupyDriver:
     """CUDA, by CuPy: its pool of memory, its compiler and cache of kernels, its current stream."""
@@ -195,6 +198,7 @@ class CupyDriver:
         self._blas: Blas | None = None
         self._faults: Faults | None = None
         self._resident_threads: int | None = None
+        self._generation: int | None = None
         self._identity: str | None = None
         self._condition: Launch | None = None
         self._bodies: list[Any] = []
@@ -435,6 +439,11 @@ class CupyDriver:
             count, each = found["MultiProcessorCount"], found["MaxThreadsPerMultiProcessor"]
             self._resident_threads = int(count) * int(each)
         return self._resident_threads
+
+    def generation(self) -> int:
+        if self._generation is None:
+            self._generation = int(self._library.Device(self.ordinal).compute_capability)
+        return self._generation
 
 
 def _address(array: Any) -> int:

@@ -1,0 +1,137 @@
+"""Generated attention beside NumPy in float64: sizes that fill no tile, shared heads, masks, rows that see nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+from unittest import mock
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from flambeau._backends.cuda.arrays.array import from_host, to_host
+from flambeau._backends.cuda.cudnn import frontend
+from flambeau._backends.cuda.layers import attention, attention_kernels
+from flambeau._backends.cuda.runtime import driver as drivers
+from tests.support.simulated_cuda import COMPILER, SimulatedDriver
+
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="the simulation needs a C++ compiler")
+
+
+@pytest.fixture(autouse=True)
+def _together() -> Iterator[None]:
+    if drivers._driver is None:
+        drivers.use(SimulatedDriver())
+    import flambeau._backends.cuda.arrays.functions  # noqa: F401
+
+    driver: Any = drivers.driver()
+    _forget()
+    driver.together = True
+    with mock.patch.object(frontend, "library", return_value=None):
+        yield
+    driver.together = False
+    _forget()
+
+
+def _forget() -> None:
+    attention_kernels._compiled.cache_clear()
+    attention._plans.clear()
+    attention._calls.clear()
+
+
+class Case(NamedTuple):
+    """Sizes of a call: heads of queries and of keys, queries, keys, elements of a row."""
+
+    heads: int
+    owners: int
+    rows: int
+    keys: int
+    width: int
+    causal: bool = False
+    mask: tuple[int, ...] | None = None
+    dtype: str = "bfloat16"
+
+
+CASES = {
+    "one tile": Case(1, 1, 64, 64, 16),
+    "tiles that are not full": Case(2, 2, 70, 83, 24),
+    "causal": Case(1, 1, 130, 130, 16, causal=True),
+    "causal, more keys": Case(1, 1, 70, 150, 8, causal=True),
+    "causal, more queries": Case(1, 1, 150, 70, 8, causal=True),
+    "shared heads": Case(4, 2, 33, 65, 16, causal=True),
+    "masked": Case(2, 2, 40, 70, 16, mask=(2, 1, 40, 70)),
+    "a mask of keys": Case(2, 1, 40, 70, 16, mask=(2, 1, 1, 70)),
+    "one query": Case(2, 2, 1, 100, 16),
+    "wide rows": Case(1, 1, 66, 70, 96, causal=True),
+    "widest rows": Case(1, 1, 20, 34, 128),
+    "float16": Case(1, 1, 65, 64, 40, dtype="float16"),
+}
+
+
+def _reference(case: Case, given: dict[str, Any], scale: float) -> dict[str, Any]:
+    times = case.heads // case.owners
+    q, k, v, grad = (given[each].astype(np.float64) for each in ("query", "key", "value", "grad"))
+    k, v = k.repeat(times, 1), v.repeat(times, 1)
+    scores = q @ k.swapaxes(2, 3) * scale
+    if case.mask:
+        scores = scores + given["mask"].astype(np.float64)
+    if case.causal:
+        scores = np.where(np.tri(case.rows, case.keys, dtype=bool), scores, -math.inf)
+    highest = scores.max(3, keepdims=True)
+    powers = np.exp(scores - np.where(np.isinf(highest), 0, highest))
+    total = powers.sum(3, keepdims=True)
+    weights = powers / np.where(total == 0, 1, total)
+    output = weights @ v
+    through = weights * (grad @ v.swapaxes(2, 3) - (grad * output).sum(3, keepdims=True))
+    parts = (2, case.owners, times)
+    with np.errstate(divide="ignore"):
+        sums = (np.where(np.isinf(highest), 0, highest) + np.log(total))[..., 0]
+    return {
+        "output": output,
+        "sums": sums,
+        "of_query": through @ k * scale,
+        "of_key": (through.swapaxes(2, 3) @ q).reshape(*parts, *k.shape[2:]).sum(2) * scale,
+        "of_value": (weights.swapaxes(2, 3) @ grad).reshape(*parts, *v.shape[2:]).sum(2),
+    }
+
+
+def _samples(case: Case) -> dict[str, Any]:
+    random = np.random.RandomState(0)
+    dtype = getattr(ml_dtypes, case.dtype, None) or np.dtype(case.dtype)
+
+    def drawn(heads: int, length: int) -> Any:
+        return random.standard_normal((2, length, heads, case.width)).astype(dtype).swapaxes(1, 2)
+
+    given = {
+        "query": drawn(case.heads, case.rows), "key": drawn(case.owners, case.keys),
+        "value": drawn(case.owners, case.keys), "grad": drawn(case.heads, case.rows),
+    }  # fmt: skip
+    if case.mask:
+        given["mask"] = np.where(random.rand(*case.mask) < 0.3, -math.inf, random.rand(*case.mask)).astype(dtype)
+        given["mask"][0, 0, 0] = -math.inf  # a row without any key, or such a sample
+    return given
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_attention_and_its_gradients(name: str) -> None:
+    case = CASES[name]
+    given = _samples(case)
+    scale = 0.3
+    arrays = {key: from_host(each) for key, each in given.items()}
+    mask = arrays.get("mask")
+    ran: Any = attention.attention(arrays["query"], arrays["key"], arrays["value"], 0.0, case.causal, mask, scale)
+    assert ran is not None, "no kernel ran"
+    output, sums = ran
+    gradients: Any = attention.attention_gradients(
+        [arrays["grad"], None], (True,) * 3, arrays["query"], arrays["key"], arrays["value"], 0.0, case.causal, mask,
+        scale, output, sums,
+    )  # fmt: skip
+    assert gradients is not None, "no kernel ran backward"
+    expected = _reference(case, given, scale)
+    step = 2**-8 if case.dtype == "bfloat16" else 2**-11
+    for key, found in zip(expected, (output, sums, *gradients), strict=True):
+        ours, exact = to_host(found).astype(np.float64), expected[key]
+        np.testing.assert_allclose(ours, exact, rtol=4 * step, atol=4 * step * abs(exact[np.isfinite(exact)]).max())
+    assert output.form.strides == arrays["query"].form.strides, "the result lies as the query does"

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from .._core.device import strided
 from .._core.tensor import Tensor
 from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
 from ._functional.level import Functionalize, FunctionalTensor, stored
@@ -15,7 +16,8 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
     """`func` as a function that makes the same results, and the same changes of its arguments, without in-place ops.
 
     What it runs is seen so by every transform and tracer around it. With `remove="mutations_and_views"` ops that copy
-    are in the place of views, too. Tensors that `func` has from elsewhere than its arguments are used as they are.
+    are in the place of views, too. Tensors that `func` has from elsewhere than its arguments, and sparse ones, are
+    used as they are.
 
     >>> def f(x):
     ...     y = x.clone()
@@ -44,7 +46,7 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         level = Functionalize(remove == "mutations_and_views")
         leaves, structure = tree_flatten((args, kwargs))
-        given = {id(each): each for each in leaves if isinstance(each, Tensor)}
+        given = {id(each): each for each in leaves if isinstance(each, Tensor) and each.layout is strided}
         windows = {key: level.wrapped(each) for key, each in given.items()}
         own_args, own_kwargs = tree_unflatten([windows.get(id(each), each) for each in leaves], structure)
         try:

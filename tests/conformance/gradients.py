@@ -114,9 +114,13 @@ def _leaf(value: Any) -> Any:
 
 
 def compare(
-    entry: Entry, sample: Any, differentiate: Callable[[Differentiable], Any], base: float, measured: bool = True
+    entry: Entry,
+    sample: Any,
+    differentiate: Callable[[Differentiable], Any],
+    base: float,
+    judged: Callable[[Differentiable, Differentiable, Any, list[Any]], bool] | None = None,
 ) -> Iterator[str]:
-    """Where derivatives differ; those that are `measured` may be nearer to the slope of the function than PyTorch's."""
+    """Where derivatives differ, unless ours are `judged` right: they may be nearer to the slope than PyTorch's."""
     process, our_process = entry.process(sample)
     wrapper = entry.info.gradcheck_wrapper
     theirs = Differentiable(pytorch, entry.info.op, process, wrapper, *arguments(sample.transform(_leaf)))
@@ -135,13 +139,13 @@ def compare(
                 yield f"derivative {position} is {_presence(right)}, not {_presence(left)}"
         else:
             allowed = Tolerance(base * magnitude(left), base)
-            found = next(differences(_taken(left), _taken(right), allowed, f"derivative {position}: "), None)
-            if found and not (measured and _better(theirs, ours, differentiate, actual)):
+            found = next(differences(taken(left), taken(right), allowed, f"derivative {position}: "), None)
+            if found and not (judged or _better)(theirs, ours, differentiate, actual):
                 yield found
                 return
 
 
-def _taken(gradient: Any) -> Any:
+def taken(gradient: Any) -> Any:
     """A gradient whose signs are taken: which formula leaves some of them to be taken is not compared."""
     return gradient.detach().resolve_conj().resolve_neg() if str(gradient.layout) == "torch.strided" else gradient
 
@@ -157,7 +161,7 @@ def _better(theirs: Differentiable, ours: Differentiable, differentiate: Any, ac
     differ = any(
         left is not None
         and right is not None
-        and next(differences(_taken(left), _taken(right), Tolerance(_FIRST, _FIRST)), None)
+        and next(differences(taken(left), taken(right), Tolerance(_FIRST, _FIRST)), None)
         for left, right in zip(expected, found, strict=True)
     )
     return differ and _as_measured(theirs, Differentiable.first, found)
@@ -171,21 +175,21 @@ def _as_measured(function: Differentiable, differentiate: Any, ours: list[Any]) 
     ]
     if differentiate is Differentiable.forward:
         pairs = zip(function.slope(ways), ours, strict=True)
-        return all(_near(measured, _theirs(found)) for measured, found in pairs if found is not None)
+        return all(near(measured, as_theirs(found)) for measured, found in pairs if found is not None)
     slopes = function.slope(ways)
     weights = function.weights(slopes, 1)
     measured_total = sum((left.conj() * right).real.sum() for left, right in zip(weights, slopes, strict=True))
     total = sum(
-        (_theirs(each).conj() * way).real.sum() for each, way in zip(ours, ways, strict=True) if each is not None
+        (as_theirs(each).conj() * way).real.sum() for each, way in zip(ours, ways, strict=True) if each is not None
     )
-    return _near(pytorch.as_tensor(measured_total), pytorch.as_tensor(total))
+    return near(pytorch.as_tensor(measured_total), pytorch.as_tensor(total))
 
 
-def _theirs(value: Any) -> pytorch.Tensor:
-    return pytorch.from_numpy(_taken(value.detach().to_dense()).numpy().copy())
+def as_theirs(value: Any) -> pytorch.Tensor:
+    return pytorch.from_numpy(taken(value.detach().to_dense()).numpy().copy())
 
 
-def _near(measured: pytorch.Tensor, found: pytorch.Tensor) -> bool:
+def near(measured: pytorch.Tensor, found: pytorch.Tensor) -> bool:
     return bool(((measured - found).abs() <= _MEASURE * magnitude(measured)).all())
 
 

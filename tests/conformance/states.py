@@ -19,11 +19,9 @@ import flambeau
 from .checks import Check, Outcome, arguments, compare_values, report, text, translated
 from .compare import TENSORS, tensors_in
 from .entries import UNINITIALISED, Entry
-from .gradients import Differentiable, compare, supported
+from .transforms import TRANSFORMS, transformed
+from .undetermined import decided_by_rounding
 
-_LARGEST = 64
-"""Elements of an input, and of the results, of which whole matrices of derivatives are compared."""
-_FIRST, _SECOND = 1e-7, 1e-6
 Call = Callable[[], Any]
 State = Callable[[Any, Any, Any, Any], Any]
 """Calls an op with arguments in a library."""
@@ -232,7 +230,23 @@ def _transformed(change: Callable[[Any], Any], entry: Entry, dtype: pytorch.dtyp
         changed = sample.transform(of)
         if any(each.layout is not pytorch.strided for each in tensors_in(arguments(changed))):
             continue
-        yield report(changed, compare_values, entry, dtype, changed)
+        yield report(changed, _unless_open, entry, dtype, changed)
+
+
+_OF_VIEWS = "Use .reshape(...) instead"
+"""What PyTorch says where it takes views of arguments that lie otherwise than it expects: where it should not."""
+
+
+def _unless_open(entry: Entry, dtype: pytorch.dtype, sample: Any) -> Iterator[str]:
+    """Where values differ, unless PyTorch's own turn with the last bit of the arguments."""
+    try:
+        found = next(compare_values(entry, dtype, sample), None)
+    except AssertionError as difference:
+        found = str(difference)
+    if found is not None and _OF_VIEWS in found:
+        return
+    if found is not None and not decided_by_rounding(entry, sample, dtype):
+        yield found
 
 
 def expanded(entry: Entry, dtype: pytorch.dtype) -> Iterator[Outcome]:
@@ -246,80 +260,6 @@ def zero_size(entry: Entry, dtype: pytorch.dtype) -> Iterator[Outcome]:
     yield from _transformed(lambda each: each[:0], entry, dtype)
 
 
-# Transforms of derivatives
-
-
-def _total(function: Differentiable, first: Any) -> Any:
-    results = function([first, *[each.detach() for each in function.inputs[1:]]])
-    return sum([each.abs().sum() if each.is_complex() else each.sum() for each in results])
-
-
-def _first_result(function: Differentiable, first: Any) -> Any:
-    return function([first, *[each.detach() for each in function.inputs[1:]]])[0]
-
-
-def _point(function: Differentiable) -> Any:
-    return function.inputs[0].detach()
-
-
-def _twice(function: Differentiable) -> Any:
-    return function.library.stack([_point(function)] * 2)
-
-
-def jvp(function: Differentiable) -> list[Any]:
-    point = _point(function)
-    way = function.weights([point], 3)[0]
-    return list(function.library.func.jvp(functools.partial(_first_result, function), (point,), (way,)))
-
-
-def jacrev(function: Differentiable) -> list[Any]:
-    return [function.library.func.jacrev(functools.partial(_first_result, function))(_point(function))]
-
-
-def jacfwd(function: Differentiable) -> list[Any]:
-    return [function.library.func.jacfwd(functools.partial(_first_result, function))(_point(function))]
-
-
-def hessian(function: Differentiable) -> list[Any]:
-    return [function.library.func.hessian(functools.partial(_total, function))(_point(function))]
-
-
-def vmap_of_grad(function: Differentiable) -> list[Any]:
-    func = function.library.func
-    return [func.vmap(func.grad(functools.partial(_total, function)))(_twice(function))]
-
-
-def grad_of_vmap(function: Differentiable) -> list[Any]:
-    func = function.library.func
-    return [func.grad(lambda batch: func.vmap(functools.partial(_total, function))(batch).sum())(_twice(function))]
-
-
-def vmap_of_vmap(function: Differentiable) -> list[Any]:
-    func, batch = function.library.func, _twice(function)
-    inner = func.vmap(func.vmap(functools.partial(_first_result, function)))
-    return [inner(function.library.stack([batch, batch]))]
-
-
-_TRANSFORMS = {
-    "jvp": jvp,
-    "jacrev": jacrev,
-    "jacfwd": jacfwd,
-    "hessian": hessian,
-    "vmap of grad": vmap_of_grad,
-    "grad of vmap": grad_of_vmap,
-    "vmap of vmap": vmap_of_vmap,
-}
-
-
-def transformed(transform: Any, entry: Entry, dtype: pytorch.dtype) -> Iterator[Outcome]:
-    base = _SECOND if transform is hessian else _FIRST
-    for sample in entry.samples(dtype, requires_grad=True):
-        inputs = [each for each in tensors_in(arguments(sample)) if each.requires_grad]
-        small = inputs and inputs[0].numel() <= _LARGEST and inputs[0].layout is pytorch.strided
-        if small and supported(entry, sample, transform):
-            yield report(sample, compare, entry, sample, transform, base, False)
-
-
 IN_MAIN_DTYPE: dict[str, Check] = {
     **{name: functools.partial(like_plain, state) for name, state in _LIKE_PLAIN.items()},
     "fake": fake,
@@ -327,4 +267,4 @@ IN_MAIN_DTYPE: dict[str, Check] = {
     "expanded": expanded,
     "zero size": zero_size,
 }
-IN_DOUBLE: dict[str, Check] = {name: functools.partial(transformed, each) for name, each in _TRANSFORMS.items()}
+IN_DOUBLE: dict[str, Check] = {name: functools.partial(transformed, each) for name, each in TRANSFORMS.items()}

@@ -6,6 +6,8 @@
 - Which of several equal elements is reported is open: an index is replaced by the element that it points to. Where
   the indices are a permutation, they are also compared as a set.
 - Where a code says that a matrix has no inverse or factor, what stands in its place is open.
+- What a singular matrix gives is open where PyTorch's own result is another one as soon as its arguments move by a
+  unit in the last place.
 """
 
 from __future__ import annotations
@@ -15,6 +17,10 @@ from typing import Any
 import torch as pytorch
 
 import flambeau
+
+from .compare import differences, tensors_in
+from .entries import Entry
+from .translate import translate
 
 _VECTORS: dict[str, dict[int, int]] = {
     "linalg.eig": {1: -2},
@@ -47,6 +53,47 @@ def settled(name: str, results: Any, args: tuple[Any, ...], kwargs: dict[str, An
         result, codes = results
         return result.masked_fill((codes != 0).reshape(codes.shape + (1,) * (result.ndim - codes.ndim)), 0), codes
     return results
+
+
+_SOLVING = (
+    "cholesky_inverse", "linalg.eig", "linalg.inv_ex", "linalg.ldl_solve", "linalg.lstsq", "linalg.solve_ex",
+    "linalg.solve_triangular", "linalg.tensorsolve", "nn.functional.multi_head_attention_forward", "pca_lowrank",
+    "svd_lowrank",
+)  # fmt: skip
+"""Operators that amplify rounding without bound: of singular matrices, or in a softmax of large numbers."""
+_DIRECTIONS = 4
+
+
+def decided_by_rounding(entry: Entry, sample: Any, dtype: pytorch.dtype) -> bool:
+    """Whether PyTorch's result is not finite, or it, or that there is one, depends on the last bit of the arguments."""
+    if entry.info.name not in _SOLVING:
+        return False
+    plain = _outcome(entry, sample)
+    if plain is not None and not all(bool(each.isfinite().all()) for each in tensors_in(plain)):
+        return True
+    generator = pytorch.Generator().manual_seed(0)
+
+    def moved(value: Any) -> Any:
+        if not isinstance(value, pytorch.Tensor) or not value.is_floating_point():
+            return value
+        sides = pytorch.randint(-1, 2, value.shape, generator=generator)
+        return value.detach() * (1 + pytorch.finfo(value.dtype).eps * sides)
+
+    outcomes = [_outcome(entry, sample.transform(moved)) for _ in range(_DIRECTIONS)]
+    if any((plain is None) != (each is None) for each in outcomes):
+        return True
+    allowed = entry.tolerance(dtype)
+    return plain is not None and any(next(differences(plain, translate(each), allowed), None) for each in outcomes)
+
+
+def _outcome(entry: Entry, sample: Any) -> Any:
+    """PyTorch's result in comparable form, or None where it refuses."""
+    args, kwargs = (sample.input, *sample.args), sample.kwargs
+    pytorch.manual_seed(0)
+    try:
+        return settled(entry.info.name, entry.info.op(*args, **kwargs), args, kwargs)
+    except RuntimeError:
+        return None
 
 
 def _pointed_at(name: str, results: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

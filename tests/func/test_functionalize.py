@@ -171,3 +171,23 @@ def test_derivatives(T: Any) -> Any:
 @differential
 def test_other_words_are_refused(T: Any) -> Any:
     return outcome(lambda: T.func.functionalize(lambda x: x, remove="all"), "received invalid argument for remove")
+
+
+@differential(tolerance=1e-6)
+def test_sparse_arguments(T: Any) -> Any:
+    matrix = T.eye(3).to_sparse_csr()
+
+    def f(places: Any, factor: Any) -> Any:
+        return T.sparse.sampled_addmm(places, factor, factor, alpha=0.5, beta=2.0).to_dense()
+
+    return _seen([T.func.functionalize(f)(matrix, T.arange(9.0).reshape(3, 3))])
+
+
+@differential
+def test_positions_along_some_dimensions(T: Any) -> Any:
+    def f(x: Any, rows: Any, values: Any) -> Any:
+        y = x.index_put((rows,), values)
+        y[rows] += 1
+        return y, T.ops.aten.index_put(x, [None, rows], values[:, :2])
+
+    return _seen(T.func.functionalize(f)(T.zeros(2, 3), T.tensor([1, 0]), T.ones(2, 3)))

@@ -65,6 +65,25 @@ for turn in range(7):
     result.sum().backward()
     see(leaf, leaf.grad, result)
 """,
+    "a fill of an expanded tensor": """\
+def function(x, mask):
+    y = (x * 2).expand(2, 3)
+    y.masked_fill_(mask, 0.25)
+    return y
+compiled = compile(function)
+for mask in ([[True, False, False], [False, False, True]], [[True], [False]], [[False, True, False]]):
+    for turn in range(5):
+        see(compiled(torch.ones(3) + turn, torch.tensor(mask)))
+""",
+    "a backward pass that fails and that nobody asks for": """\
+def function(x):
+    y = (x * 2).expand(2, 3)
+    y.masked_fill_(torch.tensor(True), 0.25)
+    return y * 1
+compiled = compile(function)
+for turn in range(5):
+    see(compiled(torch.ones(3, requires_grad=True)).detach())
+""",
 }
 
 

@@ -89,6 +89,10 @@ def _needs_grad(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and any(_needs_grad(each) for each in value)
 
 
+_FILLS_EXPANDED = ("masked_fill",)
+"""Ops that give all elements at one memory location the same value: the order in which they are stored is open."""
+
+
 def adopt(target: Tensor, result: Tensor, name: str) -> None:
     """Give `target` the content and the history of `result`."""
     check_castable(result._kind.dtype, target._kind.dtype, name)
@@ -97,7 +101,8 @@ def adopt(target: Tensor, result: Tensor, name: str) -> None:
             f"output with shape {list(target._array.shape)} doesn't match the broadcast shape "
             f"{list(result._array.shape)}: {name}_ cannot change the shape of the tensor that it writes to"
         )
-    check_no_overlap(target)
+    if name not in _FILLS_EXPANDED:
+        check_no_overlap(target)
     store_elements(target, result)
     if result._extra is not None and result._extra.tangents:
         SLOTS.adopt_tangent(target, result)

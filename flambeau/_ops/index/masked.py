@@ -203,6 +203,16 @@ def _check_mask_fits(input: Tensor, mask: Tensor) -> None:
         )
 
 
+def _mask_of_places(input: Tensor, mask: Tensor) -> Tensor:
+    """`mask`, true for all elements at one memory location where it is true for one of them.
+
+    An interpreter sees the result made apart from an expanded tensor, and then stored: no element may undo another.
+    """
+    steps = zip(input._array.strides, input._array.shape, strict=True)
+    shared = [dim for dim, (step, size) in enumerate(steps) if step == 0 and size > 1]
+    return mask.expand(input._array.shape).any(shared, keepdim=True) if shared else mask
+
+
 @public()
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """A copy of `input` with `value` where `mask` holds."""
@@ -216,6 +226,8 @@ def masked_fill_(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """In-place form of `masked_fill`."""
     op, mask, value = _masked_fill_call(input, mask, value)
     _check_mask_fits(input, mask)
+    if 0 in input._array.strides and not THREAD.modes.plain:
+        mask = _mask_of_places(input, mask)
     return change(op, "masked_fill", input, mask, value)
 
 

@@ -94,8 +94,8 @@ def _contracted(left: Tensor, right: Tensor, first: list[int], second: list[int]
     columns = math.prod([right._array.shape[i] for i in free_right])
     one = _permute(left, tuple(free_left + first))
     two = _permute(right, tuple(second + free_right))
-    if not shape:
-        return reshaped(dot(reshaped(one, (summed,)), reshaped(two, (summed,))), ())
+    if rows == columns == 1:
+        return reshaped(dot(reshaped(one, (summed,)), reshaped(two, (summed,))), shape)
     return reshaped(_checked_mm(reshaped(one, (rows, summed)), reshaped(two, (summed, columns))), shape)
 
 

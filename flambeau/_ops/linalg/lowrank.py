@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._core.modes import Ruled
 from ..._core.tensor import Tensor
-from ..._dispatch.arguments.autocast_rules import FULL, on
+from ..._dispatch.arguments.autocast_rules import RULED
 from ..._dispatch.public.registry import public
 from ..random.draws import randn
 from .decompose import linalg_qr, linalg_svd
 from .matmul import hermitian
 
+_qr, _svd = Ruled(RULED["linalg.qr"], linalg_qr), Ruled(RULED["linalg.svd"], linalg_svd)
+
 
 def _range_of(A: Tensor, q: int, niter: int) -> Any:
     """Orthonormal columns that nearly span what A maps to; each of `niter` rounds favours large singular values."""
-    basis = linalg_qr(A @ randn(A._array.shape[-1], q, dtype=A.dtype, device=A.device))[0]
+    basis = _qr(A @ randn(A._array.shape[-1], q, dtype=A.dtype, device=A.device))[0]
     for _ in range(niter):
-        basis = linalg_qr(hermitian(A) @ basis)[0]
-        basis = linalg_qr(A @ basis)[0]
+        basis = _qr(hermitian(A) @ basis)[0]
+        basis = _qr(A @ basis)[0]
     return basis
 
 
-@public(method=False, autocast=on(cpu=FULL))
+@public(method=False)
 def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None) -> Any:
     """U, S and V of a matrix near A - M of rank `q` at most; random, so that the seed decides the last digits."""
     matrix = A
@@ -31,12 +34,12 @@ def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor |
     if wide:
         matrix = hermitian(matrix)
     basis = _range_of(matrix, 6 if q is None else q, 2 if niter is None else niter)
-    left, values, right = linalg_svd(hermitian(basis) @ matrix, False)
+    left, values, right = _svd(hermitian(basis) @ matrix, False)
     left, right = basis @ left, hermitian(right)
     return (right, values, left) if wide else (left, values, right)
 
 
-@public(method=False, autocast=on(cpu=FULL))
+@public(method=False)
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> Any:
     """Principal components: `svd_lowrank` of A less the mean of its rows, or with `center=False` of A."""
     rows, columns = A._array.shape[-2:]

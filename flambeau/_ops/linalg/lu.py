@@ -492,7 +492,7 @@ def tensorsolve(input: Tensor, other: Tensor, dims: Any = None) -> Tensor:
         system = system.movedim(moved, list(range(input._array.ndim - len(moved), input._array.ndim)))
     shape = system._array.shape[other._array.ndim :]
     size = math.prod(shape)
-    if size != math.prod(system._array.shape[: other._array.ndim]):
+    if size * size != system._array.size:
         raise RuntimeError(
             "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), "
             f"but got {size} != {math.prod(system._array.shape[: other._array.ndim])}"

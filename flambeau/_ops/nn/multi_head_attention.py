@@ -17,7 +17,7 @@ from ..linalg.matmul import bmm
 from ..random.dropout import dropout
 from ..shape.join import cat
 from ..shape.split import _unbind
-from ..shape.view import _contiguous_clone, _permute, _transpose, reshaped
+from ..shape.view import _contiguous_clone, _permute, _transpose, infer_size, reshaped
 from .attention import scaled_dot_product_attention
 
 _linear, _bmm = Ruled(RULED["nn.functional.linear"], linear), Ruled(RULED["bmm"], bmm)
@@ -215,7 +215,8 @@ def _merged(mask: Any, hidden: Any, batch: int, num_heads: int, sources: int) ->
 
 def _by_head(projected: Any, heads: int, width: int) -> Any:
     """(length, batch, width of all heads) as (heads of all samples, length, width)."""
-    return _transpose(reshaped(projected, (projected._array.shape[0], heads, width)), 0, 1)
+    size = infer_size((projected._array.shape[0], heads, width), projected._array.size)
+    return _transpose(reshaped(projected, size), 0, 1)
 
 
 def _attend(q: Any, k: Any, v: Any, mask: Any, dropout_p: float, is_causal: bool) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.device import is_fake
 from ..._core.dtype import uint8
 from ..._core.geometry.layout import in_format_of
 from ..._core.modes import THREAD
@@ -191,7 +192,9 @@ def _normalised(
     run = _packed_last if THREAD.modes.saved_hooks and not input.stands_for_many else _moving
     args = input, weight, bias, running_mean, running_var, training, eps, kept
     result, mean, rstd, variance = run(op, args, momentum)
-    if not training and input._kind.dataless:  # there these two have a shape all the same
+    if (
+        not training and input._kind.dataless and not is_fake(input._kind.device)
+    ):  # there these two have a shape all the same
         mean = rstd = input.new_empty(variance._array.shape, dtype=mean.dtype)
     return result, mean, rstd
 

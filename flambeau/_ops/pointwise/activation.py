@@ -305,11 +305,16 @@ def _celu(self: Array, alpha: float) -> Array:
     return np.where(self <= 0, np.expm1(self * (1.0 / alpha)) * alpha, self)
 
 
+def elu_with_scales(input: Tensor, inplace: bool, alpha: float, scale: float, input_scale: float) -> Tensor:
+    """`elu` with a factor of the result, `scale`, and one of the exponent, `input_scale`."""
+    refuse("elu", input, *_FLOATS_ONLY)
+    return _in_place_or_new(_elu, "elu", input, inplace, alpha, scale, input_scale)
+
+
 @public("nn.functional.elu", function=False, method=False)
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """`input` where it is positive, elsewhere `alpha * (exp(input) - 1)`."""
-    refuse("elu", input, *_FLOATS_ONLY)
-    return _in_place_or_new(_elu, "elu", input, inplace, alpha, 1.0, 1.0)
+    return elu_with_scales(input, inplace, alpha, 1.0, 1.0)
 
 
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
@@ -670,8 +675,7 @@ def _changing(op: Any, name: str) -> Any:
 
 def elu_(input: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Tensor:
     """In-place form of `elu`: `scale` is a factor of the result, `input_scale` one of the exponent."""
-    refuse("elu", input, *_FLOATS_ONLY)
-    return run_inplace(_elu, "elu", input, (alpha, scale, input_scale), {})
+    return elu_with_scales(input, True, alpha, scale, input_scale)
 
 
 export(elu_, "nn.functional.elu_")

@@ -20,7 +20,11 @@ from .reductions import no_kernel
 HISTOGRAMDD = return_type("histogramdd", ("hist", "bin_edges"))
 
 
-@primitive("NotImplemented", self=no_derivative("_histogramdd_from_bin_cts"))
+def _cells(self: Array, edges: list[Array], weight: Array | None, density: bool) -> Array:
+    return np.empty_like(self, shape=[len(each) - 1 for each in edges])
+
+
+@primitive("NotImplemented", self=no_derivative("_histogramdd_from_bin_cts"), shape=_cells)
 @on_host
 def _count(self: Array, edges: list[Array], weight: Array | None, density: bool) -> Array:
     points = self.reshape(-1, self.shape[-1])
@@ -99,6 +103,8 @@ def _edges(input: Tensor, bins: Any, range: Any) -> list[Tensor]:
     for dim, each in enumerate(bins):
         if each <= 0:
             raise RuntimeError(f"torch.histogramdd(): bins must be > 0, but got {each} for dimension {dim}")
+    if input._kind.dataless and range is None:
+        return [input.new_empty(each + 1) for each in bins]
     return [
         input.new_tensor(np.linspace(low, high, each + 1))
         for each, (low, high) in zip(bins, _bounds(input, range), strict=True)

@@ -249,7 +249,13 @@ def renorm(input: Tensor, p: Any, dim: int, maxnorm: float) -> Tensor:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
     if input._array.ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input._array.ndim} dimensions")
-    return _renorm(input, float(p), wrap_dim(dim, input._array.ndim), float(maxnorm))
+    dim = wrap_dim(dim, input._array.ndim)
+    if p == math.inf and 0 in (*input._array.shape[:dim], *input._array.shape[dim + 1 :]):
+        raise RuntimeError(
+            f"linalg.vector_norm cannot compute the inf norm for renorm: the sub-tensors along dimension {dim} "
+            "are empty and the operation does not have an identity"
+        )
+    return _renorm(input, float(p), dim, float(maxnorm))
 
 
 # ----- norms of matrices ------------------------------------------------------------------------------------------

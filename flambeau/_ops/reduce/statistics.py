@@ -253,7 +253,7 @@ _NEARLY_EVEN = 0.25
 """Edges that deviate from even ones by less than this part of a bin in all."""
 
 
-@primitive(None)
+@primitive(None, shape=lambda self, edges, weight, density: np.empty_like(self, shape=len(edges) - 1))
 def _histogram(self: Array, edges: Array, weight: Array | None, density: bool) -> Array:
     flat = self.reshape(-1)
     inside = (flat >= edges[0]) & (flat <= edges[-1])
@@ -284,9 +284,12 @@ def histogram(
     else:
         if bins <= 0:
             raise RuntimeError(f"torch.histogram(): bins must be > 0, got {bins}")
-        start, end = _data_range(input) if range is None else range
-        low, high = _checked_range("torch.histogram", float(start), float(end), 0.5)
-        edges = input.new_tensor(np.linspace(low, high, bins + 1))
+        if input._kind.dataless and range is None:
+            edges = input.new_empty(bins + 1)
+        else:
+            start, end = _data_range(input) if range is None else range
+            low, high = _checked_range("torch.histogram", float(start), float(end), 0.5)
+            edges = input.new_tensor(np.linspace(low, high, bins + 1))
     if weight is not None and weight.shape != input.shape:
         raise RuntimeError(
             "histogram(): if weight tensor is provided it should have the same shape as the input tensor: "
@@ -337,8 +340,8 @@ def cov(
         own = _weights("aweights", aweights, count, FLOAT, "floating point")
         weights = own if weights is None else weights * own
     total: Any = count if weights is None else weights.sum()
-    if count and not input._kind.dataless and float(total) == 0:
-        raise ZeroDivisionError("cov(): weights sum to zero, can't be normalized")
+    if weights is not None and not input._kind.dataless and float(total) == 0:
+        raise RuntimeError("cov(): weights sum to zero, can't be normalized")
     mean = (table if weights is None else table * weights).sum(1) / total
     if weights is None or aweights is None:
         free = total - correction

@@ -571,6 +571,8 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, stora
     """A copy of `input` with `src` in the window that `as_strided` would give."""
     size, stride, storage_offset = strided_arguments(input, size, stride, storage_offset)
     _check_source(src, size)
+    if any(step == 0 and extent > 1 for step, extent in zip(input.stride(), input._array.shape, strict=True)):
+        input = _contiguous_clone(input)  # an element of an expanded tensor is in several places
     if input._kind.dataless:  # there is no memory to have a window on
         return input.clone()
     return _as_strided_scatter(input, src, size, stride, storage_offset)

@@ -204,6 +204,8 @@ def _dynamic(level: Vmap, op: Op, args: Sequence[Any]) -> NoReturn:
 
 @decomposition("masked_scatter")
 def _masked_scatter(self: Tensor, mask: Any, source: Tensor) -> Tensor:
+    if not source._array.size:
+        return self.clone()  # nothing is stored: the mask has no true element
     mask = mask.expand(self._array.shape)
     positions = (mask.reshape(-1).long().cumsum(0) - 1).clamp(0, source._array.size - 1)
     return self.where(mask.logical_not(), source.reshape(-1).gather(0, positions).reshape(self._array.shape))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..._core.device import CPU
+from ..._core.device import CPU, strided
 from ..._core.kind import kind_of_array
 from ..._core.modes import THREAD
 from ..._core.tensor import Tensor, new
@@ -21,6 +21,7 @@ from ..._dispatch.factory import constant
 from ..._dispatch.op import Op
 from ..._dispatch.public.return_types import named
 from ..._dispatch.writer import Writer
+from ..._ops.index.subscript import index_put_operator
 from ..._ops.tensor import copy
 from .._level import Level, Wrapper, debug_unwrap
 from .views import Step, view_op
@@ -157,9 +158,9 @@ class Functionalize(Level):
         return tensor.value if self.has(tensor) else tensor
 
     def finished(self, result: Any) -> Any:
-        """The results of an op as tensors of this level."""
+        """The results of an op as tensors of this level; sparse ones, which have no views, stay as they are."""
         if isinstance(result, Tensor):
-            return self.wrapped(result)
+            return self.wrapped(result) if result.layout is strided else result
         if not isinstance(result, (tuple, list)):
             return result
         finished = [self.finished(each) for each in result]
@@ -236,11 +237,12 @@ def _index(tensor: Tensor, advanced: Sequence[Any], _: Any) -> Tensor:
 
 
 def _index_put(tensor: Tensor, advanced: Sequence[Any], _: Any, values: Tensor, accumulate: bool) -> Tensor:
-    return tensor.index_put(_positions(advanced), values, accumulate)
+    places = [None if each is None else _tensor(each) for each in advanced]
+    return index_put_operator(tensor, places, values, accumulate)
 
 
 def _index_backward(grad: Tensor, sizes: Sequence[int], advanced: Sequence[Any], _: Any) -> Tensor:
-    return grad.new_zeros(sizes).index_put(_positions(advanced), grad, True)
+    return _index_put(grad.new_zeros(sizes), advanced, None, grad, True)
 
 
 def _positions(advanced: Sequence[Any]) -> tuple[Any, ...]:

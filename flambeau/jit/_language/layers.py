@@ -95,11 +95,9 @@ def _adaptive(name: str, **fixed: Any) -> Callable[..., Any]:
 
 def _elu(in_place: bool) -> Callable[..., Any]:
     def compute(value: Tensor, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Any:
-        if scale == 1 and input_scale == 1:
-            return _functional().elu(value, alpha, in_place)
-        negative = (value * input_scale).expm1() * (alpha * scale)
-        result = _torch().where(value <= 0, negative, value * scale)
-        return value.copy_(result) if in_place else result
+        from ..._ops.pointwise.activation import elu_with_scales
+
+        return elu_with_scales(value, in_place, alpha, scale, input_scale)
 
     return compute
 

@@ -312,7 +312,7 @@ def _largest(rank: int, input: Any, counts: Sizes) -> Tensor:
     name = f"adaptive_max_pool{rank}d"
     if len(counts) != rank:
         raise RuntimeError(f"{name}(): internal error: output_size.size() must be {rank}, but it is {len(counts)}")
-    _check(name, input, rank, range(-rank - 1, 0))
+    _check(name, input, rank, range(1 - input._array.ndim, 0))
     if min(counts) < 0:
         raise RuntimeError(f"{name}: Trying to create tensor with negative dimension: output_size is {list(counts)}")
     return (_adaptive_max_pool2d if rank == 2 else _adaptive_max_pool3d)(input, counts)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._core.tensor import Tensor
+from .._core.text.inherited_docs import documented_like
 from ._options import chosen, with_option
 from .adam import Adam, adam
 from .optimizer import ParamsT
@@ -13,6 +14,7 @@ from .optimizer import ParamsT
 __all__ = ["AdamW", "adamw"]
 
 
+@documented_like(Adam)
 class AdamW(Adam):
     """`Adam` whose weight decay shrinks the parameters and does not enter the averages.
 
@@ -23,26 +25,8 @@ class AdamW(Adam):
     See "Decoupled Weight Decay Regularization", https://arxiv.org/abs/1711.05101.
 
     Args:
-        params (iterable of Tensors or dicts): the parameters to optimise, or dicts of parameter groups with options of
-            their own.
-        lr (float or Tensor): the learning rate: the factor of every update. Default: `0.001`.
-        betas (tuple[float | Tensor, float | Tensor]): how much of the running averages of the gradient and of its
-            square is kept at each step. Default: `(0.9, 0.999)`.
-        eps (float): a small number that is added to the denominator, so that it is never zero. Default: `1e-08`.
         weight_decay (float): by what part of themselves, times the learning rate, parameters shrink at each step.
             Default: `0.01`.
-        amsgrad (bool): whether to divide by the largest average of squares so far in place of the current one.
-            Default: `False`.
-        maximize (bool): whether to climb: the gradient's sign is turned. Default: `False`.
-        foreach (bool, optional): whether to update all parameters of a group together; both give the same numbers, and
-            None chooses.
-        capturable (bool): whether the step may be recorded in a CUDA graph; its counter then lies on the device.
-            Default: `False`.
-        differentiable (bool): whether autograd records the step itself, for learning to optimise. Default: `False`.
-        fused (bool, optional): whether one kernel does the whole update; both give the same numbers, and None chooses.
-
-    Raises:
-        ValueError: there are no parameters, or an option has no meaning, as a negative learning rate.
 
     Example:
         >>> model = torch.nn.Linear(2, 1)

@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from .._core.tensor import Tensor
+from .._core.text.inherited_docs import documented_like
 from ._options import added, chosen, kept, run_on
 from ._update import add_quotient, add_scaled, advance, as_scalar, check_modes, descent, update_all
+from .adam import Adam
 from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, check_not_negative, scalar, zeros_of
 
 __all__ = ["RMSprop", "rmsprop"]
 
 
+@documented_like(Adam)
 class RMSprop(GroupOptimizer):
     """Divides gradients by the root of the average of their squares; `centered` by their standard deviation.
 
@@ -21,25 +24,11 @@ class RMSprop(GroupOptimizer):
     See Hinton's lecture notes, https://www.cs.toronto.edu/~tijmen/csc321/slides/lecture_slides_lec6.pdf.
 
     Args:
-        params (iterable of Tensors or dicts): the parameters to optimise, or dicts of parameter groups with options of
-            their own.
         lr (float or Tensor): the learning rate: the factor of every update. Default: `0.01`.
         alpha (float): how much of the running average of squares is kept at each step. Default: `0.99`.
-        eps (float): a small number that is added to the denominator, so that it is never zero. Default: `1e-08`.
-        weight_decay (float): the factor of the L2 penalty: `weight_decay * parameter` is added to the gradient.
-            Default: `0`.
         momentum (float): how much of the previous update is kept. Default: `0`.
         centered (bool): whether to divide by the standard deviation in place of the root mean square. Default:
             `False`.
-        capturable (bool): whether the step may be recorded in a CUDA graph; its counter then lies on the device.
-            Default: `False`.
-        foreach (bool, optional): whether to update all parameters of a group together; both give the same numbers, and
-            None chooses.
-        maximize (bool): whether to climb: the gradient's sign is turned. Default: `False`.
-        differentiable (bool): whether autograd records the step itself, for learning to optimise. Default: `False`.
-
-    Raises:
-        ValueError: there are no parameters, or an option has no meaning, as a negative learning rate.
 
     Example:
         >>> weight = torch.tensor([4.0], requires_grad=True)

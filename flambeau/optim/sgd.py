@@ -6,14 +6,17 @@ from itertools import compress
 from typing import Any
 
 from .._core.tensor import Tensor
+from .._core.text.inherited_docs import documented_like
 from ._options import added, chosen, run_on
 from ._scaling import skipped, update_unless
 from ._update import add_scaled, as_scalar, descent, update_all
+from .adam import Adam
 from .optimizer import Group, GroupOptimizer, ParamsT, check_fused
 
 __all__ = ["SGD", "sgd"]
 
 
+@documented_like(Adam)
 class SGD(GroupOptimizer):
     """Gradient descent, with momentum on request: the first momentum is the first gradient.
 
@@ -29,23 +32,12 @@ class SGD(GroupOptimizer):
     tensor([0., 0.], requires_grad=True)
 
     Args:
-        params (iterable of Tensors or dicts): the parameters to optimise, or dicts of parameter groups with options of
-            their own.
-        lr (float or Tensor): the learning rate: the factor of every update. Default: `0.001`.
         momentum (float): how much of the previous update is kept. Default: `0`.
         dampening (float): what part of the gradient does not enter the momentum. Default: `0`.
         weight_decay (float or Tensor): the factor of the L2 penalty: `weight_decay * parameter` is added to the
             gradient. Default: `0`.
         nesterov (bool): whether to look ahead: the update is the gradient plus the momentum that follows from it.
             Default: `False`.
-        maximize (bool): whether to climb: the gradient's sign is turned. Default: `False`.
-        foreach (bool, optional): whether to update all parameters of a group together; both give the same numbers, and
-            None chooses.
-        differentiable (bool): whether autograd records the step itself, for learning to optimise. Default: `False`.
-        fused (bool, optional): whether one kernel does the whole update; both give the same numbers, and None chooses.
-
-    Raises:
-        ValueError: there are no parameters, or an option has no meaning, as a negative learning rate.
     """
 
     _can_prepare_step = True

@@ -9,30 +9,25 @@ from ...nn.modules.module import Module
 __all__ = ["DeQuantStub", "QuantStub", "QuantWrapper"]
 
 
-class QuantStub(Module):
+class _Stub(Module):
+    """Passes tensors through, with the settings of a place."""
+
+    def __init__(self, qconfig: Any = None) -> None:
+        super().__init__()
+        if qconfig:
+            self.qconfig = qconfig
+
+    def forward(self, x: Any) -> Any:
+        """The tensor itself."""
+        return x
+
+
+class QuantStub(_Stub):
     """Passes tensors through, watched; `convert` puts a module in its place that quantizes them."""
 
-    def __init__(self, qconfig: Any = None) -> None:
-        super().__init__()
-        if qconfig:
-            self.qconfig = qconfig
 
-    def forward(self, x: Any) -> Any:
-        """The tensor itself."""
-        return x
-
-
-class DeQuantStub(Module):
+class DeQuantStub(_Stub):
     """Passes tensors through; `convert` puts a module in its place that turns them into floats."""
-
-    def __init__(self, qconfig: Any = None) -> None:
-        super().__init__()
-        if qconfig:
-            self.qconfig = qconfig
-
-    def forward(self, x: Any) -> Any:
-        """The tensor itself."""
-        return x
 
 
 class QuantWrapper(Module):

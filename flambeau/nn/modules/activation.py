@@ -72,6 +72,19 @@ class _InPlace(_Activation):
         self.inplace = inplace
 
 
+class _Exponential(_Activation):
+    """An activation whose negative results go towards a limit, and that may overwrite its input."""
+
+    __constants__: ClassVar = ["alpha", "inplace"]
+    alpha: float
+    inplace: bool
+
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
+        super().__init__()
+        self.alpha = alpha
+        self.inplace = inplace
+
+
 class _Shrink(_Activation):
     """An activation whose one setting is the half-width of what it sets to zero."""
 
@@ -324,7 +337,7 @@ class PReLU(_Activation):
 
 
 @documented_like(Threshold)
-class ELU(_Activation):
+class ELU(_Exponential):
     """Keeps positive elements and lets negative ones fall smoothly towards a limit.
 
     `output = input if input > 0 else alpha * (exp(input) - 1)`
@@ -337,21 +350,12 @@ class ELU(_Activation):
         tensor([-0.6321,  0.0000,  2.0000])
     """
 
-    __constants__: ClassVar = ["alpha", "inplace"]
-    alpha: float
-    inplace: bool
-
-    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
-        super().__init__()
-        self.alpha = alpha
-        self.inplace = inplace
-
     def forward(self, input: Tensor) -> Tensor:
         return F.elu(input, self.alpha, self.inplace)
 
 
 @documented_like(ELU)
-class CELU(_Activation):
+class CELU(_Exponential):
     """An exponential linear unit whose derivative has no jump, whatever `alpha` is.
 
     `output = max(0, input) + min(0, alpha * (exp(input / alpha) - 1))`
@@ -360,15 +364,6 @@ class CELU(_Activation):
         >>> flambeau.nn.CELU(2.0)(flambeau.tensor([-2.0, 0.0, 2.0]))
         tensor([-1.2642,  0.0000,  2.0000])
     """
-
-    __constants__: ClassVar = ["alpha", "inplace"]
-    alpha: float
-    inplace: bool
-
-    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
-        super().__init__()
-        self.alpha = alpha
-        self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
         return F.celu(input, self.alpha, self.inplace)

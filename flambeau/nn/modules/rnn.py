@@ -279,6 +279,16 @@ def _batched(dims: int) -> str:
     return "batched" if dims == 3 else "unbatched"
 
 
+def check_dropout(dropout: Any) -> float:
+    """A probability of dropout, if it is one."""
+    if isinstance(dropout, bool) or not isinstance(dropout, numbers.Real) or not 0 <= float(dropout) <= 1:
+        raise ValueError(
+            "dropout should be a number in range [0, 1] representing the probability of an element being zeroed, but "
+            f"got {dropout!r}"
+        )
+    return float(dropout)
+
+
 def _check_options(
     mode: Any,
     input_size: Any,
@@ -289,13 +299,7 @@ def _check_options(
     dropout: Any,
     proj_size: Any,
 ) -> None:
-    chance = float(dropout)
-    if isinstance(dropout, bool) or not isinstance(dropout, numbers.Real) or not 0 <= chance <= 1:
-        raise ValueError(
-            "dropout should be a number in range [0, 1] representing the probability of an element being zeroed, but "
-            f"got {dropout!r}"
-        )
-    if chance > 0 and num_layers == 1:
+    if check_dropout(dropout) > 0 and num_layers == 1:
         warnings.warn(
             "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers "
             f"greater than 1, but got dropout={dropout} and num_layers={num_layers}",

@@ -6,6 +6,7 @@ from typing import Any
 
 import flambeau as torch
 from flambeau import nn
+from flambeau.nn.modules.rnn import check_dropout
 
 from ...quantized.modules.functional_modules import FloatFunctional
 
@@ -198,16 +199,12 @@ class LSTM(nn.Module):
         split_gates: bool = False,
     ) -> None:  # fmt: skip
         super().__init__()
-        if not isinstance(dropout, (int, float)) or isinstance(dropout, bool) or not 0 <= dropout <= 1:
-            raise ValueError(
-                "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
-            )
         self.input_size = input_size
         self.hidden_size = hidden_size
         self.num_layers = num_layers
         self.bias = bias
         self.batch_first = batch_first
-        self.dropout = float(dropout)
+        self.dropout = check_dropout(dropout)
         self.bidirectional = bidirectional
         self.training = False
         if dropout > 0:

@@ -7,6 +7,7 @@ from typing import Any
 
 import flambeau as torch
 from flambeau import nn
+from flambeau.nn.modules.rnn import check_dropout
 from flambeau.nn.utils.rnn import PackedSequence
 
 from ......_ops.quantized.recurrent import GATES, Weights, gru_step, linear, lstm_step, over_layers, rnn_step
@@ -89,17 +90,13 @@ class RNNBase(nn.Module):
             raise RuntimeError(f"Unsupported dtype: {dtype}")
         if mode not in ("LSTM", "GRU"):
             raise ValueError(f"Unrecognized RNN mode: {mode}")
-        if not isinstance(dropout, (int, float)) or isinstance(dropout, bool) or not 0 <= dropout <= 1:
-            raise ValueError(
-                "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
-            )
         self.mode = mode
         self.input_size = input_size
         self.hidden_size = hidden_size
         self.num_layers = num_layers
         self.bias = bias
         self.batch_first = batch_first
-        self.dropout = float(dropout)
+        self.dropout = check_dropout(dropout)
         self.bidirectional = bidirectional
         self.dtype = dtype
         self.version = 2

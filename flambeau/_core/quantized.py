@@ -58,7 +58,7 @@ class Quantizer(NamedTuple):
         """Whether slices have their own scales."""
         return self.axis is not None
 
-    def spread(self, ndim: int) -> tuple[Any, Any]:
+    def broadcastable(self, ndim: int) -> tuple[Any, Any]:
         """Scale and zero point in shapes that broadcast against the codes; scales in float32, as kernels use them."""
         if self.axis is None:
             return np.float32(self.scale), self.zero_point
@@ -81,7 +81,7 @@ def same_meaning(left: Quantizer, right: Quantizer) -> bool:
 
 def quantize_array(values: Any, quantizer: Quantizer, target: dtype) -> Any:
     """The codes of an array of floats."""
-    scale, zero_point = quantizer.spread(values.ndim)
+    scale, zero_point = quantizer.broadcastable(values.ndim)
     low, high = LIMITS[target]
     with np.errstate(divide="ignore", invalid="ignore"):
         scaled = values.astype(np.float64) * (np.float32(1) / scale)
@@ -94,7 +94,7 @@ def quantize_array(values: Any, quantizer: Quantizer, target: dtype) -> Any:
 
 def dequantize_array(codes: Any, quantizer: Quantizer) -> Any:
     """The floats for which codes stand."""
-    scale, zero_point = quantizer.spread(codes.ndim)
+    scale, zero_point = quantizer.broadcastable(codes.ndim)
     wide = codes.astype(np.float32 if quantizer.scheme is per_channel_affine_float_qparams else np.int64)
     return ((wide - zero_point) * scale).astype(np.float32, copy=False)
 

@@ -120,7 +120,7 @@ def _tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> Oper
     return _aten("tensor_split", "tensor_indices_or_sections", input, indices_or_sections, *([dim] if dim else []))
 
 
-def _spread(name: str) -> Callable[..., OperatorCall | None]:
+def _variance_call(name: str) -> Callable[..., OperatorCall | None]:
     def call(
         input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None,
         out: Any = None,
@@ -185,7 +185,7 @@ def _forms() -> dict[Any, Callable[..., OperatorCall | None]]:
         function_named("", "where"): _where,
         function_named("nn.functional", "interpolate"): _interpolate,
         Tensor.contiguous: _contiguous,
-        **{function_named("", name): _spread(name) for name in ("std", "var")},
+        **{function_named("", name): _variance_call(name) for name in ("std", "var")},
         **{function_named("", name): _spaced(name) for name in ("linspace", "logspace")},
         **{function_named("", name): _recurrent(name) for name in _RECURRENT},
     }

@@ -62,7 +62,7 @@ _SOURCE, _PADDING = 0, 1
 """Masks of scores, and of keys: the numbers of PyTorch's kinds of mask."""
 
 
-def _spread_mask(mask: Tensor, scores: Tensor, mask_type: int | None) -> Tensor:
+def _expanded_mask(mask: Tensor, scores: Tensor, mask_type: int | None) -> Tensor:
     if mask_type == _PADDING and mask.ndim == 2:
         mask = mask[:, None, None, :]
     return mask.expand(scores.shape)
@@ -70,7 +70,7 @@ def _spread_mask(mask: Tensor, scores: Tensor, mask_type: int | None) -> Tensor:
 
 def _masked_softmax(self: Tensor, mask: Tensor, dim: int | None = None, mask_type: int | None = None) -> Any:
     """`softmax` without the elements where the mask is true, which become zero."""
-    hidden = _spread_mask(mask, self, mask_type).to(bool_)
+    hidden = _expanded_mask(mask, self, mask_type).to(bool_)
     weights = self.masked_fill(hidden, -math.inf).softmax(-1 if dim is None else dim)
     return weights.masked_fill(hidden, 0.0)
 

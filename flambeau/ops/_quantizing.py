@@ -7,7 +7,7 @@ from typing import Any
 
 from .._core.tensor import Tensor
 from .._dispatch.public.registry import function_named
-from .._ops.quantized.fake import _in_range, _spread
+from .._ops.quantized.fake import _broadcastable, _in_range
 from .._ops.quantized.tensors import choose_parameters
 
 
@@ -82,8 +82,8 @@ def _learned(
     grad: Tensor, self: Tensor, scale: Tensor, zero_point: Tensor, axis: int | None, quant_min: int, quant_max: int,
     grad_factor: float,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
-    step = _spread(scale, self.ndim, axis)
-    shift = _spread(_whole(zero_point, quant_min, quant_max), self.ndim, axis)
+    step = _broadcastable(scale, self.ndim, axis)
+    shift = _broadcastable(_whole(zero_point, quant_min, quant_max), self.ndim, axis)
     codes = (self / step).round() + shift
     inside = (codes >= quant_min) & (codes <= quant_max)
     cut = codes.clamp(quant_min, quant_max) - shift

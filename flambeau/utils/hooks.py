@@ -67,7 +67,7 @@ class BackwardHook:
         return outputs if isinstance(args, tuple) else outputs[0]
 
     def _outputs_ready(self, grad_inputs: Any, grad_outputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        gradients = _spread(self.output_tensors_index, grad_outputs, self.n_outputs)
+        gradients = _at_places(self.output_tensors_index, grad_outputs, self.n_outputs)
         for hook in self.user_pre_hooks:
             changed = hook(self.module, gradients)
             if changed is not None:
@@ -98,7 +98,7 @@ class BackwardHook:
             # The gradient reached the inputs past the outputs: there is nothing to tell the hooks.
             return None
         assert self.input_tensors_index is not None
-        gradients = _spread(self.input_tensors_index, grad_inputs, self.n_inputs)
+        gradients = _at_places(self.input_tensors_index, grad_inputs, self.n_inputs)
         for hook in self.user_hooks:
             changed = hook(self.module, gradients, self.grad_outputs)
             if changed is not None:
@@ -124,7 +124,7 @@ def _through_node(values: tuple[Any, ...], hook: Callable[..., Any]) -> tuple[An
     return type(values)(*replaced) if hasattr(values, "_fields") else tuple(replaced), places
 
 
-def _spread(places: Sequence[int], gradients: Sequence[Any], size: int) -> tuple[Any, ...]:
+def _at_places(places: Sequence[int], gradients: Sequence[Any], size: int) -> tuple[Any, ...]:
     """The gradients at their places among `size` values, None elsewhere."""
     spread: list[Any] = [None] * size
     for i, gradient in zip(places, gradients, strict=True):

@@ -80,7 +80,7 @@ def correlate_few(b: Builder, arguments: Arguments, dtype: str, rank: int, biase
 
 
 @kernel
-def spread_few(b: Builder, arguments: Arguments, dtype: str, rank: int, biased: bool) -> None:
+def correlate_transposed_few(b: Builder, arguments: Arguments, dtype: str, rank: int, biased: bool) -> None:
     """(out, grad, weight, table, outputs of a group[, bias]): the transpose with respect to the input."""
     scalar = SCALARS[dtype]
     out, grad, weight = (_Array(arguments.array(number), rank) for number in range(3))

@@ -263,15 +263,15 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alp
     return _baddbmm(input, batch1, batch2, scalar_factor(beta, input), scalar_factor(alpha, input))
 
 
-def _spread(grad: Tensor, count: int) -> Tensor:
+def _for_each_product(grad: Tensor, count: int) -> Tensor:
     return grad.unsqueeze(0).expand(count, *grad._array.shape)
 
 
 @primitive(
     "AddbmmBackward0",
     self=lambda grad, beta: _scaled(grad, beta),
-    batch1=lambda grad, batch2, alpha: _scaled(bmm(_spread(grad, len(batch2)), hermitian(batch2)), alpha),
-    batch2=lambda grad, batch1, alpha: _scaled(bmm(hermitian(batch1), _spread(grad, len(batch1))), alpha),
+    batch1=lambda grad, batch2, alpha: _scaled(bmm(_for_each_product(grad, len(batch2)), hermitian(batch2)), alpha),
+    batch2=lambda grad, batch1, alpha: _scaled(bmm(hermitian(batch1), _for_each_product(grad, len(batch1))), alpha),
 )
 def _addbmm(self: Array, batch1: Array, batch2: Array, beta: Any, alpha: Any) -> Array:
     if _half(batch1) and len(batch1):  # rounded after each product

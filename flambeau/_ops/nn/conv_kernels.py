@@ -355,11 +355,11 @@ def correlate_transposed(grad: Any, weight: Any, bias: Any, sizes: Shape, geomet
     done = arrays.correlate_transposed(grad, weight, bias, sizes, geometry, last)
     if done is not None:
         return done
-    return _spread_blocks(grad, weight, bias, sizes, geometry, last)
+    return _transposed_blocks(grad, weight, bias, sizes, geometry, last)
 
 
 @in_single
-def _spread_blocks(grad: Any, weight: Any, bias: Any, sizes: Shape, geometry: Geometry, last: bool) -> Any:
+def _transposed_blocks(grad: Any, weight: Any, bias: Any, sizes: Shape, geometry: Geometry, last: bool) -> Any:
     kernel = weight.shape[2:]
     channels = weight.shape[1] * geometry.groups
     shape = (grad.shape[0], channels, *sizes)

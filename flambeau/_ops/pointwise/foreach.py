@@ -111,7 +111,7 @@ def _one_of(name: str, *ways: Any) -> Any:
     return given[0]
 
 
-def _spread(name: str, self: Any, operand: Any) -> tuple[str, list[Any]]:
+def _operands(name: str, self: Any, operand: Any) -> tuple[str, list[Any]]:
     """The form of an operand, and its part for each tensor."""
     form = _form_of(name, operand)
     if form == "List":
@@ -249,7 +249,7 @@ def _binary(name: str, nodes: dict[str, str], ops: dict[str, str] | None = None)
 
     def plan(self: list[Tensor], other: Any = _GIVEN, *, scalar: Any = _GIVEN, scalars: Any = _GIVEN) -> Plan:
         operand = _one_of(full, other, scalar, scalars)
-        form, operands = _spread(full, self, operand)
+        form, operands = _operands(full, self, operand)
         if form == "Tensor":
             form = _form_of_tensor(full, operand, "Tensor" in nodes)
         return form, [((each,), _NO_OPTIONS) for each in operands]
@@ -279,7 +279,7 @@ def _sum(name: str, nodes: dict[str, str]) -> None:
         self: list[Tensor], other: Any = _GIVEN, *, alpha: Any = _GIVEN, scalar: Any = _GIVEN, scalars: Any = _GIVEN
     ) -> Plan:
         operand = _one_of(full, other, scalar, scalars)
-        form, operands = _spread(full, self, operand)
+        form, operands = _operands(full, self, operand)
         scaled = alpha is not _GIVEN
         if form == "Tensor":
             needed = _form_of_tensor(full, operand, "Tensor" in nodes)
@@ -305,7 +305,7 @@ def _pointwise(name: str) -> None:
         factor = 1 if value is _GIVEN and scalars is _GIVEN else _one_of(full, value, scalars)
         if isinstance(factor, Tensor):
             factor = _unpacked(self, factor)
-        form, factors = _spread(full, self, factor)
+        form, factors = _operands(full, self, factor)
         if form not in ("Scalar", "ScalarList"):
             raise _no_such_form(full, factor)
         options = [{"value": factor}] * len(self) if form == "Scalar" else [{"value": each} for each in factors]
@@ -329,7 +329,7 @@ def _unpacked(self: Sequence[Tensor], packed: Tensor) -> list[Any]:
 def _lerp_plan(self: list[Tensor], tensors1: list[Tensor], weight: Any = _GIVEN, *, weights: Any = _GIVEN) -> Plan:
     _check_lists("_foreach_lerp", self, tensors1)
     given = _one_of("_foreach_lerp", weight, weights)
-    form, parts = _spread("_foreach_lerp", self, given)
+    form, parts = _operands("_foreach_lerp", self, given)
     if form == "Tensor":
         form = _form_of_tensor("_foreach_lerp", given, allowed=False)
     return form, [((end, part), _NO_OPTIONS) for end, part in zip(tensors1, parts, strict=True)]
@@ -392,7 +392,7 @@ _publish("mm", _mm_plan, {"": "0"}, inplace=False)
 
 
 def _pow_plan(self: list[Tensor], exponent: Any) -> Plan:
-    form, exponents = _spread("_foreach_pow", self, exponent)
+    form, exponents = _operands("_foreach_pow", self, exponent)
     if form == "Tensor":
         form = _form_of_tensor("_foreach_pow", exponent, allowed=False)
     return form, [((each,), _NO_OPTIONS) for each in exponents]

@@ -15,7 +15,7 @@ from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.public.registry import public
 
 
-def _spread(values: Any, ndim: int, axis: int | None) -> Any:
+def _broadcastable(values: Any, ndim: int, axis: int | None) -> Any:
     """A number as it is; one for each slice along `axis` in a shape that broadcasts."""
     if axis is None:
         return values
@@ -40,7 +40,7 @@ def _rounded(x: Any, scale: Any, zero_point: Any, low: int, high: int) -> Any:
 
 def _in_range(self: Tensor, scale: Any, zero_point: Any, low: int, high: int, axis: int | None) -> Tensor:
     ndim = self.dim()
-    scaled, shift = self.detach() * (1 / _spread(scale, ndim, axis)), _spread(zero_point, ndim, axis)
+    scaled, shift = self.detach() * (1 / _broadcastable(scale, ndim, axis)), _broadcastable(zero_point, ndim, axis)
     floats = isinstance(zero_point, Tensor) and zero_point.dtype.is_floating_point
     codes = (scaled + shift).round() if floats else scaled.round() + shift
     inside: Tensor = (codes >= low) & (codes <= high)
@@ -78,7 +78,7 @@ def _fake_by_tensors(
     ),
 )
 def _fake_per_channel(self: Array, scale: Array, zero_point: Array, axis: int, quant_min: int, quant_max: int) -> Array:
-    own = _spread(scale, self.ndim, axis), _spread(zero_point, self.ndim, axis)
+    own = _broadcastable(scale, self.ndim, axis), _broadcastable(zero_point, self.ndim, axis)
     return _rounded(self, *own, quant_min, quant_max)
 
 

@@ -32,7 +32,7 @@ Product = Callable[[Tensor, Tensor], Tensor]
 
 def _centred(tensor: QuantizedTensor) -> Tensor:
     """Codes less their zero points, in float64."""
-    _, zero_point = tensor._quantizer.spread(tensor.dim())
+    _, zero_point = tensor._quantizer.broadcastable(tensor.dim())
     return wrap(codes_of(tensor).astype(np.float64) - zero_point, CPU)
 
 

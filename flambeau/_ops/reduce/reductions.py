@@ -498,7 +498,7 @@ def _std_mean(self: Array, dim: tuple[int, ...], correction: float, keepdim: boo
     return _both(self, dim, correction, keepdim, True)
 
 
-def _spread(
+def _variance_or_std(
     op: Primitive[..., Results],
     name: str,
     kin: str,
@@ -544,7 +544,7 @@ def var(
     """Variance; `correction` is subtracted from the number of elements (1 unless told)."""
     if isinstance(dim, bool):
         refuse_out("var", out)
-    result = _spread(_var, "var", "std and var", input, dim, unbiased, keepdim, correction)
+    result = _variance_or_std(_var, "var", "std and var", input, dim, unbiased, keepdim, correction)
     return result if out is None else write_out(result, out, (input,))
 
 
@@ -561,7 +561,7 @@ def std(
     """Standard deviation; `correction` as in `var`."""
     if isinstance(dim, bool):
         refuse_out("std", out)
-    result = _spread(_std, "std", "std and var", input, dim, unbiased, keepdim, correction)
+    result = _variance_or_std(_std, "std", "std and var", input, dim, unbiased, keepdim, correction)
     return result if out is None else write_out(result, out, (input,))
 
 
@@ -570,7 +570,7 @@ def var_mean(
     input: Tensor, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
 ) -> tuple[Tensor, Tensor]:
     """Variance and mean."""
-    variance, mean = _spread(_var_mean, "var_mean", "var_mean", input, dim, unbiased, keepdim, correction)
+    variance, mean = _variance_or_std(_var_mean, "var_mean", "var_mean", input, dim, unbiased, keepdim, correction)
     return variance, mean
 
 
@@ -579,7 +579,7 @@ def std_mean(
     input: Tensor, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
 ) -> tuple[Tensor, Tensor]:
     """Standard deviation and mean."""
-    deviation, mean = _spread(_std_mean, "std_mean", "std_mean", input, dim, unbiased, keepdim, correction)
+    deviation, mean = _variance_or_std(_std_mean, "std_mean", "std_mean", input, dim, unbiased, keepdim, correction)
     return deviation, mean
 
 

@@ -18,7 +18,7 @@ def _compressed(self: Array, size: int, dtype: Any) -> Array:
 
 
 @primitive(None)
-def _spread(self: Array, plain: Array, dtype: Any, transpose: bool) -> Array:
+def _coordinates_of_rows(self: Array, plain: Array, dtype: Any, transpose: bool) -> Array:
     rows = self.shape[-1] - 1
     counts = np.diff(self, axis=-1).reshape(-1)
     numbers = np.repeat(np.arange(counts.size), counts)
@@ -40,4 +40,4 @@ def _convert_indices_from_csr_to_coo(
     crow_indices: Tensor, col_indices: Tensor, *, out_int32: bool = False, transpose: bool = False
 ) -> Tensor:
     """The row and column of each element, or its column and row, from where rows begin; batches come first."""
-    return _spread(crow_indices, col_indices, int32 if out_int32 else int64, transpose)
+    return _coordinates_of_rows(crow_indices, col_indices, int32 if out_int32 else int64, transpose)

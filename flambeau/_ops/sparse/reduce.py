@@ -40,14 +40,14 @@ def _sum_all(self: Array) -> Array:
 
 
 def _sum_gradient(grad: Tensor, self: Tensor, dims: tuple[int, ...]) -> Any:
-    return _spread(grad, self, dims)
+    return _sum_backward(grad, self, dims)
 
 
 def _total_gradient(grad: Tensor, self: Tensor) -> Any:
-    return _spread(grad, self, tuple(range(self.ndim)))
+    return _sum_backward(grad, self, tuple(range(self.ndim)))
 
 
-def _spread_gradient(grad: Tensor, dims: tuple[int, ...]) -> Any:
+def _sum_backward_gradient(grad: Tensor, dims: tuple[int, ...]) -> Any:
     return _sum_dims(grad, dims)
 
 
@@ -72,8 +72,8 @@ def _sum_dims(self: Array, dims: tuple[int, ...]) -> Array:
     return summed.with_values(summed.values.astype(self.dtype, copy=False))
 
 
-@sparse_primitive("SparseSumBackward0", self=_spread_gradient)
-def _spread(self: Array, like: Array, dims: tuple[int, ...]) -> Array:
+@sparse_primitive("SparseSumBackward0", self=_sum_backward_gradient)
+def _sum_backward(self: Array, like: Array, dims: tuple[int, ...]) -> Array:
     """The gradient of a sum along `dims` at the places of what was summed."""
     places = coalesced_array(like)
     sparse = places.sparse_dim

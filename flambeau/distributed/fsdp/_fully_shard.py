@@ -369,7 +369,7 @@ def fully_shard(
         modules, found, mp_policy, offload_policy, reshard_after_forward, ignored_params or set(), shard_placement_fn
     )
     for each in modules:
-        each.__class__ = _spread_class(type(each))
+        each.__class__ = _sharded_class(type(each))
         each.register_state_dict_pre_hook(_before_state_dict)
     return module
 
@@ -408,7 +408,7 @@ def _before_state_dict(module: Module, prefix: str, keep_vars: bool) -> None:
 _CLASSES: dict[type, type] = {}
 
 
-def _spread_class(cls: type) -> type:
+def _sharded_class(cls: type) -> type:
     """The class of modules of a class to which `fully_shard` was applied."""
     if cls not in _CLASSES:
         _CLASSES[cls] = type(f"FSDP{cls.__name__}", (FSDPModule, cls), {"__module__": cls.__module__})

@@ -106,7 +106,7 @@ def _gather(level: Vmap, op: Op, args: Sequence[Any]) -> Any:
     return op(*given).reshape(level.size, *shape)
 
 
-def _spread(level: Vmap, index: Any, shape: Sequence[int], dim: int) -> Any:
+def _expanded_positions(level: Vmap, index: Any, shape: Sequence[int], dim: int) -> Any:
     """Positions along `dim` of each example, repeated along the other dimensions of `shape`, which are a value's."""
     sizes = [1] * len(shape)
     sizes[0], sizes[dim] = level.size, index._array.size
@@ -123,7 +123,7 @@ def _index_select(level: Vmap, op: Op, args: Sequence[Any]) -> Any:
     if not level.has(index):
         result = op(value, dim, index)
     else:
-        result = value.gather(dim, _spread(level, index, value._array.shape, dim))
+        result = value.gather(dim, _expanded_positions(level, index, value._array.shape, dim))
     return result if rank(tensor) else result.reshape(level.size)
 
 
@@ -139,7 +139,7 @@ def _index_write(level: Vmap, op: Op, args: Sequence[Any]) -> Any:
     if not level.has(index) and not level.has(source):
         result = op(value, dim, index, source, *rest)
     else:
-        spread = _spread(level, index, value._array.shape, dim)
+        spread = _expanded_positions(level, index, value._array.shape, dim)
         if op.name == "index_add":
             result = value.scatter_add(dim, spread, source * rest[0] if rest[0] != 1 else source)
         elif op.name == "index_copy":

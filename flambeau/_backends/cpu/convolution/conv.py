@@ -230,7 +230,7 @@ def correlate_transposed(
     computed = _computed_in(dtype)
     result = _new((grad.shape[0], weight.shape[1] * geometry.groups, *sizes), np.dtype(computed), last, workspace)
     for way in _ways():
-        made = _spreading(dtype, grad.shape, steps, weight.shape, weight_steps, sizes, geometry, last, way)
+        made = _transposed_correlation(dtype, grad.shape, steps, weight.shape, weight_steps, sizes, geometry, last, way)
         if not made.covers:
             if workspace is not DIRECT:
                 raise NotImplementedError(_NOT_WRITTEN)
@@ -245,7 +245,7 @@ def correlate_transposed(
 
 
 @functools.lru_cache(maxsize=256)
-def _spreading(
+def _transposed_correlation(
     dtype: str,
     shape: Shape,
     steps: Shape,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...._codegen.images.conv_few import correlate_few, spread_few, weigh_few
+from ...._codegen.images.conv_few import correlate_few, correlate_transposed_few, weigh_few
 from ...._core.geometry.moving_windows import Geometry, Shape, strides_for
 from ..memory.workspace import DIRECT, Workspace
 from ..runtime.dtypes import float_name, name_of_type
@@ -37,7 +37,7 @@ def correlate_transposed(
 ) -> Array | None:  # fmt: skip
     """The transpose of `correlate` with respect to its input, of spatial `sizes`, plus `bias`."""
     shape = (weight.shape[1] * geometry.groups, *sizes)
-    return _multiplied(spread_few, grad, weight, bias, shape, geometry, last, workspace)
+    return _multiplied(correlate_transposed_few, grad, weight, bias, shape, geometry, last, workspace)
 
 
 def _multiplied(

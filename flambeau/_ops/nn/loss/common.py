@@ -583,7 +583,7 @@ def _class_cross_entropy(input: Tensor, target: Any, weight: Any, reduction: int
     return _nll_any(log_softmax(input, min(input._array.ndim - 1, 1)), target, weight, reduction, ignore_index)
 
 
-def _spread(weight: Tensor, input: Tensor, class_dim: int) -> Tensor:
+def _along_classes(weight: Tensor, input: Tensor, class_dim: int) -> Tensor:
     return weight.reshape([-1 if position == class_dim else 1 for position in range(input.dim())])
 
 
@@ -595,7 +595,7 @@ def _soft_cross_entropy(
         target = target * (1 - label_smoothing) + label_smoothing / classes
     losses = log_softmax(input, class_dim) * target
     if weight is not None:
-        losses = losses * _spread(weight, input, class_dim)
+        losses = losses * _along_classes(weight, input, class_dim)
     if reduction == NONE:
         return -losses.sum(class_dim)
     total = -losses.sum()
@@ -606,7 +606,7 @@ def _smoothed(
     logs: Any, target: Any, weight: Any, reduction: int, ignore_index: int, label_smoothing: float, class_dim: int
 ) -> Tensor:
     exact = _nll_any(logs, target, weight, reduction, ignore_index)
-    even = -(logs if weight is None else logs * _spread(weight, logs, class_dim)).sum(class_dim)
+    even = -(logs if weight is None else logs * _along_classes(weight, logs, class_dim)).sum(class_dim)
     ignored = target == ignore_index
     even = even.masked_fill(ignored, 0.0)
     if reduction == MEAN:

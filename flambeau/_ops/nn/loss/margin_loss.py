@@ -154,7 +154,7 @@ def _as_rows(array: Array) -> Array:
     return array if array.ndim == 2 else array.reshape(1, -1)
 
 
-def _spread(grad: Array, reduction: int, rows: int) -> Array:
+def _gradient_of_rows(grad: Array, reduction: int, rows: int) -> Array:
     """The gradient of each row's loss."""
     return (grad / max(rows, 1) if reduction == MEAN else grad).reshape(-1, 1)
 
@@ -180,7 +180,7 @@ def _multi_margin_backward(
         slopes *= weight[target].reshape(-1, 1)
     slopes /= short.shape[1]
     np.put_along_axis(slopes, target.reshape(-1, 1), -slopes.sum(1, keepdims=True), 1)
-    return (slopes * _spread(self, reduction, len(short))).reshape(input.shape)
+    return (slopes * _gradient_of_rows(self, reduction, len(short))).reshape(input.shape)
 
 
 def _multi_margin_gradient(
@@ -279,7 +279,7 @@ def _multilabel_margin_backward(self: Array, input: Array, target: Array, reduct
     rows, places = np.nonzero(_marked(labels))
     result = slopes.sum(1)
     np.add.at(result, (rows, labels[rows, places]), -slopes.sum(2)[rows, places])
-    result *= _spread(self, reduction, len(scores)) / scores.shape[1]
+    result *= _gradient_of_rows(self, reduction, len(scores)) / scores.shape[1]
     return result.reshape(input.shape)
 
 

@@ -25,7 +25,7 @@ from ...create.like import zeros_like
 from ...reduce.reductions import no_kernel
 from ..image.linear_maps import Taps, apply_taps, channels_to_end, transposed
 from .max_pool import has_nan, lowest, maxima, picked, scattered
-from .mean_pool import averaged, spread
+from .mean_pool import averaged, averaged_backward
 from .pool_window import Sizes, along, check_line, empty, empty_windows, is_integer, laid_out, row_major, sizes
 
 
@@ -87,7 +87,7 @@ def _average_backward(grad: Tensor, source: Tensor, rank: int, last: bool) -> An
     spatial, counts = source.shape[-rank:], grad.shape[-rank:]
     uniform = _uniform(spatial, counts)
     if uniform is not None:
-        return spread(grad, source, uniform, uniform, (0,) * rank, False, True, None, last)
+        return averaged_backward(grad, source, uniform, uniform, (0,) * rank, False, True, None, last)
     result, moved = channels_to_end(grad, rank)
     for axis in range(-rank, 0):
         taps, lengths = _taps(spatial[axis], counts[axis])

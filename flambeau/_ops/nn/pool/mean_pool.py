@@ -82,7 +82,7 @@ def averaged(
 
 
 @in_single
-def spread(
+def averaged_backward(
     grad: Any, source: Any, kernel: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, include_pad: bool,
     override: int | None, last: bool,
 ) -> Any:  # fmt: skip
@@ -144,7 +144,7 @@ def _avg_pool2d_backward(
     count_include_pad: bool, divisor_override: int | None,
 ) -> Array:  # fmt: skip
     window = kernel_size, stride or kernel_size, padding, ceil_mode, count_include_pad, divisor_override
-    return spread(self, input, *window, channel_last(input, 2))
+    return averaged_backward(self, input, *window, channel_last(input, 2))
 
 
 @primitive(
@@ -175,7 +175,7 @@ def _avg_pool3d_backward(
     count_include_pad: bool, divisor_override: int | None,
 ) -> Array:  # fmt: skip
     window = kernel_size, stride or kernel_size, padding, ceil_mode, count_include_pad, divisor_override
-    return spread(self, input, *window, False)
+    return averaged_backward(self, input, *window, False)
 
 
 @primitive(

@@ -90,7 +90,7 @@ class Operands:
 
     def transpose(self, tier: Any, last: bool, bias: bool = False) -> Any:
         given = self.other_bias if bias else None
-        return tier.spread(self.grad, self.weight, given, self.shape[2:], self.geometry, last)
+        return tier.correlate_transposed(self.grad, self.weight, given, self.shape[2:], self.geometry, last)
 
     def weight_gradient(self, tier: Any, last: bool) -> Any:
         return tier.weight_gradient(self.input, self.grad, self.kernel, self.geometry, last)
@@ -194,13 +194,13 @@ def test_little_is_done_by_plain_loops() -> None:
     for size, used in ((6, True), (40, False)):
         x, layer = flambeau.ones(1, 2, size, size, requires_grad=True), flambeau.nn.Conv2d(2, 2, 3)
         code = generated_code(lambda: layer(x).sum().backward(), form="written")  # noqa: B023
-        assert [name in code for name in ("correlate_few", "spread_few", "weigh_few")] == [used] * 3
+        assert [name in code for name in ("correlate_few", "correlate_transposed_few", "weigh_few")] == [used] * 3
 
 
 def forget_plans() -> None:
     for plans in (
         conv._correlation,
-        conv._spreading,
+        conv._transposed_correlation,
         conv._weighing,
         conv._weighing_by_tiles,
         conv._depthwise_weighing,
@@ -291,7 +291,7 @@ def test_what_is_not_known_is_left_to_numpy() -> None:
 @pytest.mark.parametrize("transposed", [False, True])
 def test_layers_train_like_pytorch(transposed: bool, dtype: str, layout: str) -> None:
     """Through the public functions, at a size for which kernels are chosen, generated ones at least for float64."""
-    conv._spreading.cache_clear()
+    conv._transposed_correlation.cache_clear()
     shape, weight_shape = (4, 16, 14, 14), (16, 24, 3, 3) if transposed else (24, 16, 3, 3)
     generator = np.random.default_rng(0)
     arrays = [generator.standard_normal(size).astype(np.float32) for size in (shape, weight_shape, (24,))]
@@ -309,7 +309,7 @@ def test_layers_train_like_pytorch(transposed: bool, dtype: str, layout: str) ->
         assert (strides, kind) == (own_strides, own_kind)
         allowed = {"float32": 1e-5, "float64": 1e-13, "bfloat16": 2e-2}[dtype] * np.abs(expected).max()
         np.testing.assert_allclose(found, expected, atol=allowed, rtol=0)
-    assert dtype != "float64" or conv._spreading.cache_info().currsize > 0
+    assert dtype != "float64" or conv._transposed_correlation.cache_info().currsize > 0
 
 
 def test_windows_in_space_are_no_less_accurate_than_pytorchs() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ._core.names.absent import Table
 from ._core.process.caller import warn_user
-from ._core.text.inherited_docs import documented_like
+from ._core.text.inherited_docs import documented_like as _documented_like
 from ._dispatch.public.keys import key_name
 from .ops._custom import OPERATORS, Operator
 from .ops._custom import define as _define
@@ -305,7 +305,7 @@ def impl_abstract(
     return register_fake(qualname, func, lib=lib, _stacklevel=_stacklevel + 1)
 
 
-@documented_like(register_fake)
+@_documented_like(register_fake)
 def register_kernel(op: Any, device_types: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None) -> Any:
     """Give an operator another function for some devices; as a decorator too.
 
@@ -352,7 +352,7 @@ def register_autograd(
     _operator(op).register_autograd(backward, setup_context=setup_context)
 
 
-@documented_like(register_fake)
+@_documented_like(register_fake)
 def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None) -> Any:
     """Give an operator a rule for `vmap`; as a decorator too.
 
@@ -369,7 +369,7 @@ def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: An
     return _operator(op).register_vmap(func)
 
 
-@documented_like(register_fake)
+@_documented_like(register_fake)
 def register_torch_dispatch(
     op: Any, torch_dispatch_class: type, func: Callable[..., Any] | None = None, /, *, lib: Any = None
 ) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from .._core.text.inherited_docs import documented_like
 from .._dispatch.public.registry import namespace
 
 _function_named, __all__, __dir__ = namespace("nn.functional")
@@ -25,11 +24,16 @@ def sigmoid(input: Any) -> Any:
     return input.sigmoid()
 
 
-@documented_like(sigmoid)
 def tanh(input: Any) -> Any:
     """Compute the hyperbolic tangent of each element.
 
     It calls the method, which is what graphs record.
+
+    Args:
+        input (Tensor): the input tensor.
+
+    Returns:
+        Tensor: of the shape of `input`.
     """
     return input.tanh()
 

@@ -42,7 +42,7 @@ def forward(name: str, arrays: list[Any], causal: bool, scale: float, masked: bo
 
 
 def backward(name: str, arrays: list[Any], causal: bool, scale: float, masked: bool) -> Plan:
-    """The same for the gradients, whose arrays stand behind those: of the output, the query, the key and the value."""
+    """The plan for gradients: behind those five come the arrays of grad, of_query, of_key and of_value."""
     forms = _named(arrays, masked)
     written_for = Attention(name, forms["query"].shape[3], causal, masked)
     of_queries = _prepared("of_queries", forms, written_for, scale)

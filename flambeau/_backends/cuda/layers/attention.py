@@ -164,7 +164,7 @@ def _as_bias(mask: DeviceArray, dtype: Any) -> DeviceArray:
 def _run(
     product: str, arrays: dict[int, DeviceArray], mask: Any, causal: bool, scale: float
 ) -> attention_kernels.Plan | None:
-    """Compute; None: nobody does."""
+    """Compute by a plan of whoever has one; None: nobody has."""
     if mask is not None:
         arrays = {**arrays, _MASK: mask}
     laid_out = tuple([(number, each.form.shape, each.form.strides) for number, each in arrays.items()])

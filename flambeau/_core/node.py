@@ -212,7 +212,7 @@ class SavedTensor:
             )
         special.unpack = unpack
         # A leaf that requires gradients stays the place where the gradient of what is unpacked goes.
-        special.leaf = self.tensor if self.grad_fn is None and self.tensor._requires_grad else None
+        special.leaf = self.tensor if self.grad_fn is None and self.tensor.requires_grad else None
         self.tensor = None
 
     def register_hooks(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:

@@ -226,12 +226,15 @@ class _Pass:
         None: the caller has what it wanted, and the node does not run.
         """
         hooks, needed, captured = node._hooks, self.needed, self.captured
+        wanted = None if captured is None else captured.get(node)
+        ends = wanted is not None and not self._leads_on(node)
+        given = grads if ends or wanted is None else list(grads)
         if hooks is not None:
             grads = run_tensor_hooks(node, grads)
-        if captured is not None and node in captured:
-            for number in captured[node]:
-                captured[node][number] = grads[number]
-            if not self._leads_on(node):
+        if wanted is not None:  # as in PyTorch: a node that runs as well is asked before its tensors' hooks
+            for number in wanted:
+                wanted[number] = (grads if ends else given)[number]
+            if ends:
                 return grads, None
         if hooks is not None:
             grads = run_pre_hooks(node, grads)

@@ -521,10 +521,11 @@ def _saved(node: FunctionNode, tensor: Tensor) -> SavedTensor:
     """A tensor kept for `backward`; outputs are kept with the history that they have now."""
     view = tensor._view
     is_lost = view is not None and view.creation != DEFAULT and view.version != tensor._version
-    if not is_lost or THREAD.modes.saved_hooks:
+    if not is_lost:
         return save(tensor, node if tensor._grad_fn is node else None)
     saved = save(tensor.detach())  # it cannot follow its base, and says so when somebody differentiates it
-    saved.tensor = tensor
+    if saved.tensor is not None:  # no hook has packed it
+        saved.tensor = tensor
     return saved
 
 

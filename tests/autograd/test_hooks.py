@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 from typing import Any
 
+import pytest
+
 from tests.support.differential import differential, outcome
 
 
@@ -610,3 +612,14 @@ def test_leaves_that_receive_no_gradient(T: Any) -> Any:
 def test_what_a_node_says_of_its_gradients(T: Any) -> Any:
     node = (T.ones(2, 3, requires_grad=True).view(3, 2) * 2).grad_fn
     return [(each.shape, each.dtype, each.device, each.is_nested_tensor) for each in node._input_metadata]
+
+
+@pytest.mark.parametrize("further", [False, True], ids=["end", "further"])
+@differential
+def test_what_an_input_on_the_way_gets(T: Any, further: bool) -> Any:
+    """A tensor's hooks change what `grad` returns for it only where the pass ends at its node."""
+    x = T.ones(2, requires_grad=True)
+    middle = x * 3
+    middle.register_hook(lambda grad: grad * 2)
+    wanted = [middle, x] if further else [middle]
+    return T.autograd.grad(middle.sum(), wanted)

@@ -477,3 +477,30 @@ def test_views_from_which_no_gradient_leads_back(T: Any, name: str) -> Any:
     again.sum().backward(retain_graph=True)
     again.sum().backward()
     return result.requires_grad, outcome(lambda: again.sum().backward(), "a second time")
+
+
+@pytest.mark.parametrize("changes", [False, True])
+@differential
+def test_hooks_of_a_view_made_without_recording(T: Any, changes: bool) -> Any:
+    """What is unpacked requires gradients as the view did; a changed one, which lost its history, can be packed."""
+    seen = []
+
+    class Saving(T.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any) -> Any:
+            ctx.save_for_backward(x.mul_(2) if changes else x, None)
+            return y * 2
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            seen.append(ctx.saved_tensors[0].requires_grad or changes)
+            return None, grad * ctx.saved_tensors[0].detach()
+
+    leaf = T.ones(2, 2, requires_grad=True)
+    with T.no_grad():
+        view = leaf.view(2, 2)
+    other = T.ones(2, 2, requires_grad=True)
+    with T.autograd.graph.saved_tensors_hooks(lambda each: each.clone(), lambda each: each):
+        result = Saving.apply(view, other * 1)
+    result.sum().backward()
+    return seen, other.grad

@@ -6,17 +6,21 @@ and an offset. The kernels that draw are the device's; here is the bookkeeping, 
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ..arrays.lazy_signs import content
 from ..device import device as Device
-from ..generator import DEFAULT_SEED, Generator
+from ..generator import DEFAULT_SEED, Generator, OneByOne
 from ..process.locks import new_lock, new_reentrant_lock
 from ..tensor import Tensor
 
 _STATE_SIZE = 16
+_STEP = 0x9E3779B97F4A7C15
+"""Odd and without a pattern: the seeds of neighbouring places of a stream have little in common."""
 
 
 class PhiloxGenerator(Generator):
@@ -45,6 +49,13 @@ class PhiloxGenerator(Generator):
             offset = self._offset
             self._offset = offset + (count + 3) // 4 * 4
             return self._seed, offset
+
+    @contextlib.contextmanager
+    def one_by_one(self) -> Iterator[OneByOne]:
+        """The numbers of a generator of the host, seeded from a place of this stream: for what the host draws."""
+        seed, offset = self.reserve(4)
+        with Generator().manual_seed((seed + offset * _STEP) % 2**64).one_by_one() as source:
+            yield source
 
     def get_offset(self) -> int:
         """How many words each thread has taken."""

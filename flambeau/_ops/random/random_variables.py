@@ -1,7 +1,7 @@
 """Random numbers whose parameters are tensors, from methods that accept or reject: Poisson, binomial, gamma, Dirichlet.
 
 The numbers come from `_core.random.rejection_sampling`. Counts have no derivative; gamma and Dirichlet numbers have
-one, that of the sample at a fixed place in the unit interval, from `reparameterized`.
+one, that of the sample at a fixed place in the unit interval, from `reparameterized`. All of it runs on the host.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ..._dispatch.arguments.precision import no_gradient
 from ..._dispatch.axes import ELEMENTS
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.gradients.undifferentiable import no_derivative
+from ..._dispatch.on_host import on_host
 from ..._dispatch.public.registry import public
 from . import reparameterized
 
@@ -32,10 +33,16 @@ def _like_its_parameter(self: Array, generator: Any) -> Array:
     return np.empty_like(self, order="C")
 
 
+def _joint(*arrays: Array) -> Array:
+    """The shape rule of slopes: those of their arguments, broadcast."""
+    return np.empty_like(arrays[0], order="C", shape=joint_shape(*[each.shape for each in arrays]))
+
+
 # Counts ---------------------------------------------------------------------------------------------------------------
 
 
 @primitive("PoissonBackward0", draws=True, shape=_like_its_parameter, self=no_gradient)
+@on_host
 def _poisson(self: Array, generator: Any) -> Array:
     return rejection_sampling.poisson(self, generator)
 
@@ -53,6 +60,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     count=no_derivative("binomial"),
     prob=no_derivative("binomial"),
 )
+@on_host
 def _binomial(count: Array, prob: Array, generator: Any) -> Array:
     counts, chances = np.broadcast_arrays(count, prob)
     return rejection_sampling.binomial(counts, chances, generator)
@@ -81,7 +89,8 @@ def _refuse_second_derivative(grad: Tensor) -> Tensor:
     raise NotImplementedError("the derivative for '_standard_gamma_grad' is not implemented.")
 
 
-@primitive("StandardGammaGradBackward0", axes=ELEMENTS, self=_refuse_second_derivative)
+@primitive("StandardGammaGradBackward0", axes=ELEMENTS, shape=_joint, self=_refuse_second_derivative)
+@on_host
 def _gamma_slope(self: Array, output: Array) -> Array:
     return reparameterized.gamma_slope(self, output)
 
@@ -99,6 +108,7 @@ def _standard_gamma_grad(input: Tensor, output: Tensor) -> Tensor:
     shape=_like_its_parameter,
     self=lambda grad, self, result: grad * _gamma_slope(self, result),
 )
+@on_host
 def _gamma(self: Array, generator: Any) -> Array:
     return rejection_sampling.gamma(self, generator)
 
@@ -115,6 +125,7 @@ def _standard_gamma(input: Tensor, generator: Generator | None = None) -> Tensor
     shape=_like_its_parameter,
     self=no_derivative("_sample_dirichlet"),
 )
+@on_host
 def _dirichlet(self: Array, generator: Any) -> Array:
     return rejection_sampling.dirichlet(self, generator)
 
@@ -128,7 +139,8 @@ def _sample_dirichlet(input: Tensor, generator: Generator | None = None) -> Tens
 _NO_SECOND = no_derivative("_dirichlet_grad")
 
 
-@primitive("NotImplemented", axes=ELEMENTS, x=_NO_SECOND, alpha=_NO_SECOND, total=_NO_SECOND)
+@primitive("NotImplemented", axes=ELEMENTS, shape=_joint, x=_NO_SECOND, alpha=_NO_SECOND, total=_NO_SECOND)
+@on_host
 def _beta_slope(x: Array, alpha: Array, total: Array) -> Array:
     return reparameterized.beta_slope(x, alpha, total)
 

@@ -66,3 +66,10 @@ def test_ends_of_the_range() -> None:
     slopes = flambeau._dirichlet_grad(ends, flambeau.full_like(ends, 2.0), flambeau.full_like(ends, 3.0))
     np.testing.assert_allclose(slopes.numpy(), [0.0, 0.5], rtol=1e-6)
     assert flambeau._standard_gamma_grad(ends + 1, ends * 0).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("count", [3, 100])
+def test_slopes_have_shapes_without_data(count: int) -> None:
+    x = flambeau.rand(count, device="meta")
+    assert flambeau._standard_gamma_grad(x, x[:1]).shape == (count,)
+    assert flambeau._dirichlet_grad(x[:1], x, x.expand(2, count)).shape == (2, count)

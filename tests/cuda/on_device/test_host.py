@@ -32,6 +32,35 @@ def test_an_op_without_a_kernel_says_so_once(name: str, call: Any) -> None:
     assert HOST_OPS.total() > before
 
 
+def _drawn(x: Any) -> list[Any]:
+    d = torch.distributions
+    scale = x.detach().clone().requires_grad_()
+    samples = [d.Gamma(scale, scale).rsample(), d.Dirichlet(scale).rsample()]
+    sum(each.square().sum() for each in samples).backward()
+    return [torch.poisson(x), torch.binomial(x * 10, x), *[each.detach() for each in samples], scale.grad]
+
+
+@pytest.mark.filterwarnings("ignore:.* ran on the host")
+def test_numbers_that_are_accepted_or_rejected_are_those_of_the_host() -> None:
+    x = torch.rand(50) + 0.1
+    found = []
+    for each in (x, x.cuda()):
+        torch.manual_seed(3)
+        found.append(_drawn(each))
+    for mine, wanted in zip(found[1], found[0], strict=True):
+        assert mine.device.type == "cuda"
+        torch.testing.assert_close(mine.cpu(), wanted)
+
+
+@pytest.mark.filterwarnings("ignore:.* ran on the host")
+def test_a_devices_generator_seeds_what_the_host_draws() -> None:
+    rates = torch.rand(50).cuda() * 20
+    generator = torch.Generator("cuda").manual_seed(5)
+    first, second = torch.poisson(rates, generator=generator), torch.poisson(rates, generator=generator)
+    assert not torch.equal(first, second)
+    assert torch.equal(torch.poisson(rates, generator=generator.manual_seed(5)), first)
+
+
 def test_ops_with_kernels_say_nothing() -> None:
     before = HOST_OPS.total()
     x = torch.rand(4, 4, device="cuda", requires_grad=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ from flambeau import nn, safetensors
 from flambeau._codegen.machine import cache
 from flambeau.utils.data import DataLoader
 
-from .support.faults import FILE_OPERATIONS, STARTS, disk_full, no_more_threads, sweep
+from .support.faults import ALLOCATIONS, FILE_OPERATIONS, STARTS, disk_full, no_more_threads, sweep
 
+_NO_MEMORY = (MemoryError, flambeau.OutOfMemoryError)
 _OLD, _NEW = {"weight": flambeau.zeros(300, 300)}, {"weight": flambeau.ones(300, 300), "step": 3}
 
 
@@ -110,7 +112,7 @@ def _trained(fails: bool) -> tuple[Any, int]:
         loss = model(x).square().sum()
 
         def check(ended: BaseException | None) -> None:
-            assert isinstance(ended, (MemoryError, flambeau.OutOfMemoryError)), repr(ended)
+            assert isinstance(ended, _NO_MEMORY), repr(ended)
             model.zero_grad()
 
         def backward() -> None:
@@ -138,7 +140,7 @@ def test_optimizer_step(name: str) -> None:
     model(x).square().sum().backward()
 
     def check(ended: BaseException | None) -> None:
-        assert isinstance(ended, (MemoryError, flambeau.OutOfMemoryError)), repr(ended)
+        assert isinstance(ended, _NO_MEMORY), repr(ended)
         saved = optimizer.state_dict()
         optimizer.load_state_dict(saved)
         keys = [frozenset(each) for each in saved["state"].values() if each]
@@ -149,3 +151,75 @@ def test_optimizer_step(name: str) -> None:
     optimizer.step()
     assert all(flambeau.isfinite(each).all() for each in model.parameters())
     assert not all(flambeau.equal(old, new) for old, new in zip(before, model.parameters(), strict=True))
+
+
+# ----- memory ---------------------------------------------------------------------------------------------------------
+
+
+def _checked(action: Callable[[], Any]) -> Callable[[BaseException | None], None]:
+    """Checks that a failure is one of memory, and that `action` then does what it did before."""
+    expected = action()
+
+    def check(ended: BaseException | None) -> None:
+        assert ended is None or isinstance(ended, _NO_MEMORY), repr(ended)
+        assert action() == expected
+
+    return check
+
+
+@pytest.mark.parametrize("options", [{}, {"weights_only": False}], ids=str)
+def test_memory_of_save_and_load(tmp_path: Path, options: dict[str, Any]) -> None:
+    path = tmp_path / "model.pt"
+
+    def both() -> Any:
+        flambeau.save(_NEW, path)
+        found = flambeau.load(path, **options)
+        return _is_whole(found), os.listdir(tmp_path)
+
+    check = _checked(both)
+    assert sweep(both, check, ALLOCATIONS, MemoryError) >= 1
+
+
+def _step() -> Any:
+    model, x = _network()
+    optimizer = flambeau.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(2):
+        optimizer.zero_grad()
+        model(x).square().sum().backward()
+        optimizer.step()
+    return [each.tolist() for each in model.parameters()]
+
+
+def test_memory_of_a_training_step() -> None:
+    check = _checked(_step)
+    assert sweep(_step, check, ALLOCATIONS, MemoryError) >= 10
+
+
+def test_memory_of_a_data_loader() -> None:
+    data = [flambeau.full((2,), float(number)) for number in range(8)]
+
+    def epoch() -> list[Any]:
+        return [each.tolist() for each in DataLoader(data, batch_size=3, shuffle=False)]
+
+    check = _checked(epoch)
+    assert sweep(epoch, check, ALLOCATIONS, MemoryError) >= 1
+
+
+def _compiled_calls() -> Any:
+    """Calls of a function from its first to its third as a program."""
+    weight = flambeau.arange(6.0).reshape(2, 3).requires_grad_()
+    compiled = flambeau.compile(lambda x: (x @ weight).tanh().sum())
+    values = []
+    for turn in range(6):
+        weight.grad = None
+        result = compiled(flambeau.ones(4, 2) * (turn + 1))
+        result.backward()
+        values.append((result.item(), weight.grad.tolist()))
+    return values
+
+
+@pytest.mark.filterwarnings("ignore")  # one says that a call could not be compiled
+def test_memory_of_compiled_calls() -> None:
+    """A function that is out of memory while it is compiled, or runs as a program, works the next time."""
+    check = _checked(_compiled_calls)
+    assert sweep(_compiled_calls, check, ALLOCATIONS, MemoryError) >= 10

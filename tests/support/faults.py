@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from unittest import mock
 
+import numpy as np
+
 from flambeau._dispatch.interpreter import Interpreter
 from flambeau._dispatch.op import Op
 
@@ -29,6 +31,10 @@ FILE_OPERATIONS: Sequence[Target] = (
         if hasattr(os, name)
     ],
 )
+ALLOCATIONS: Sequence[Target] = tuple(
+    (np, name) for name in ("empty", "zeros", "ones", "full", "empty_like", "zeros_like", "ones_like")
+)
+"""Of new arrays by name; those that NumPy makes for results are not seen."""
 STARTS: Sequence[Target] = ((threading.Thread, "start"), (os, "fork"))
 
 

@@ -48,6 +48,7 @@ def _recording(options: dict[str, Any], folder: Path) -> Iterator[None]:
     import flambeau
 
     from ..._torch._stand_in import stand_in_for_torch
+    from ._draws import DrawsOfTheHost
     from ._evidence import EvidenceOfRun
     from ._float64 import Float64Recorder
     from ._recorder import Recorder
@@ -62,7 +63,7 @@ def _recording(options: dict[str, Any], folder: Path) -> Iterator[None]:
         recorder: Recorder = Float64Recorder(title, steps=steps)
     else:
         recorder = Recorder(title, steps=steps, marks_only=options["marks_only"], evidence=evidence)
-    with recorder:
+    with DrawsOfTheHost() if mode == "cuda" else contextlib.nullcontext(), recorder:
         yield
     recorder.finish().save(folder / "trace")
     if evidence is not None:

@@ -60,6 +60,8 @@ class Comparison:
             alone = len(self._alone(self.one, 0, len(self.one))) + len(self._alone(self.other, 1, len(self.other)))
             alone = alone if ops else 0
             more = f"; {alone} ops are in one run only" if alone else ""
+            if not verdict.pairs:
+                return [*lines, f"nothing was compared{more}"]
             lines.append(f"no op differs by more than rounding explains{more}")
             return lines + self._notes()
         entry = self.entry

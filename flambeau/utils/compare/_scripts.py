@@ -95,11 +95,20 @@ def scripts(
         first = run_script(one, arguments, folder, mode=eager, title=titles[0], **given)[0]
         then = run_script(second, arguments, folder, mode=mode, title=titles[1], **given)[0]
         if mode == "pytorch":
+            if not len(then):
+                raise RuntimeError(
+                    f"{second} ran nothing by PyTorch. Let it say `import torch`, which is Flambeau in the first run and "
+                    "PyTorch in the second; `import flambeau` is Flambeau in both"
+                )
+        ask = (None, None) if marks_only else (asker(one, first, eager), asker(second, then, mode))
+        verdict = judge(first, then, marks_only=marks_only, ask_one=ask[0], ask_other=ask[1])
+        # A device runs some steps as other ops: then results of modules are compared, as between libraries.
+        runs_otherwise = mode == "cuda" and verdict.first is not None and verdict.first.kind == "program"
+        if mode == "pytorch" or runs_otherwise:
             _, _, reference = run_script(one, arguments, folder, mode="float64", steps=steps)
             assert reference is not None
-            return Comparison(first, then, _between_libraries(first, then, reference))
-        ask = (None, None) if marks_only else (asker(one, first, eager), asker(second, then, mode))
-        return Comparison(first, then, judge(first, then, marks_only=marks_only, ask_one=ask[0], ask_other=ask[1]))
+            verdict = _between_libraries(first, then, reference)
+        return Comparison(first, then, verdict)
 
 
 def _between_libraries(ours: Trace, theirs: Trace, reference: Trace) -> Verdict:

@@ -94,12 +94,11 @@ def scripts(
         given: dict[str, Any] = {"steps": steps, "marks_only": mode == "compiled"}
         first = run_script(one, arguments, folder, mode=eager, title=titles[0], **given)[0]
         then = run_script(second, arguments, folder, mode=mode, title=titles[1], **given)[0]
-        if mode == "pytorch":
-            if not len(then):
-                raise RuntimeError(
-                    f"{second} ran nothing by PyTorch. Let it say `import torch`, which is Flambeau in the first run and "
-                    "PyTorch in the second; `import flambeau` is Flambeau in both"
-                )
+        if mode == "pytorch" and not len(then):
+            raise RuntimeError(
+                f"{second} ran nothing by PyTorch. Let it say `import torch`, which is Flambeau in the first run and "
+                "PyTorch in the second; `import flambeau` is Flambeau in both"
+            )
         ask = (None, None) if marks_only else (asker(one, first, eager), asker(second, then, mode))
         verdict = judge(first, then, marks_only=marks_only, ask_one=ask[0], ask_other=ask[1])
         # A device runs some steps as other ops: then results of modules are compared, as between libraries.

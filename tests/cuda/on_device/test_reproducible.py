@@ -23,6 +23,9 @@ def _no_level_after() -> Iterator[None]:
 IN_ANY_BATCH: dict[str, Case] = {
     "linear": (F.linear, [(9, 40), (70, 40), (70,)]),
     "linear of sequences": (F.linear, [(9, 5, 40), (70, 40), (70,)]),
+    "linear of many": (F.linear, [(700, 128), (256, 128), (256,)]),
+    "wide product": (lambda x, w: x @ w, [(300, 256), (256, 128)]),
+    "conv2d with a stride": (lambda x, w: F.conv2d(x, w, stride=2), [(9, 16, 32, 32), (16, 16, 3, 3)]),
     "product": (lambda x, w: x @ w, [(9, 40), (40, 33)]),
     "products": (lambda x, w: x @ w, [(9, 7, 21), (21, 5)]),
     "products of a batch": (lambda x: x @ x.mT, [(9, 7, 21)]),

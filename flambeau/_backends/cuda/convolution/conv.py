@@ -60,6 +60,8 @@ def convolution(
     dilation: Shape, transposed: bool, output_padding: Shape, groups: int,
 ) -> DeviceArray | None:  # fmt: skip
     """The convolution of `input` with `weight`, or its transpose, plus `bias`."""
+    if REPRODUCIBILITY.product is not None:
+        input, weight = _aligned(input), _aligned(weight)
     one, two = input.form, weight.form
     key = (
         one.shape, one.strides, one.dtype, two.shape, two.strides, two.dtype, stride, padding, dilation, transposed,
@@ -91,6 +93,11 @@ def convolution(
         return _with_bias(result, bias)
     add_bias(made, made, bias.pointer)
     return result
+
+
+def _aligned(array: DeviceArray) -> DeviceArray:
+    """An array that begins where plans read: otherwise samples would take another way there."""
+    return array.copy("K") if array.pointer & _ALIGNED else array
 
 
 def _prepared_forward(input: Any, weight: Any, geometry: Geometry, output_padding: Shape | None) -> _Call | None:
@@ -132,6 +139,8 @@ def convolution_backward(
     transposed: bool, output_padding: Shape, groups: int, output_mask: tuple[bool, bool, bool],
 ) -> tuple[DeviceArray, DeviceArray, DeviceArray] | None:  # fmt: skip
     """The gradients of input, weight and bias; an empty array for each that `output_mask` does not ask for."""
+    if REPRODUCIBILITY.product is not None:
+        grad_output, input, weight = _aligned(grad_output), _aligned(input), _aligned(weight)
     zero, one, two = grad_output.form, input.form, weight.form
     key = (
         zero.shape, zero.strides, zero.dtype, one.shape, one.strides, one.dtype, two.shape, two.strides, two.dtype,
@@ -252,8 +261,6 @@ def _run(product: int, geometry: Geometry, last: bool, operands: tuple[Any, Any,
 
 
 def _serves(first: Any, second: Any) -> bool:
-    if REPRODUCIBILITY.product is not None:
-        return False
     return bool(
         first.dtype == second.dtype and CHOICES.uses_library and name_of(first.dtype) in TYPES and first.size
         and second.size and 3 <= first.ndim <= 5 and library() is not None
@@ -270,7 +277,28 @@ _DEPTHWISE = {
 
 
 def _plan(product: int, forms: Any, geometry: Geometry) -> Plan | None:
-    """The plan for one of the products; `forms` are those of input, weight and output."""
+    """The plan for one of the products; `forms` are those of input, weight and output.
+
+    Where a sample must give the same in any batch, it is run by the plan for a batch of one.
+    """
+    if product == OF_WEIGHT or REPRODUCIBILITY.product is None:
+        return _plan_of_batch(product, forms, geometry)
+    input, weight, output = forms
+    nbytes = [form.size // form.shape[0] * form.itemsize for form in (input, output)]
+    if any(each & _ALIGNED for each in nbytes):
+        return None
+    plan, samples = _plan_of_batch(product, (input[:1], weight, output[:1]), geometry), range(input.shape[0])
+    if plan is None or len(samples) == 1:
+        return plan
+
+    def run(input: int, weight: int, output: int) -> None:
+        for sample in samples:
+            plan(input + sample * nbytes[0], weight, output + sample * nbytes[1])
+
+    return run
+
+
+def _plan_of_batch(product: int, forms: Any, geometry: Geometry) -> Plan | None:
     forms, geometry = _of_images(forms, geometry)
     dtype = forms[0].dtype
     key = product, dtype, *[(form.shape, form.strides) for form in forms], geometry, _choices()

@@ -55,7 +55,7 @@ _TENSOR_CORE, _SHORTENED, _NOT_REPEATABLE = 0, 1, 4
 """Notes about how a way computes."""
 _MOST_NOTES, _MOST_WAYS, _ALIGNMENT = 10, 32, 16
 _MOST_WORKSPACE = 1 << 30
-_MOST_PACKS = 64
+_MOST_PACKS = 1024
 """Addresses come again from step to step: for so many sets of them a plan keeps what it is started with."""
 _TRIALS, _REPETITIONS = 10, 3
 """How many ways are tried where the quickest is wanted, and how often each of them is timed."""

@@ -26,7 +26,9 @@ _SINGLE, _SHORTENED = 68, 77
 _TURN_A, _TURN_B, _EPILOGUE, _BIAS = 3, 4, 7, 8
 _SCALE_A, _SCALE_B, _QUICK_SUMS = 17, 18, 25
 _WITH_BIAS = 4
-_MOST_WORKSPACE = 1
+_MOST_WORKSPACE, _WAYS_TO_JOIN = 1, 3
+_NOMINAL_ROWS = 2048
+"""For so many rows the way is chosen that is to do for any number of them."""
 _WORKSPACE = 32 << 20
 
 
@@ -107,7 +109,8 @@ def _wake() -> None:
 
 def _ask() -> None:
     matrix = Matrix(False, 4)
-    Product("float32", 4, 4, 4, matrix, matrix, False, False)._chosen()
+    product = Product("float32", 4, 4, 4, matrix, matrix, False, False)
+    product._chosen(product._b, product._c, _WORKSPACE)
 
 
 class Product(PlanOfDevice):
@@ -115,9 +118,12 @@ class Product(PlanOfDevice):
 
     def __init__(
         self, dtype: str, rows: int, inner: int, columns: int, left: Matrix, right: Matrix, biased: bool,
-        shortened: bool, factors: tuple[str, str] | None = None, quick_sums: bool = False,
+        shortened: bool, factors: tuple[str, str] | None = None, quick_sums: bool = False, any_rows: bool = False,
     ) -> None:  # fmt: skip
-        """`factors`: the types of left and right where these have 8 bits; `quick_sums`: in fewer bits than 32."""
+        """`factors`: the types of left and right where these have 8 bits; `quick_sums`: in fewer bits than 32.
+
+        `any_rows`: by the way for products with any number of rows, which does not divide sums.
+        """
         api = _library()
         if api is None:
             raise Refused("cuBLASLt is not there")
@@ -137,8 +143,12 @@ class Product(PlanOfDevice):
         self._a = self._layout(of_right, *shape_a, right.step)
         self._b = self._layout(of_left, *shape_b, left.step)
         self._c = self._layout(kind, columns, rows, columns)
-        given = dtype, (rows, inner, columns), left, right, biased, way, factors, quick_sums
-        self._way = self._kept_or_chosen(name_for("product", driver().identity(), _version(), *given))
+        if any_rows:
+            of_rows = self._layout(of_left, inner, _NOMINAL_ROWS, left.step)
+            self._way = self._checked(self._chosen(of_rows, self._layout(kind, columns, _NOMINAL_ROWS, columns), 0))
+        else:
+            given = dtype, (rows, inner, columns), left, right, biased, way, factors, quick_sums
+            self._way = self._kept_or_chosen(name_for("product", driver().identity(), _version(), *given))
         self._room = self._way.workspace
         self._biased = biased
         self._bias = c_uint64()
@@ -171,18 +181,32 @@ class Product(PlanOfDevice):
             if COMPILE_QUEUE.steps is not None:
                 _wake()
             return _Way.from_buffer_copy(content)
-        found = self._chosen()
+        found = self._chosen(self._b, self._c, _WORKSPACE)
         store(name, bytes(found))
         return found
 
-    def _chosen(self) -> _Way:
+    def _checked(self, way: _Way) -> _Way:
+        """A way that was chosen for another number of rows, if it does for this one."""
+        found = _Way()
+        given = self._operation, self._a, self._b, self._c, self._c
+        _check(_library().cublasLtMatmulAlgoCheck(_handle(HERE.ordinal), *given, byref(way), byref(found)))
+        if found.workspace:
+            raise Refused("cuBLASLt: the way divides sums")
+        way.workspace = 0
+        return way
+
+    def _chosen(self, left: c_void_p, result: c_void_p, workspace: int) -> _Way:
+        """What the library proposes; without a workspace a way that does not divide sums."""
         api = _library()
         wish, found, count = c_void_p(), _Way(), c_int()
         _check(api.cublasLtMatmulPreferenceCreate(byref(wish)))
         try:
-            most = c_size_t(_WORKSPACE)
+            most = c_size_t(workspace)
             _check(api.cublasLtMatmulPreferenceSetAttribute(wish, _MOST_WORKSPACE, byref(most), c_size_t(8)))
-            given = self._operation, self._a, self._b, self._c, self._c
+            if not workspace:
+                none = c_uint32(0)
+                _check(api.cublasLtMatmulPreferenceSetAttribute(wish, _WAYS_TO_JOIN, byref(none), c_size_t(4)))
+            given = self._operation, self._a, left, result, result
             _check(
                 api.cublasLtMatmulAlgoGetHeuristic(_handle(HERE.ordinal), *given, wish, 1, byref(found), byref(count))
             )

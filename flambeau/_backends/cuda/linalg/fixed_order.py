@@ -7,12 +7,21 @@ from functools import cache
 from struct import Struct
 from typing import Any
 
+import numpy as np
+
 from ...._codegen.cuda.products import FIELDS, Form, Tile, product_source
 from ...._core.arrays.quick import name_of
 from ...._core.process.reproducibility import REPRODUCIBILITY, NotKept
+from ..arrays.array import empty, from_host, to_host
 from ..runtime.driver import Launch, driver
-from .blas import Product
+from ..runtime.synchronization import HERE
+from .blas import Product, placed
+from .blaslt import Matrix, Refused
+from .blaslt import Product as LibraryProduct
 
+_HALVES = frozenset(("float16", "bfloat16"))
+_PACK, _TRIED = 8, 1000
+"""So many 16-bit floats the library's quick kernels read at a time; of so many rows it has to keep the bits."""
 _TYPES = frozenset(("float16", "bfloat16", "float32", "float64"))
 _TILES = Tile(128, 128, 8, 8), Tile(64, 64, 4, 4), Tile(32, 32, 2, 2), Tile(16, 32, 1, 2)
 """The largest of which there are enough is the quickest. All of them sum up in one order."""
@@ -50,6 +59,46 @@ def multiplying(target: Any, first: Any, second: Any, added: bool = False) -> Pr
         launch(blocks, tile.threads, _FIELDS(*sizes, result, left, right))
 
     return multiply
+
+
+def rows_product(target: Any, first: Any, second: Any) -> Product:
+    """Multiplies the rows of a dense matrix with a matrix, each at a place that is a multiple of 16 bytes.
+
+    16-bit floats by one way of the library's for any number of rows, if it has one that keeps its word.
+    """
+    name = name_of(target.dtype)
+    (rows, inner), columns = first.shape, second.shape[1]
+    turned, step, _ = placed(second)
+    if name in _HALVES and not (inner | columns | step) % _PACK:
+        matrix = Matrix(bool(turned), step)
+        if _is_kept(HERE.ordinal, first.dtype, inner, columns, matrix):
+            return _by_library(name, rows, inner, columns, matrix).multiply
+    return multiplying(target, first, second)
+
+
+def _by_library(name: str, rows: int, inner: int, columns: int, right: Matrix) -> LibraryProduct:
+    return LibraryProduct(name, rows, inner, columns, Matrix(False, inner), right, False, False, None, False, True)
+
+
+@cache
+def _is_kept(ordinal: int, dtype: Any, inner: int, columns: int, right: Matrix) -> bool:
+    """Whether the library's way gives rows the same bits among many and among few: tried with numbers, once."""
+    if HERE.recording is not None:
+        return False  # nothing can be read now
+    rows = np.random.default_rng(0).standard_normal((_TRIED, inner)).astype(dtype)
+    place = np.random.default_rng(1).standard_normal((columns if right.turned else inner, right.step)).astype(dtype)
+    left, factor = from_host(rows), from_host(place)
+    item = left.itemsize
+    found: list[Any] = []
+    try:
+        for begin, end in ((0, _TRIED), (0, 1), (1, 8), (8, 72), (72, 301), (301, _TRIED)):
+            result = empty((end - begin, columns), left.dtype)
+            product = _by_library(name_of(dtype), end - begin, inner, columns, right)
+            product.multiply(result.pointer, left.pointer + begin * inner * item, factor.pointer)
+            found.append(to_host(result).tobytes())
+    except Refused:
+        return False
+    return found[0] == b"".join(found[1:])
 
 
 def _tile(rows: int, columns: int, count: int, item: int) -> Tile:

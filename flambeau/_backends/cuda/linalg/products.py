@@ -17,7 +17,7 @@ from ..runtime.driver import driver
 from ..runtime.plans import of_level
 from . import blaslt
 from .blas import Product, placed
-from .fixed_order import multiplying
+from .fixed_order import multiplying, rows_product
 from .resize import resized
 
 TYPES = frozenset(("float16", "bfloat16", "float32", "float64", "complex64", "complex128"))
@@ -39,6 +39,8 @@ _ALIGNED = 15
 
 def product(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
     """`left @ right`; None for dtypes that the library does not multiply."""
+    if REPRODUCIBILITY.product is not None:
+        left, right = _dense_rows(left), _aligned(right)
     key = left.layout, right.layout, CHOICES.shortened_products
     call = _calls.get(key)
     if call is None:
@@ -54,8 +56,19 @@ def product(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
     return result
 
 
+def _dense_rows(array: DeviceArray) -> DeviceArray:
+    """Rows without gaps, from a place on where packs may begin: one row has none, and many are read as it is."""
+    return array if array.form.flags.c_contiguous and not array.pointer & _ALIGNED else array.copy()
+
+
+def _aligned(array: DeviceArray) -> DeviceArray:
+    return array if not array.pointer & _ALIGNED else array.copy()
+
+
 def by_rows(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
     """`left @ right.T`: a linear layer without bias; None too if they do not fit."""
+    if REPRODUCIBILITY.product is not None:
+        left, right = _dense_rows(left), _aligned(right)
     key = left.layout, right.layout, CHOICES.shortened_products
     call = _calls_by_rows.get(key)
     if call is None:
@@ -175,7 +188,7 @@ def _planned_product(target: Any, first: Any, second: Any, over_samples: bool) -
     Without it the library looks each time for the way to multiply them, which takes longer than to begin with it.
     """
     in_order = REPRODUCIBILITY.product is not None and not over_samples
-    by_library = multiplying(target, first, second) if in_order else driver().product(target, first, second)
+    by_library = rows_product(target, first, second) if in_order else driver().product(target, first, second)
     name = name_of(target.dtype)
     if name not in blaslt.TYPES or in_order:
         return by_library
@@ -214,7 +227,11 @@ def _prepared_otherwise(left: DeviceArray, right: DeviceArray) -> DeviceArray | 
             return zeros((rows, columns), dtype)
         if _is_odd(dtype, rows, inner, columns):
             return _even_product(left, right)
-        return _multiplied(empty((rows, columns), dtype), laid_out(left), laid_out(right))
+        result, left, right = empty((rows, columns), dtype), laid_out(left), laid_out(right)
+        if REPRODUCIBILITY.product is None:
+            return _multiplied(result, left, right)
+        rows_product(result.form, left.form, right.form)(result.pointer, left.pointer, right.pointer)
+        return result
     if second.ndim == 2 and first.ndim > 2 and first.flags.c_contiguous:  # many rows
         flat = product(left.reshape(-1, first.shape[-1]), right)
         return None if flat is None else flat.reshape(*first.shape[:-1], second.shape[1])

@@ -161,6 +161,33 @@ def test_what_cannot_be_kept_raises() -> None:
     torch.fft.fft(x)
 
 
+def test_rows_are_multiplied_in_parts_where_the_library_refuses_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    from flambeau._backends.cuda.arrays.array import form_of
+    from flambeau._backends.cuda.linalg import fixed_order
+
+    torch.manual_seed(0)
+    x, w = torch.randn(300, 128).bfloat16().cuda(), torch.randn(128, 256).bfloat16().cuda()
+    ran: list[int] = []
+
+    class OfFew:
+        def __init__(self, name: str, rows: int, inner: int, columns: int, right: Any) -> None:
+            if rows > 100:
+                raise fixed_order.Refused("so many rows")
+            ran.append(rows)
+            dtype = x._array.dtype
+            forms = form_of((rows, columns), dtype), form_of((rows, inner), dtype), w._array.form
+            self.multiply = fixed_order.multiplying(*forms)
+
+    with torch.reproducible("batch"):
+        monkeypatch.setattr(fixed_order, "_is_kept", lambda *given: False)
+        wanted = x @ w
+    with torch.reproducible("batch"):
+        monkeypatch.setattr(fixed_order, "_is_kept", lambda *given: True)
+        monkeypatch.setattr(fixed_order, "_by_library", OfFew)
+        assert torch.equal(x @ w, wanted)
+    assert ran == [75, 75, 75, 75]
+
+
 def test_compiled_functions_heed_the_level() -> None:
     torch.manual_seed(0)
     layer = torch.nn.Sequential(torch.nn.Linear(12, 20), torch.nn.GELU(), torch.nn.LayerNorm(20)).cuda()

@@ -72,8 +72,25 @@ def rows_product(target: Any, first: Any, second: Any) -> Product:
     if name in _HALVES and not (inner | columns | step) % _PACK:
         matrix = Matrix(bool(turned), step)
         if _is_kept(HERE.ordinal, first.dtype, inner, columns, matrix):
-            return _by_library(name, rows, inner, columns, matrix).multiply
+            return _in_parts(name, rows, inner, columns, matrix)
     return multiplying(target, first, second)
+
+
+def _in_parts(name: str, rows: int, inner: int, columns: int, right: Matrix) -> Product:
+    """The library's product; of parts of the rows where it refuses so many: another kernel would give other bits."""
+    try:
+        return _by_library(name, rows, inner, columns, right).multiply
+    except Refused:
+        if rows == 1:
+            raise NotKept("a product of matrices, for which the library has no way for any number of rows") from None
+    half, item = rows // 2, np.dtype(np.float16).itemsize
+    first, rest = (_in_parts(name, each, inner, columns, right) for each in (half, rows - half))
+
+    def multiply(result: int, left: int, right: int) -> None:
+        first(result, left, right)
+        rest(result + half * columns * item, left + half * inner * item, right)
+
+    return multiply
 
 
 def _by_library(name: str, rows: int, inner: int, columns: int, right: Matrix) -> LibraryProduct:
@@ -98,7 +115,7 @@ def _is_kept(ordinal: int, dtype: Any, inner: int, columns: int, right: Matrix) 
             found.append(to_host(result).tobytes())
     except Refused:
         return False
-    return found[0] == b"".join(found[1:])
+    return bool(found[0] == b"".join(found[1:]))
 
 
 def _tile(rows: int, columns: int, count: int, item: int) -> Tile:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.oracle import pytorch
 from tools.compatibility import suites
-from tools.compatibility.suites import _AS_IT_IS, _STANDING_IN, GAPS, SUITES, Suite, differences, judge, outcomes
+from tools.compatibility.suites import GAPS, SUITES, Suite, differences, judge, outcomes
 
 _TESTS = """
 import pytest, torch
@@ -31,8 +31,8 @@ def test_outcomes_under_both(tmp_path: Path) -> None:
     (tmp_path / "tests" / "__init__.py").touch()
     (tmp_path / "tests" / "helpers.py").touch()
     suite = Suite("1.0", ".")
-    theirs = outcomes(Path(sys.executable), _AS_IT_IS, tmp_path, suite, 300)
-    ours = outcomes(Path(sys.executable), _STANDING_IN, tmp_path, suite, 300)
+    theirs = outcomes(Path(sys.executable), False, tmp_path, suite, 300)
+    ours = outcomes(Path(sys.executable), True, tmp_path, suite, 300)
     assert {name.partition("::")[2]: outcome for name, outcome in theirs.items()} == {
         "test_passes": "passed", "test_fails": "assert False", "test_skips": "skipped",
         "test_knows_its_torch": "passed", "test_finds_its_own_tests": "passed",

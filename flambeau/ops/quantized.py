@@ -11,7 +11,7 @@ from typing import Any
 
 import flambeau as torch
 
-from .._ops.quantized.layers import dynamic_layer, quantized_layer
+from .._ops.quantized.layers import dynamic_convolution, dynamic_layer, quantized_layer
 from ..nn import functional as F
 
 
@@ -104,17 +104,66 @@ def add_relu(qa: Any, b: Any, scale: Any = None, zero_point: Any = None) -> Any:
     return _sum(qa, b, scale, zero_point, relu=True)
 
 
+def _into(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with a place for its result, whose scale and zero point count."""
+
+    def write(*args: Any) -> Any:
+        *given, out = args
+        return out.copy_(function(*given, out.q_scale(), out.q_zero_point()))
+
+    return write
+
+
+def _as_number(b: Any) -> Any:
+    return b.item() if isinstance(b, torch.Tensor) else b
+
+
+def _of_a_number(name: str, compute: Callable[..., Any]) -> None:
+    """The sums or products of codes and a number, with and without a rectifier, and with a place for the result."""
+    kind = "sum" if name == "add" else "product"
+    for relu in (False, True):
+        own, further = (f"{name}_scalar_relu", " without negative numbers") if relu else (f"{name}_scalar", "")
+
+        def function(qa: Any, b: Any, relu: bool = relu) -> Any:
+            return _rectified(compute(qa, _as_number(b))) if relu else compute(qa, _as_number(b))
+
+        def write(qa: Any, b: Any, out: Any, function: Any = function) -> Any:
+            return out.copy_(function(qa, b))
+
+        _publish(own, function, f"The {kind} of codes and a number{further}.")
+        _publish(f"{own}_out", write, f"The {kind} of codes and a number{further}, into `out`.")
+
+
+_of_a_number("add", _shifted)
+_of_a_number("mul", _stretched)
+for _name in ("add", "add_relu", "mul", "mul_relu"):
+    _publish(f"{_name}_out", _into(globals()[_name]), f"`{_name}` into `out`, quantized as that is.")
+
+
 def matmul(qa: Any, qb: Any, scale: Any, zero_point: Any) -> Any:
     """The product of two matrices of codes, or of stacks of them."""
     return _finish(torch.matmul(qa.dequantize(), qb.dequantize()), qa, scale, zero_point)
 
 
-def cat(tensors: Any, dim: int, scale: Any = None, zero_point: Any = None) -> Any:
+def cat(qx: Any, dim: int, scale: Any = None, zero_point: Any = None) -> Any:
     """Tensors of codes end to end; the scale is that of the first where none is given."""
+    return _joined(qx, dim, scale, zero_point)
+
+
+def cat_relu(qx: Any, dim: int, scale: Any = None, zero_point: Any = None) -> Any:
+    """Tensors of codes end to end, without negative numbers."""
+    return _joined(qx, dim, scale, zero_point, relu=True)
+
+
+def _joined(tensors: Any, dim: int, scale: Any, zero_point: Any, relu: bool = False) -> Any:
     first = tensors[0]
     scale = first.q_scale() if scale is None else scale
     zero_point = first.q_zero_point() if zero_point is None else zero_point
-    return _finish(torch.cat([each.dequantize() for each in tensors], dim), first, scale, zero_point)
+    return _finish(torch.cat([each.dequantize() for each in tensors], dim), first, scale, zero_point, relu)
+
+
+for _name in ("cat", "cat_relu"):
+    _publish(f"{_name}_out", _into(globals()[_name]), f"`{_name}` into `out`, quantized as that is.")
 
 
 # ----- activations and norms: a scale of the result ------------------------------------------------------------------
@@ -138,6 +187,46 @@ def celu(self: Any, output_scale: Any, output_zero_point: Any, alpha: Any = 1) -
 def leaky_relu(qx: Any, negative_slope: Any, inplace: bool, output_scale: Any, output_zero_point: Any) -> Any:
     """`nn.functional.leaky_relu` of codes."""
     return _finish(F.leaky_relu(qx.dequantize(), negative_slope), qx, output_scale, output_zero_point)
+
+
+def sigmoid(qx: Any, output_scale: Any, output_zero_point: Any) -> Any:
+    """`torch.sigmoid` of codes."""
+    return _finish(torch.sigmoid(qx.dequantize()), qx, output_scale, output_zero_point)
+
+
+def softmax(qx: Any, dim: int, output_scale: Any, output_zero_point: Any) -> Any:
+    """`nn.functional.softmax` of codes."""
+    return _finish(F.softmax(qx.dequantize(), dim), qx, output_scale, output_zero_point)
+
+
+def prelu(qx: Any, weight: Any, output_scale: Any, output_zero_point: Any) -> Any:
+    """`nn.functional.prelu` of codes, by a weight of codes."""
+    return _finish(F.prelu(qx.dequantize(), weight.dequantize()), qx, output_scale, output_zero_point)
+
+
+def relu6(qx: Any, inplace: bool = False) -> Any:
+    """`nn.functional.relu6` of codes."""
+    return F.relu6(qx, inplace)
+
+
+def threshold(qx: Any, threshold: Any, value: Any) -> Any:
+    """`nn.functional.threshold` of codes."""
+    return F.threshold(qx, threshold, value)
+
+
+def clamp(qx: Any, min: Any = None, max: Any = None) -> Any:
+    """`torch.clamp` of codes."""
+    return torch.clamp(qx, min, max)
+
+
+def max_pool1d(qx: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
+    """`nn.functional.max_pool1d` of codes."""
+    return torch.quantized_max_pool1d(qx, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def max_pool2d(qx: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
+    """`nn.functional.max_pool2d` of codes."""
+    return torch.quantized_max_pool2d(qx, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 def dropout(self: Any, output_scale: Any, output_zero_point: Any, p: float = 0.5, training: bool = False) -> Any:
@@ -165,6 +254,23 @@ def instance_norm(input: Any, weight: Any, bias: Any, eps: float, output_scale: 
     """`nn.functional.instance_norm` of codes, by their own statistics."""
     numbers = F.instance_norm(input.dequantize(), weight=weight, bias=bias, eps=eps)
     return _finish(numbers, input, output_scale, output_zero_point)
+
+
+def _batch_norm(relu: bool) -> Callable[..., Any]:
+    def function(
+        qx: Any, weight: Any, bias: Any, mean: Any, var: Any, eps: float, output_scale: Any, output_zero_point: Any
+    ) -> Any:
+        numbers = F.batch_norm(qx.dequantize(), mean, var, weight, bias, False, 0.0, eps)
+        return _finish(numbers, qx, output_scale, output_zero_point, relu)
+
+    return function
+
+
+for _dimensions in ("", "1d", "2d", "3d"):
+    _publish(
+        f"batch_norm{_dimensions}", _batch_norm(False), "`nn.functional.batch_norm` of codes, by given statistics."
+    )
+    _publish(f"batch_norm{_dimensions}_relu", _batch_norm(True), "Batch norm of codes, and no negative numbers.")
 
 
 # ----- linear maps ---------------------------------------------------------------------------------------------------
@@ -224,6 +330,9 @@ def linear_relu_dynamic_fp16(X: Any, W_prepack: PackedWeight) -> Any:
 # ----- convolutions --------------------------------------------------------------------------------------------------
 
 
+_OPTIONS = ("stride", "padding", "dilation", "groups")
+
+
 def _convolution(number: int, transposed: bool) -> None:
     """The functions of convolutions in so many dimensions: packing, running, and running with a rectifier."""
     name = f"conv_transpose{number}d" if transposed else f"conv{number}d"
@@ -245,10 +354,28 @@ def _convolution(number: int, transposed: bool) -> None:
 
         return function
 
+    def dynamic(qx: Any, packed_weight: PackedWeight, reduce_range: bool = False) -> Any:
+        weight, bias = packed_weight.unpack()
+        return dynamic_convolution(
+            lambda x, w: run(x, w, None, *packed_weight.options), qx, weight, bias,
+            relu=False, reduce_range=reduce_range,
+        )  # fmt: skip
+
+    def option(position: int) -> Callable[[PackedWeight], Any]:
+        return lambda packed_weights: packed_weights.options[position]
+
     _publish(f"{name}_prepack", prepack, "A quantized weight, a bias and the options of a convolution.")
     _publish(name, convolve(False), f"`nn.functional.{name}` of codes.")
+    _publish(f"{name}_dynamic", dynamic, f"`nn.functional.{name}` of floats, which are quantized by their own range.")
+    _publish(f"{name}_unpack", PackedWeight.unpack, "The weight and the bias of a convolution.")
     if not transposed:
         _publish(f"{name}_relu", convolve(True), "The same, and no negative numbers.")
+    if number == 1:
+        return
+    options = ("stride", "padding", "output_padding", "groups", "dilation") if transposed else _OPTIONS
+    for position, each in enumerate(options):
+        _publish(f"{name}_{each}", option(position), f"The {each.replace('_', ' ')} of a convolution.")
+    _publish(f"{name}_transpose", lambda packed_weights: int(transposed), "1 for a transposed convolution, else 0.")
 
 
 for _number in (1, 2, 3):

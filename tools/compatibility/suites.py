@@ -14,9 +14,9 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 import urllib.parse
 import urllib.request
-import xml.etree.ElementTree as xml
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).parents[2]
 GAPS = Path(__file__).parent / "suite_gaps.json"
 RESULTS = Path(__file__).parent / "suite_results.json"
-_STANDING_IN = "import flambeau.as_torch, pytest, sys; sys.exit(pytest.main(sys.argv[1:]))"
-_AS_IT_IS = "import pytest, sys; sys.exit(pytest.main(sys.argv[1:]))"
+CHILD = Path(__file__).parent / "suite_child.py"
+_RUN = "import runpy, sys; del sys.argv[0]; runpy.run_path(sys.argv[0], run_name='__main__')"
 
 
 class Suite(NamedTuple):
@@ -38,6 +38,10 @@ class Suite(NamedTuple):
     """Further arguments of pytest."""
     variables: tuple[tuple[str, str], ...] = ()
     """Environment variables that the tests ask for."""
+    files: tuple[str, ...] = ()
+    """The files of it that run, where all take too long; none means all."""
+    seconds: float = 60
+    """The processor time that one test may take."""
 
 
 SUITES: Mapping[str, Suite] = {
@@ -86,38 +90,50 @@ def sources(name: str, folder: Path) -> Path:
     return next(each for each in into.iterdir() if each.is_dir())
 
 
-def outcomes(python: Path, code: str, root: Path, suite: Suite, limit: float) -> dict[str, str]:
+def outcomes(python: Path, stands_in: bool, root: Path, suite: Suite, limit: float) -> dict[str, str]:
     """What became of each test below `root`: "passed", "skipped" or what it failed with; of none if pytest did not run.
 
-    The library's folder and a folder with Flambeau alone are on the path: not this project's `tests`.
+    The library's folder and a folder with Flambeau alone are on the path: not this project's `tests`. A test that ends
+    the process fails, and the run goes on behind its file. Tests behind the limit in seconds are not reached.
     """
+    code = ("import flambeau.as_torch; " if stands_in else "") + _RUN
+    until = time.monotonic() + limit
+    found: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "flambeau").symlink_to(ROOT / "flambeau")
-        report = Path(folder, "report.xml")
-        command = [str(python), "-c", code, "-q", "--continue-on-collection-errors"]
-        command += ["-p", "no:cacheprovider", "-p", "no:flaky"]  # (the plugin does not know newer versions of pytest)
+        report = Path(folder, "report.json")
+        command = [str(python), "-c", code, str(CHILD), str(report), str(suite.seconds), "-q"]
+        command += ["--continue-on-collection-errors", "-p", "no:cacheprovider", "-o", "addopts="]
+        command += ["-p", "no:flaky"]  # (the plugin does not know newer versions of pytest)
         path = os.pathsep.join((str(root), folder))
         own = {**os.environ, "PYTHONPATH": path, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", **dict(suite.variables)}
-        try:
-            subprocess.run(
-                [*command, f"--junitxml={report}", *suite.arguments, "."],
-                cwd=root / suite.tests,
-                env=own,
-                capture_output=True,
-                timeout=limit,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            return {}
-        cases = xml.parse(report).iter("testcase") if report.exists() else ()
-        return {f"{each.get('classname')}::{each.get('name')}": _outcome(each) for each in cases}
+        own.setdefault("LD_LIBRARY_PATH", str(python.parents[1] / "cuda-stand-ins"))
+        done: set[str] = set()
+        while True:
+            report.write_text("")
+            behind = [f"--ignore={each}" for each in sorted(done)]
+            arguments = [*command, *suite.arguments, *behind, *(suite.files or (".",))]
+            crashed = _ended_early(arguments, root / suite.tests, own, until - time.monotonic())
+            running = ""
+            for test, outcome, file in map(json.loads, report.read_text().splitlines()):
+                done |= {file} - {""}
+                running = test if outcome is None else ""
+                if outcome is not None and found.get(test) in (None, "passed"):
+                    found[test] = outcome
+            if not (crashed and running):
+                return found
+            found[running] = "ended the process"
 
 
-def _outcome(case: xml.Element) -> str:
-    if case.find("skipped") is not None:
-        return "skipped"
-    failure = next((each for each in case if each.tag in ("failure", "error")), None)
-    return "passed" if failure is None else (failure.get("message") or "fails").partition("\n")[0][:160]
+def _ended_early(command: Sequence[str], folder: Path, variables: Mapping[str, str], limit: float) -> bool:
+    """Run a command until its limit; whether it ended itself by a signal."""
+    try:
+        done = subprocess.run(
+            command, cwd=folder, env=variables, capture_output=True, timeout=max(limit, 1), check=False
+        )
+    except subprocess.TimeoutExpired:
+        return False
+    return done.returncode < 0
 
 
 def differences(theirs: Mapping[str, str], ours: Mapping[str, str]) -> dict[str, str]:
@@ -140,8 +156,8 @@ def run_suites(names: Sequence[str], folder: Path, python: Path, limit: float, u
     wrong = []
     for name in names or sorted(SUITES):
         suite, root = SUITES[name], sources(name, folder)
-        theirs = outcomes(python, _AS_IT_IS, root, suite, limit)
-        ours = outcomes(python, _STANDING_IN, root, suite, limit)
+        theirs = outcomes(python, False, root, suite, limit)
+        ours = outcomes(python, True, root, suite, limit)
         found = differences(theirs, ours)
         passed = sum(each == "passed" for each in theirs.values())
         if not passed:

@@ -53,7 +53,7 @@ _MOVES = _names(
     "unbind unflatten unsafe_chunk unsafe_split unsqueeze unsqueeze_ view view_as sort max min amax amin alias "
     "empty_like is_same_size share_memory_ T mT H mH quantized_max_pool1d quantized_max_pool2d "
     "quantized_max_pool3d max_pool3d nn.functional.max_pool3d hsplit vsplit dsplit tensor_split atleast_1d "
-    "atleast_2d atleast_3d ravel resolve_conj resolve_neg data"
+    "atleast_2d atleast_3d ravel resolve_conj resolve_neg data ops.aten.slice unfold"
 )
 """Functions that move elements, or choose among them by their order, which is that of the codes."""
 

@@ -19,6 +19,7 @@ from ..._core.quantized import (
     QUINT8,
     QuantizedTensor,
     codes_of,
+    dequantized,
     per_tensor,
     quantize_array,
     quantized_tensor,
@@ -76,11 +77,16 @@ def quantized_layer(
 
 def rounded_input(input: Tensor, reduce_range: bool = True) -> tuple[Tensor, float]:
     """Floats as codes less their zero point, by their own range, and the scale. `reduce_range`: codes of 7 bits."""
+    codes = _quantized_by_range(input, reduce_range)
+    quantizer = codes._quantizer
+    return wrap(codes_of(codes).astype(np.float32) - np.float32(quantizer.zero_point), CPU), float(quantizer.scale)
+
+
+def _quantized_by_range(input: Tensor, reduce_range: bool) -> QuantizedTensor:
     array = input.detach()._array
     ends = (float(array.min()), float(array.max())) if array.size else (0.0, 0.0)
-    scale, zero_point = choose_parameters(*ends, 0, 127 if reduce_range else 255)
-    codes = quantize_array(array, per_tensor(scale, zero_point), QUINT8)
-    return wrap(codes.astype(np.float32) - np.float32(zero_point), CPU), scale
+    quantizer = per_tensor(*choose_parameters(*ends, 0, 127 if reduce_range else 255))
+    return quantized_tensor(quantize_array(array, quantizer, QUINT8), quantizer, QUINT8)
 
 
 def dynamic_layer(
@@ -101,3 +107,16 @@ def dynamic_layer(
     if bias is not None:
         result = result + _along(bias.detach()._array, sums.ndim, channel)
     return wrap(np.maximum(result, 0) if relu else result, CPU)
+
+
+def dynamic_convolution(
+    product: Product, input: Tensor, weight: QuantizedTensor, bias: Tensor | None, *, relu: bool, reduce_range: bool
+) -> Tensor:
+    """What a convolution with a quantized weight makes of floats that are quantized by their own range first.
+
+    As in PyTorch the result is rounded to the scale of the input: what lies beyond its range is cut off.
+    """
+    codes = _quantized_by_range(input, reduce_range)
+    own = codes._quantizer
+    result = quantized_layer(product, codes, weight, bias, own.scale, own.zero_point, channel=1, relu=relu)
+    return dequantized(result)

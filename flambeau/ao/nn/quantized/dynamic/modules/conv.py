@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ......_ops.quantized.layers import dynamic_layer
+from ......_ops.quantized.layers import dynamic_convolution
 from ....._constructors import CONV, PLACE, takes
 from ...modules import conv
 
@@ -17,8 +17,8 @@ class _Dynamic(conv._ConvNd):
 
     def forward(self, input: Any, reduce_range: bool = True) -> Any:
         """The floats of the result."""
-        return dynamic_layer(
-            self._product, input, self.weight(), self.bias(), channel=1, relu=self._relu, reduce_range=reduce_range
+        return dynamic_convolution(
+            self._product, input, self.weight(), self.bias(), relu=self._relu, reduce_range=reduce_range
         )
 
 

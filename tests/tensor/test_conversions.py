@@ -282,6 +282,7 @@ TO_FORMS: dict[str, Callable[[Any, Any], Any]] = {
     "type text": lambda T, x: x.type("torch.DoubleTensor"),
     "type class": lambda T, x: x.type(T.LongTensor),
     "type same": lambda T, x: x.type("torch.FloatTensor"),
+    "type of tensors": lambda T, x: x.int().type(T.Tensor),
     "cpu": lambda T, x: x.cpu(),
     "none dtype": lambda T, x: x.to("cpu", None),
     "none device": lambda T, x: x.to(device=None, dtype=T.float64),

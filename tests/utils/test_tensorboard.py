@@ -491,6 +491,8 @@ def test_refusals(tmp_path: Path) -> None:
             writer.add_scalar("a", flambeau.ones(2))
         with pytest.raises(NotImplementedError, match="expected"):
             writer.add_scalar("a", None)
+        with pytest.raises(NotImplementedError, match="torch tensor are expected"):
+            writer.add_scalar("a", [1.0])
         with pytest.raises(ValueError, match="could not convert"):
             writer.add_scalar("a", "b")
         with pytest.raises(TypeError, match="tag"):

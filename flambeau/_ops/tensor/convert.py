@@ -203,6 +203,8 @@ def type_(input: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
         return to(input, dtype)
     if isinstance(dtype, str):
         kind = kind_named(dtype)
+    elif dtype is Tensor:
+        kind = kind_named("torch.Tensor")
     else:
         found = getattr(dtype, "kind", None)
         if not isinstance(found, Kind):

@@ -41,6 +41,8 @@ def as_number(value: Any) -> float:
     """The one number in a scalar."""
     if isinstance(value, str):
         raise ValueError(f"could not convert string to float: {value[:100]!r}")
+    if isinstance(value, (list, tuple)):
+        raise NotImplementedError(f"Got {type(value)}, but one number, a numpy array or torch tensor are expected.")
     array = as_array(value)
     if array.size != 1:
         raise AssertionError(

@@ -61,13 +61,28 @@ class ScriptedFunction(ScriptFunction):
         self._function = self.__wrapped__ = function
         self.__name__ = self.name = function.__name__
         self.__doc__, self.__module__, self.__qualname__ = function.__doc__, function.__module__, function.__qualname__
+        names = function.__code__.co_varnames[: function.__code__.co_argcount]
+        annotations = function.__annotations__
+        self._floats = {name: at for at, name in enumerate(names) if annotations.get(name) in (float, "float")}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._floats:
+            args, kwargs = self._with_floats(args, kwargs)
         try:
             return self._function(*args, **kwargs)
         except Exception as error:
             _raise_as_torchscript(error)
             raise
+
+    def _with_floats(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments with floats where integers stand for parameters that are annotated as floats."""
+        given = list(args)
+        for name, at in self._floats.items():
+            if at < len(given) and type(given[at]) is int:
+                given[at] = float(given[at])
+            elif type(kwargs.get(name)) is int:
+                kwargs[name] = float(kwargs[name])
+        return tuple(given), kwargs
 
     @property
     def qualified_name(self) -> str:

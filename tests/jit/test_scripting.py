@@ -105,6 +105,20 @@ def test_what_was_scripted_has_its_program(tmp_path: Path) -> None:
         _ = module.codes
 
 
+def scaled(x, factor: float, offset: float = 1.0):  # type: ignore[no-untyped-def]
+    return x * factor + offset
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script")
+def test_integers_for_parameters_of_floats_are_floats() -> None:
+    for torch in (pytorch, flambeau):
+        function = torch.jit.script(scaled)
+        x = torch.tensor([1, 2])
+        for result in (function(x, 2), function(x, factor=2), function(x, 2, 3), function(x, offset=3, factor=2.0)):
+            assert result.dtype is torch.float32
+        assert function(x, 2, 3).tolist() == [5.0, 7.0]
+
+
 def test_scripting_leaves_a_module_as_it_was() -> None:
     """As in PyTorch the parameters are shared, and all else is the result's own."""
 

@@ -417,3 +417,14 @@ def test_the_backward_pass_is_checked_first(T: Any) -> Any:
 
     x = T.ones(2, dtype=T.float64, requires_grad=True)
     return outcome(lambda: T.autograd.gradcheck(Wrong.apply, (x,), check_forward_ad=True), "Jacobian mismatch")
+
+
+def test_functions_that_differentiate_inside() -> None:
+    x = flambeau.tensor([0.5, -1.2], dtype=flambeau.float64, requires_grad=True)
+
+    def slope(at: flambeau.Tensor) -> flambeau.Tensor:
+        recorded = at.sin()
+        return flambeau.autograd.grad(recorded, at, flambeau.ones(2, dtype=flambeau.float64), create_graph=True)[0]
+
+    for fast_mode in (False, True):
+        assert gradcheck(slope, x, fast_mode=fast_mode)

@@ -17,7 +17,6 @@ from flambeau._ops.create.constants import zeros
 from flambeau._ops.pointwise.complex_make import complex_
 from flambeau._ops.shape.join import stack
 from flambeau.autograd._gradcheck.check import Check
-from flambeau.autograd.grad_mode import no_grad
 
 
 def change_along(check: Check, item: Tensor, direction: Tensor) -> list[Tensor]:
@@ -62,9 +61,11 @@ class Derivative:
 
 
 def evaluate(check: Check) -> list[Tensor]:
-    """The outputs at the present inputs, in memory of their own: an output may be a view of an input."""
-    with no_grad():
-        return [item.detach().clone() for _, item in check.outputs()]
+    """The outputs at the present inputs, in memory of their own: an output may be a view of an input.
+
+    They are recorded, since the function may itself differentiate what it computes.
+    """
+    return [item.detach().clone() for _, item in check.outputs()]
 
 
 @contextlib.contextmanager

@@ -379,6 +379,8 @@ def normal(
     pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Normally distributed numbers: `mean` and `std` are tensors, or numbers together with a `size`."""
+    if size is not None:
+        mean, std = _as_number(mean), _as_number(std)
     tensors = [each for each in (mean, std) if isinstance(each, Tensor)]
     if (size is None) == (not tensors) or isinstance(size, int):
         raise TypeError(
@@ -400,6 +402,14 @@ def normal(
         assert not isinstance(std, Tensor)
         return _normal_around(mean, std, source)
     return _normal_of_widths(mean, std, source)
+
+
+def _as_number(value: Tensor | float) -> Tensor | float:
+    """The number in a tensor without dimensions, unless a gradient is asked of it."""
+    if isinstance(value, Tensor) and value.dim() == 0 and not value.requires_grad:
+        number: float = value.item()
+        return number
+    return value
 
 
 def _check_broadcast(left: Any, right: Any) -> None:

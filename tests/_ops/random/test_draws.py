@@ -140,6 +140,13 @@ def test_arguments_of_normal(T: Any) -> Any:
         outcome(lambda: T.normal(1.0, 2.0), "normal() received an invalid combination of arguments"),
         outcome(lambda: T.normal(1.0, 2.0, size=3), "normal() received an invalid combination of arguments"),
         outcome(lambda: T.normal(p, 2.0, size=(3,)), "normal() received an invalid combination of arguments"),
+        outcome(lambda: T.normal(T.ones(1), 2.0, size=(3,)), "normal() received an invalid combination of arguments"),
+        outcome(
+            lambda: T.normal(0.0, T.tensor(2.0, requires_grad=True), size=(3,)),
+            "normal() received an invalid combination of arguments",
+        ),
+        T.normal(0, T.tensor(2.0), size=(3,)),
+        T.normal(mean=T.tensor(1), std=T.tensor(2.0), size=T.Size([2, 2])),
         outcome(lambda: T.normal(p, p.to(T.complex64)), "normal expects standard deviation to be non-complex"),
         outcome(lambda: T.normal(p, T.zeros(4)), "size of tensor a (3) must match the size of tensor b (4)"),
     ]

@@ -9,6 +9,7 @@ a program is that program. Everything else runs as it stands.
 from __future__ import annotations
 
 import functools
+import operator
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -186,8 +187,11 @@ class Compiled:
                     self._hits = hits = self._hits + 1
                     if hits == self._contest.begins_at:
                         self._contest.is_on = self._is_compared
-                    if program is not self._last_used:
-                        self._bring_forward(program)
+                    if program is not self._last_used:  # the next call may be another one of the same loop
+                        self._last_used = program
+                        self._programs[:] = sorted(self._programs, key=functools.partial(operator.is_not, program))
+                        for each in self._families:
+                            each.table.asked = None  # the sizes of this call, which has had a program
                     return result
             if (parts := self._parts_as_they_are()) is not None:
                 if self._is_part or not self._is_timed:
@@ -207,15 +211,6 @@ class Compiled:
             if result is not MISS:
                 return result
         return MISS
-
-    def _bring_forward(self, program: Callable[..., Any]) -> None:
-        """Ask the program of the last call first: the next call may be one of a loop, as each token of a text is."""
-        if program in self._programs:  # not one that was just written: it stood for another
-            self._programs.remove(program)
-            self._programs.insert(0, program)
-        self._last_used = program
-        for each in self._families:
-            each.table.asked = None  # sizes of this call, which has had a program
 
     def _compared(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call while it is found out whether programs are quicker than eager calls, and after it if they are not."""
@@ -440,6 +435,9 @@ class Compiled:
                 self._suspect = refused, LineRuns(watch.place)
             return self._refuse(refused, attempt)
         self._watch = watch
+        sign = Changing(watch.stored.changes())
+        if sign.is_likely and not self.fullgraph:
+            self._suspect = Refused(CHANGES), sign
         return attempt.result
 
     def _looked_for(self, attempt: Attempt, refused: Refused, sign: LineRuns | Changing) -> Any:
@@ -479,7 +477,7 @@ class Compiled:
             raise self._unsupported(refused.reason, "error_on_graph_break") from None
         if refused.is_known or self.reasons[-2:-1] == [refused.reason]:  # it will not get better
             self._split(refused)
-            if self.parts is None and refused.reason not in _MAY_END:
+            if self.parts is None and (refused.is_known or refused.reason not in _MAY_END):
                 self._attempts = _MOST_ATTEMPTS
         return attempt.run()
 

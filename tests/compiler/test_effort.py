@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -221,6 +222,73 @@ def test_what_changes_again_is_not_recorded_again(monkeypatch: pytest.MonkeyPatc
     for _ in range(6):
         assert g(X).tolist() == (X * 2).tolist()
     assert len(grown) == 9
+
+
+COUNTERS = {
+    "an attribute": "state.count += 1",
+    "an attribute of an attribute": "state.inner.count = state.inner.count + 1",
+    "an item": 'state.inner.counts["n"] += 1',
+    "a global": "global total\n    total += 1",
+    "a list": "state.inner.history.append(1)",
+}
+
+
+def counting(statement: str) -> tuple[Any, Any]:
+    """A function that counts, too deep for anybody to foresee, and without source: it has no parts."""
+    inner = SimpleNamespace(count=0, counts={"n": 0}, history=[0])
+    state = SimpleNamespace(count=0, inner=inner)
+    names: dict[str, Any] = {"state": state, "total": 0, "vars": vars}
+    exec(f"def f(x):\n    {statement}\n    vars(state) if x is None else None\n    return x * 2\n", names)
+    return names["f"], lambda: state.count + inner.count + inner.counts["n"] + names["total"] + len(inner.history) - 1
+
+
+@pytest.mark.parametrize("statement", COUNTERS.values(), ids=COUNTERS)
+def test_what_counts_is_never_recorded(monkeypatch: pytest.MonkeyPatch, statement: str) -> None:
+    recorded: list[int] = []
+    recorder = Recorder.__init__
+
+    def counted(self: Any, *args: Any) -> None:
+        recorded.append(1)
+        recorder(self, *args)
+
+    monkeypatch.setattr(Recorder, "__init__", counted)
+    function, count = counting(statement)
+    g = Compiled(function)
+    for turn in range(6):
+        assert g(X).tolist() == (X * 2).tolist()
+        assert count() == turn + 1
+    assert recorded == []
+    assert g.reasons == [compiled_module.CHANGES]
+
+
+def test_what_counts_in_the_first_call_alone_has_a_program() -> None:
+    function, count = counting("state.count = min(state.count + 1, 1)")
+    g = Compiled(function)
+    for _ in range(5):
+        assert g(X).tolist() == (X * 2).tolist()
+        assert count() == 1
+    assert len(g.programs) == 1
+    assert g.reasons == []
+
+
+def test_a_loop_beside_a_break_is_a_program() -> None:
+    """What the loop sets itself, its variable above all, has no value before it."""
+    layers = [torch.nn.Linear(3, 3) for _ in range(4)]
+    seen: list[int] = []
+
+    def f(x: Any) -> Any:
+        seen.append(len(seen))
+        for number, layer in enumerate(layers):
+            y = layer(x)
+            x = y + number if number else y
+        return x
+
+    expected = f(X).tolist()
+    g = Compiled(f)
+    for _ in range(10):
+        assert g(X).tolist() == expected
+    assert seen == list(range(11))
+    assert len(g.all_programs) == 1
 
 
 def test_what_is_made_once_does_not_count_as_a_change_that_comes_again() -> None:

@@ -16,7 +16,7 @@ from .._marks import DISABLED, TRUSTED
 from ..program.items import Outside, SetGrad
 from .breaks.parts import is_module
 from .guards import State
-from .names_read import global_reads, names_in
+from .names_read import counts, global_reads, names_in
 from .recorder import Recorder
 from .watch import REFUSED_BUILTINS, Uncompilable, Watch, is_standard
 
@@ -91,6 +91,8 @@ class _Foresight:
         is_ours = code.co_filename.startswith(PACKAGE)
         if len(self.codes) > _MOST_CODES or not (is_ours or _UNSAID.isdisjoint(code.co_names)):
             raise _TooMuch
+        if counts(code) and not is_ours:
+            raise _TooMuch  # to watch a call takes less time than to record one that changes Python state
         for each in code.co_consts:
             if isinstance(each, CodeType):
                 self._add_code(each, names)

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import FrameType, ModuleType
 from typing import Any
 
 
@@ -45,6 +46,42 @@ class Contents:
             for container, place, is_given, before in self._before
             if not _is_same(container, before)
         ]
+
+
+class Stored:
+    """What lines that set something may have changed, by what they name."""
+
+    def __init__(self) -> None:
+        self._before: dict[int, Contents] = {}
+
+    def note(self, frame: FrameType, named: Iterable[tuple[str, tuple[str, ...]]]) -> None:
+        """Such a line is about to run: remember what it may change."""
+        for name, path in named:
+            if not name:
+                self._keep(frame.f_globals)
+            value = frame.f_locals.get(name, frame.f_globals.get(name))
+            for attribute in path:
+                own = self._keep(value)
+                if own is None or attribute not in own:
+                    break
+                value = own[attribute]
+            else:
+                self._keep(value)
+
+    def _keep(self, value: Any) -> dict[str, Any] | None:
+        """Remember what an object holds; its attributes, if they lie in a dictionary of its own."""
+        try:
+            own = None if isinstance(value, ModuleType) else object.__getattribute__(value, "__dict__")
+        except AttributeError:
+            own = None
+        for each in (own, value):
+            if type(each) in (dict, list, set, deque) and id(each) not in self._before:
+                self._before[id(each)] = Contents([(each, "", False)])
+        return own if type(own) is dict else None
+
+    def changes(self) -> list[Change]:
+        """What holds something else now."""
+        return [change for each in self._before.values() for change in each.changes()]
 
 
 class Changing:

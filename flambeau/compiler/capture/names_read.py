@@ -24,6 +24,10 @@ _SILENT = ("CACHE", "EXTENDED_ARG", "NOP", "PRECALL", "PUSH_NULL")
 _ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD")
 _IMPORT = dis.opmap["IMPORT_NAME"]
 _NAMING = frozenset(dis.hasname)
+_VARIABLES = ("LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_NAME")
+_GROWING = ("add", "append", "appendleft", "extend", "insert", "update")
+_AUGMENTED = 13
+"""From this one on the operators of `BINARY_OP` are those of augmented assignments."""
 
 
 @functools.lru_cache(maxsize=4096)
@@ -82,6 +86,37 @@ def names_constant(code: CodeType, position: int) -> bool:
         if not last.opname.startswith("LOAD_"):
             return False
     return bool(before) and before[-1].opname == "LOAD_CONST"
+
+
+@functools.lru_cache(maxsize=4096)
+def stores_in(code: CodeType) -> dict[int | None, frozenset[tuple[str, Path]]]:
+    """The lines of code that set attributes, items or globals, or let a container grow: the variables that they name,
+    and what they take of these. The variable of a global that is set has no name.
+    """
+    found = _instructions(code)
+    lines = {place: line for start, end, line in code.co_lines() for place in range(start, end, 2)}
+    made: dict[int | None, set[tuple[str, Path]]] = {}
+    for each in found:
+        if each.opname in ("STORE_ATTR", "STORE_SUBSCR") or (each.opname in _ATTRIBUTE and each.argval in _GROWING):
+            made.setdefault(lines.get(each.offset), set())
+        elif each.opname == "STORE_GLOBAL":
+            made.setdefault(lines.get(each.offset), set()).add(("", ()))
+    for place, each in enumerate(found):
+        if each.opname in _VARIABLES and (named := made.get(lines.get(each.offset))) is not None:
+            named.add((str(each.argval), _path(found, place)))
+    return {line: frozenset(named) for line, named in made.items()}
+
+
+@functools.lru_cache(maxsize=4096)
+def counts(code: CodeType) -> bool:
+    """Whether code has an augmented assignment to an attribute, an item or a variable that is not its own."""
+    found = _instructions(code)
+    for place, each in enumerate(found):
+        if each.opname.startswith("INPLACE_") or (each.opname == "BINARY_OP" and (each.arg or 0) >= _AUGMENTED):
+            following = [other.opname for other in found[place + 1 :] if other.opname.startswith("STORE_")]
+            if following and following[0] != "STORE_FAST":
+                return True
+    return False
 
 
 def _runs_in(code: CodeType, lines: Lines) -> Callable[[dis.Instruction], bool]:

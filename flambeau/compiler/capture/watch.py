@@ -24,7 +24,8 @@ import numpy as np
 from ..._core.process.caller import GENERATED, PACKAGE
 from ..._core.process.collector import collector_paused
 from .._marks import BREAKS, DISABLED, FORBIDDEN, TRUSTED, run_inside
-from .names_read import Lines, Path, Reads, global_reads, import_reads, names_constant, names_in
+from .mutations import Stored
+from .names_read import Lines, Path, Reads, global_reads, import_reads, names_constant, names_in, stores_in
 
 _ENGINE_ROOMS = (
     "_core", "_dispatch", "_ops", "_backends", "_codegen", "autograd", "compiler", "amp", "random.py", "_wiring.py",
@@ -129,6 +130,8 @@ class Watch:
         self.is_error = False
         """Whether the user wants to be told of a graph break where the call has one."""
         self.is_stopped = False
+        self.stored = Stored()
+        """What was changed that was there before."""
         self._is_on = True
         """Whether Python tells of calls and returns; it does not while the engine runs, if that tells of its end."""
 
@@ -251,13 +254,19 @@ class Watch:
         if (add := self._adders.get(id(code))) is None:
             add = self._adders[id(code)] = self._lines.setdefault(code, set()).add
             self._kept.append(code)
-        was_on = self._is_on
+        was_on, stores = self._is_on, stores_in(code)
         if not was_on:
             self._switch(True)
 
         def on_line(frame: FrameType, event: str, argument: Any) -> Any:
             if event == "line":
-                add(frame.f_lineno)
+                add(line := frame.f_lineno)
+                if line in stores:
+                    try:
+                        self.stored.note(frame, stores[line])
+                    except Exception as error:  # it would be raised in the user's code
+                        self.fault = error
+                        self.stop()
             elif event == "return" and not was_on:
                 self._switch(False)
             return on_line

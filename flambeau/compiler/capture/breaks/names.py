@@ -88,3 +88,24 @@ def surely_set(statement: ast.stmt) -> set[str]:
 def surely_set_by(statements: Iterable[ast.stmt]) -> set[str]:
     """The names that have a value for certain once some statements are over."""
     return set().union(*[surely_set(each) for each in statements])
+
+
+def needed_by(statements: Iterable[ast.stmt]) -> set[str]:
+    """The names that some statements may read before these have set them."""
+    found: set[str] = set()
+    sure: set[str] = set()
+    for each in statements:
+        found |= _needed(each) - sure
+        sure |= surely_set(each)
+    return found
+
+
+def _needed(statement: ast.stmt) -> set[str]:
+    if isinstance(statement, ast.For):
+        read, target = names_in([statement.target])
+        return read | names_in([statement.iter])[0] | (needed_by(statement.body) - target) | needed_by(statement.orelse)
+    if isinstance(statement, (ast.If, ast.While)):
+        return names_in([statement.test])[0] | needed_by(statement.body) | needed_by(statement.orelse)
+    if isinstance(statement, ast.With):
+        return names_in(statement.items)[0] | (needed_by(statement.body) - surely_set(statement))
+    return names_in([statement])[0]

@@ -21,7 +21,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
-from .names import names_in, parameters, surely_set, surely_set_by
+from .names import names_in, needed_by, parameters, surely_set, surely_set_by
 
 Definition = ast.FunctionDef | ast.Lambda
 _FUTURE = functools.reduce(
@@ -240,11 +240,8 @@ class _Writer:
         read, changed = names_in(statements)
         ends = isinstance(statements[-1], ast.Return)
         back = [] if ends else sorted(changed & later)
-        sure: set[str] = set()
-        missing: set[str] = set()
-        for each in statements:
-            missing |= (names_in([each])[0] & self._locals) - sure - ready
-            sure |= surely_set(each)
+        missing = (needed_by(statements) & self._locals) - ready
+        sure = surely_set_by(statements)
         given = sorted((read | set(back)) & self._locals & ready)
         if missing or not set(back) <= sure | ready or not any(map(_computes, statements)):
             return list(statements) if len(statements) == 1 else self._smaller(statements, ready, later)

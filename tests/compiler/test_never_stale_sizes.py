@@ -437,3 +437,18 @@ def test_a_cache_that_grows_is_followed() -> None:
             assert seen(one.rows) == seen(other.rows)
     assert len(compiled.programs) == 1
     assert compiled._hits >= 50
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_numbers_that_were_equal_for_some_sizes(dynamic: bool | None) -> None:
+    """Where the size is two, both products are the same op on the same tensor; it is not for other sizes."""
+
+    def f(x: Any) -> Any:
+        y = x * 2
+        return y - x * x.shape[0], y.reshape(x.shape[0], 3).sum(1)
+
+    compiled = torch.compile(f, dynamic=dynamic)
+    for turn in range(16):
+        x = torch.randn(1 + (turn + bool(dynamic)) % 4, 3)  # the program for all sizes is recorded with two
+        for one, other in zip(compiled(x), f(x), strict=True):
+            assert one.tolist() == other.tolist()

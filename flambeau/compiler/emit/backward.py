@@ -115,11 +115,7 @@ def joint_of(state: State, recorder: Any, left: Any, watch: Watch) -> Joint | No
     if not outputs or recorder.reason is not None:
         return None
     with switched_off(), watch.looking_away() if is_of_ops(outputs) else nullcontext():
-        try:
-            joint = Joint(recorder, outputs)
-        except Exception as error:  # the caller's, who may never ask for gradients
-            recorder.refuse(f"its backward pass raises {type(error).__name__}: {error}")
-            return None
+        joint = Joint(recorder, outputs)
     for item in recorder.program.items[joint.boundary :]:
         if isinstance(item, Read):
             recorder.refuse(f"its backward pass looks at elements ({item.place})")

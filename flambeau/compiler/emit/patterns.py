@@ -26,6 +26,7 @@ from ..capture.new_objects import Made
 from ..capture.recorder import Recorder
 from ..capture.settings import settings
 from ..capture.watch import Uncompilable, Watch
+from ..passes.memory import same_value
 from ..program.items import Call, Item
 from .backward import Joint, joint_of
 from .follower import Follower, Steps, numbers_in
@@ -104,6 +105,7 @@ class Pattern:
         self._steps = Steps(recorder, places, () if joint is None else joint.arriving, boundary)
         self._written: Written = written[0]
         self._behind: Written | None = written[1] if len(written) > 1 else None
+        self._repeats = _repeats(recorder.program.items, {at for each in written for at in each.positions})
         self._constants, self._answered = dict(source.constants), outline.answered.lines
         self._region: Any = None
         self._joint: tuple[Any, ...] | None = None
@@ -159,6 +161,8 @@ class Pattern:
         for name, value in source.constants.items():
             if name.startswith("k") and name != "kept" and not same(value, self._constants.get(name)):
                 return None
+        if not all(same_value(follower.numbers[at], follower.numbers[before]) for at, before in self._repeats):
+            return None
         numbers = source.numbers
         if joint is not None:
             if self._behind is None or _facts_of(joint, follower, answered) != self._joint:
@@ -170,6 +174,21 @@ class Pattern:
         if len(numbers) != self._written.begin:
             return None
         return [*numbers, *self._written.numbers(follower)]
+
+
+def _repeats(items: Sequence[Call], written: set[int]) -> list[tuple[int, int]]:
+    """Ops that were not written, and those before them which had the same numbers, and may be there for both."""
+    before: dict[Any, list[int]] = {}
+    found: list[tuple[int, int]] = []
+    for at, each in enumerate(items):
+        numbers = numbers_in(each.args)
+        if not numbers:
+            continue
+        like = before.setdefault(each.op, [])
+        if at not in written:
+            found += [(at, other) for other in like if same_value(numbers_in(items[other].args), numbers)]
+        like.append(at)
+    return found
 
 
 def _facts_of(joint: Joint, recorder: Any, answered: Answered) -> tuple[Any, ...]:

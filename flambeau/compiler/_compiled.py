@@ -33,7 +33,7 @@ from .capture.breaks.split import Definition
 from .capture.effort import Contest, Effort, Trial
 from .capture.foresight import foreseen, narrowed
 from .capture.guards import MISS, State
-from .capture.mutations import Change, Changing, undone
+from .capture.mutations import Change, Changing, Stored, undone
 from .capture.new_objects import Made
 from .capture.readings import Readings, Unsteady
 from .capture.recompiles import OTHER_ELEMENTS, Values, why_missed
@@ -416,6 +416,7 @@ class Compiled:
     def _watched(self, attempt: Attempt) -> Any:
         """Make a call and see what it reads; it is watched no further once something speaks against compiling it."""
         watch, looks = Watch(), Looks(self.function) if self.fullgraph else nullcontext()
+        watch.stored = Stored()
         with deferring_launches(), looks, watch:
             attempt.run()
         if isinstance(looks, Looks) and looks.reason is not None and watch.fault is None:
@@ -435,7 +436,7 @@ class Compiled:
                 self._suspect = refused, LineRuns(watch.place)
             return self._refuse(refused, attempt)
         self._watch = watch
-        sign = Changing(watch.stored.changes())
+        sign, watch.stored = Changing(() if watch.stored is None else watch.stored.changes()), None
         if sign.is_likely and not self.fullgraph:
             self._suspect = Refused(CHANGES), sign
         return attempt.result

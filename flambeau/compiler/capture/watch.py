@@ -130,8 +130,8 @@ class Watch:
         self.is_error = False
         """Whether the user wants to be told of a graph break where the call has one."""
         self.is_stopped = False
-        self.stored = Stored()
-        """What was changed that was there before."""
+        self.stored: Stored | None = None
+        """What lines that run may have changed; None: nobody asks."""
         self._is_on = True
         """Whether Python tells of calls and returns; it does not while the engine runs, if that tells of its end."""
 
@@ -261,7 +261,7 @@ class Watch:
         def on_line(frame: FrameType, event: str, argument: Any) -> Any:
             if event == "line":
                 add(line := frame.f_lineno)
-                if line in stores:
+                if self.stored is not None and line in stores:
                     try:
                         self.stored.note(frame, stores[line])
                     except Exception as error:  # it would be raised in the user's code

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from importlib import metadata
 from pathlib import Path, PurePath
 
 from .._backends.cpu.runtime.library_copies import link_copies
-from .symbol_tables import remove_symbols
+from .._codegen.ir import LIBRARY_WITHOUT_EXCEPTIONS
+from .library_tables import make_smaller, without_symbols, without_unwinding
 from .terminal import readable_size, say
 
 SUMMARY = "make the installation smaller by what no program needs when it runs"
 DESCRIPTION = (
-    "Replace equal copies of the kernel library by links to one of them, take symbol tables, which debuggers read, out "
-    "of the shared libraries of the packages that Flambeau requires, and remove the tests of these packages. It "
-    "changes no result and no speed, can be run again at any time, and pip removes the packages as before."
+    "Replace equal copies of the kernel library by links to one of them, take out of the shared libraries of the "
+    "packages that Flambeau requires what only debuggers read (symbol tables, and where no exception is caught the "
+    "tables by which the stack is unwound), and remove the tests of these packages. It changes no result and no speed, "
+    "can be run again at any time, and pip removes the packages as before."
 )
 _OF_DEVELOPERS = (".pyi", ".h", ".a", ".pxd", ".pyx")
 _IMPORTED_BY_TESTS = "_simd."  # NumPy's vector instructions, one by one
@@ -37,11 +40,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Make the installation smaller, and say what that freed."""
     library, linked = link_copies()
     packages = [_files(name) for name in _required()]
+    libraries = [path for files in packages for path in files.values() if _is_library(path)]
     freed = {
         f"copies of {library}": linked,
-        "symbol tables": sum(
-            remove_symbols(path) for files in packages for path in files.values() if _is_library(path)
-        ),
+        "symbol tables": sum(make_smaller(path, without_symbols) for path in libraries),
+        "unwind tables": sum(make_smaller(path, _without_unwinding(path)) for path in libraries),
         "tests of packages": sum(_remove(_tests(files)) for files in packages),
     }
     if arguments.development:
@@ -69,6 +72,10 @@ def _files(name: str) -> dict[PurePath, Path]:
     """Where the files of an installed package are, by the names under which it lists them; an editable one has none."""
     located = ((each, Path(str(each.locate()))) for each in metadata.files(name) or ())
     return {each: path for each, path in located if path.is_file() and not path.is_symlink()}
+
+
+def _without_unwinding(path: Path) -> Callable[[bytes], bytes | None]:
+    return partial(without_unwinding, catches_nothing=path.name == LIBRARY_WITHOUT_EXCEPTIONS)
 
 
 def _is_library(path: Path) -> bool:

@@ -22,4 +22,7 @@ else:
 COMPILES = llvm is not None and os.environ.get("FLAMBEAU_GENERATED") != "0"
 """Whether kernels become machine code here; else NumPy runs those that it can run with the same bits."""
 
-__all__ = ["COMPILES", "ir", "llvm", "llvmlite"]
+LIBRARY_WITHOUT_EXCEPTIONS = "libllvmlite.so"
+"""LLVM's own code is compiled without exceptions: it throws none and catches none."""
+
+__all__ = ["COMPILES", "LIBRARY_WITHOUT_EXCEPTIONS", "ir", "llvm", "llvmlite"]

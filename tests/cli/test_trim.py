@@ -1,4 +1,4 @@
-"""`flambeau trim`: links in place of copies, libraries without symbol tables, packages without their tests."""
+"""`flambeau trim`: links in place of copies, libraries without tables for debuggers, packages without their tests."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ import shutil
 import struct
 import subprocess
 import sys
+from collections.abc import Iterator
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 
 from flambeau._cli import trim
+from flambeau._cli.library_tables import make_smaller, without_symbols, without_unwinding
 from flambeau._cli.main import main
-from flambeau._cli.symbol_tables import remove_symbols, without_symbols
 
 ROOT = Path(__file__).parents[2]
 ON_LINUX_X86_64 = sys.platform == "linux" and os.uname().machine == "x86_64"
@@ -118,13 +120,15 @@ def test_damaged_libraries_stay(tmp_path: Path) -> None:
     data = min((path.read_bytes() for path in libraries() if without_symbols(path.read_bytes())), key=len)
     for damaged in (b"", b"\x7fELF\x02\x01", b"MZ" + data[2:], data[:1000], data[:-100]):
         assert without_symbols(damaged) is None
+        assert without_unwinding(damaged) is None
     for place in range(0, 64, 2):
         without_symbols(data[:place] + b"\xff\xff" + data[place + 2 :])
+        without_unwinding(data[:place] + b"\xff\xff" + data[place + 2 :])
     # Called an object file, no process can load it.
     broken = data[:16] + b"\x01\x00" + data[18:]
     library.write_bytes(broken)
     assert without_symbols(broken) is not None
-    assert remove_symbols(library) == 0
+    assert make_smaller(library, without_symbols) == 0
     assert library.read_bytes() == broken
     assert list(tmp_path.iterdir()) == [library]
 
@@ -138,10 +142,72 @@ def test_a_library_works_without_its_symbols(tmp_path: Path) -> None:
     os.link(library, other)
     data = library.read_bytes()
     assert b"hidden" in data
-    freed = remove_symbols(library)
+    freed = make_smaller(library, without_symbols)
     assert freed == len(data) - library.stat().st_size > 0
     assert b"hidden" not in library.read_bytes()
     assert other.read_bytes() == data  # another environment's
     call = "import ctypes, sys; print(ctypes.CDLL(sys.argv[1]).shown(4))"
     assert subprocess.check_output([sys.executable, "-c", call, str(library)], text=True) == "13\n"
-    assert remove_symbols(library) == 0
+    assert make_smaller(library, without_symbols) == 0
+
+
+def at_addresses(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """What is loaded at which address, but for the tables of where the parts of the file are."""
+    tables = 64 + 56 * struct.unpack_from("<H", data, 56)[0]
+    for kind, address, _, part in loaded(data):
+        if kind == 1:
+            skipped = tables if part[:4] == b"\x7fELF" else 0
+            yield address + skipped, part[skipped:]
+
+
+@pytest.mark.skipif(not ON_LINUX_X86_64, reason="about libraries of Linux")
+def test_what_else_is_loaded_stays_without_the_tables_for_unwinding() -> None:
+    gaps = 0
+    for path in libraries():
+        data = path.read_bytes()
+        result = without_unwinding(data)
+        assert result is None or b".gcc_except_table" not in data
+        if result is None:
+            continue
+        before, after = list(at_addresses(data)), list(at_addresses(result))
+        assert len(after) == len(before) + 1
+        for start, part in after:
+            (whole,) = (each for each in before if each[0] <= start and start + len(part) <= each[0] + len(each[1]))
+            assert part == whole[1][start - whole[0] :][: len(part)]
+        missing = sum(len(part) for _, part in before) - sum(len(part) for _, part in after)
+        assert missing == len(data) - len(result) > 0
+        assert without_unwinding(result) is None
+        gaps += 1
+    assert gaps
+
+
+def unwinding_library(folder: Path, language: str, source: str) -> Path:
+    """A library of many functions, so that their tables take whole pages."""
+    library = folder / f"{language.strip('+')}{len(language)}.so"
+    many = "".join(f"int shown{i}(int x) {{ return x % {i + 2}; }}" for i in range(300))
+    if language == "c++":
+        many = f'extern "C" {{ {many} }}'
+    command = ["cc", "-shared", "-fPIC", "-O1", f"-x{language}", "-", "-o", str(library), "-lstdc++"]
+    subprocess.run(command, input=many + source, text=True, check=True)
+    return library
+
+
+@pytest.mark.skipif(shutil.which("cc") is None or not ON_LINUX_X86_64, reason="needs a C compiler")
+def test_a_library_works_without_its_tables_for_unwinding(tmp_path: Path) -> None:
+    library = unwinding_library(tmp_path, "c", "")
+    assert make_smaller(library, without_unwinding) >= 4096
+    call = "import ctypes, sys; library = ctypes.CDLL(sys.argv[1]); print(library.shown0(7), library.shown299(1000))"
+    assert subprocess.check_output([sys.executable, "-c", call, str(library)], text=True) == "1 97\n"
+    assert make_smaller(library, without_unwinding) == 0
+
+
+@pytest.mark.skipif(shutil.which("c++") is None or not ON_LINUX_X86_64, reason="needs a C++ compiler")
+def test_libraries_that_catch_exceptions_keep_their_tables(tmp_path: Path) -> None:
+    source = 'extern "C" int caught(int x) { try { throw x + 1; } catch (int y) { return y; } }'
+    library = unwinding_library(tmp_path, "c++", source)
+    assert make_smaller(library, without_unwinding) == 0
+    call = "import ctypes, sys; print(ctypes.CDLL(sys.argv[1]).caught(7))"
+    assert subprocess.check_output([sys.executable, "-c", call, str(library)], text=True) == "8\n"
+    # Where it is wrongly said to catch nothing, that shows: the tables were needed.
+    assert make_smaller(library, partial(without_unwinding, catches_nothing=True)) >= 4096
+    assert subprocess.run([sys.executable, "-c", call, str(library)], capture_output=True, check=False).returncode != 0

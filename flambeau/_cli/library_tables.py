@@ -115,9 +115,8 @@ def without_unwinding(data: bytes, catches_nothing: bool = False) -> bytes | Non
     if parts is None:
         return None
     sections = parts.named(data)
-    tables = [sections.get(b".eh_frame_hdr"), sections.get(b".eh_frame")]
+    header, frames = sections.get(b".eh_frame_hdr"), sections.get(b".eh_frame")
     listed = [each for each in parts.segments if each[0] == _UNWINDING_SEGMENT]
-    header, frames = tables
     if header is None or frames is None or len(listed) != 1 or listed[0][_START] != header[_OFFSET]:
         return None
     if b".gcc_except_table" in sections and not catches_nothing:
@@ -148,8 +147,8 @@ def without_unwinding(data: bytes, catches_nothing: bool = False) -> bytes | Non
         rest[size] -= skipped
     parts.segments.remove(listed[0])  # its entry is free for the second half
     parts.segments.insert(parts.segments.index(segment) + 1, rest)
-    for each in tables:
-        _forget(each)
+    _forget(header)
+    _forget(frames)
     for entry, place in [*((each, _START) for each in parts.segments), *((each, _OFFSET) for each in parts.sections)]:
         entry[place] -= moved if entry[place] >= behind else 0
     parts.sections_at -= moved if parts.sections_at >= behind else 0

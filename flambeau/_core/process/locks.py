@@ -16,6 +16,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from .interrupts import uninterrupted
+
 _LONGEST_WAIT = 10.0
 """Seconds. After that the process is forked all the same, and the locks that could not be had are made anew in it."""
 _BETWEEN_LOOKS = 0.001
@@ -24,8 +26,38 @@ _locks: set[weakref.ref[Any]] = set()
 _providers: list[Callable[[], Any]] = []
 
 
-def new_lock() -> threading.Lock:
-    """A plain lock that a fork leaves unlocked in the child."""
+@uninterrupted
+def _take(lock: Any) -> None:
+    try:
+        lock.acquire()
+    except BaseException:
+        if lock._is_owned():
+            lock.release()
+        raise
+
+
+@uninterrupted
+def _give_back(lock: Any, *exception: object) -> None:
+    lock.release()
+
+
+_LockOfAWith: Any = type(
+    "_LockOfAWith", (type(threading.RLock()),), {"__enter__": _take, "__exit__": _give_back, "__module__": __name__}
+)
+"""A lock that no interrupt leaves taken: from Python 3.14 on one may come before the body of a `with` begins."""
+
+_MAY_STAY_TAKEN = sys.version_info >= (3, 14)
+
+
+def new_lock() -> Any:
+    """A lock that a fork leaves unlocked in the child, for `with`."""
+    lock = _LockOfAWith() if _MAY_STAY_TAKEN else threading.Lock()
+    _keep(lock)
+    return lock
+
+
+def new_handed_lock() -> threading.Lock:
+    """A plain lock that one thread may take and another give back."""
     lock = threading.Lock()
     _keep(lock)
     return lock
@@ -33,7 +65,7 @@ def new_lock() -> threading.Lock:
 
 def new_reentrant_lock() -> Any:
     """A lock that a thread may take several times."""
-    lock = threading.RLock()
+    lock = _LockOfAWith() if _MAY_STAY_TAKEN else threading.RLock()
     _keep(lock)
     return lock
 

@@ -1,6 +1,6 @@
 """Autocast: ops that first bring their inputs to the precision that suits them.
 
-A public function that has a rule looks at one list, `CASTING`, which is empty while no thread has autocast on: that is
+A public function that has a rule looks at one table, `CASTING`, which is empty while no thread has autocast on: that is
 all it costs then. Otherwise it looks up in the table of its thread, `modes.autocast`, what runs in its place: a
 function that casts the arguments and calls it, made at the first look-up (`casting_calls.py`), or, where nothing is to
 be cast, the function itself. A family that calls what computes, and not the public function, declares it as `Ruled`.
@@ -17,7 +17,6 @@ from ..._core.device import device
 from ..._core.dtype import dtype
 from ..._core.modes import THREAD, UNCAST, Casts
 from ..._core.process.interrupts import Restoring, uninterrupted
-from ..._core.process.locks import new_lock
 from ..public.protocol import CASTING
 from .casting_calls import CastingCalls, Settings
 
@@ -33,8 +32,6 @@ class _Thread(threading.local):
 
 
 _THREAD = _Thread()
-_LOCK = new_lock()
-_threads = 0
 
 
 # ----- what is asked and set ----------------------------------------------------------------------------------------
@@ -289,17 +286,16 @@ class switched_off(Restoring):
 
 def _enable(enabled: dict[str, dtype]) -> None:
     """Make `enabled` the types of devices with autocast in this thread."""
-    global _threads
     settings, modes = _THREAD.settings, THREAD.modes
-    change = bool(enabled) - bool(settings.enabled)
     is_inside = settings.enabled and modes.autocast is UNCAST  # in a function whose arguments were cast
     table = UNCAST if is_inside or not enabled else _table(enabled)
-    with _LOCK:  # nothing in it calls a function, so that an interrupt finds all of it done, or nothing
-        settings.enabled = enabled
-        modes.autocast = table
-        if change:
-            _threads += change
-            CASTING[:] = [True] if _threads else []
+    # No call and no lock, so that an interrupt finds all of it done, or nothing.
+    settings.enabled = enabled
+    modes.autocast = table
+    if enabled:
+        CASTING[settings] = True
+    elif settings in CASTING:
+        del CASTING[settings]
 
 
 def _table(enabled: dict[str, dtype]) -> Casts:

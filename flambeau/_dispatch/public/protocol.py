@@ -28,8 +28,8 @@ Writer = Callable[[Any, Any, tuple[Any, ...]], Any]
 """Stores a result, computed from operands, in what was given as `out=`."""
 
 NO_NAMES: Mapping[str, str] = MappingProxyType({})
-CASTING: list[Any] = []
-"""Not empty while autocast is on in some thread: functions that have a rule then look into the thread's table."""
+CASTING: dict[Any, bool] = {}
+"""The settings of threads with autocast on: if there are any, functions with a rule look into the thread's table."""
 
 NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}
 """Keyword names of NumPy that PyTorch takes as well."""

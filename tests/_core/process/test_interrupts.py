@@ -17,6 +17,7 @@ import pytest
 import flambeau as torch
 from flambeau import func, nn
 from flambeau._core.process.interrupts import Restoring, uninterrupted
+from flambeau._core.process.locks import new_lock, new_reentrant_lock
 from flambeau.utils._python_dispatch import TorchDispatchMode
 from flambeau.utils.checkpoint import checkpoint
 from tests.support.interrupts import Interrupt, interrupted, modes_now, sweep
@@ -215,6 +216,28 @@ def test_the_sweep_sees_what_is_left_behind() -> None:
 
     _, wrong = sweep(lambda: run)
     assert [each.rpartition(": ")[2] for each in wrong] == ["grad"]
+
+
+def _hold(lock: Any) -> None:
+    with lock:
+        pass
+
+
+_hold.__code__ = _hold.__code__.replace(co_filename=torch.__file__)
+
+
+@pytest.mark.parametrize("made", [new_lock, new_reentrant_lock])
+def test_no_interrupt_leaves_a_lock_taken(made: Callable[[], Any]) -> None:
+    lock = made()
+    places = interrupted(lambda: _hold(lock), 0)[0]
+    assert places
+    for at in range(1, places + 1):
+        lock, can_take = made(), list[bool]()
+        assert interrupted(lambda: _hold(lock), at)[1]  # noqa: B023
+        thread = threading.Thread(target=lambda: can_take.append(lock.acquire(blocking=False)))  # noqa: B023
+        thread.start()
+        thread.join()
+        assert can_take == [True]
 
 
 class _Signal(int):

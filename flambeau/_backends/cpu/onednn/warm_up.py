@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...._core.process.locks import new_lock
+from ...._core.process.locks import new_handed_lock
 from ...._core.process.processor import ON_X86_64
 from ...tiers import generated
 
@@ -26,7 +26,7 @@ _SIZE = 4
 _NEXT = ("pointwise", "multi", "rows", "reduce")
 """Families of kernels without which there is hardly a step: activations, optimizers, norms and losses."""
 
-_running = new_lock()
+_running = new_handed_lock()
 """Taken while the thread runs: a process that is forked meanwhile would wait for kernels that nobody writes."""
 
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ..._core.modes import Ruled
-from ..._core.tensor import Tensor
+from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._dispatch.abstract.list_rules import unrecorded
 from ..._dispatch.arguments.autocast_rules import LOWER, RULED, on
 from ..._dispatch.arguments.promotion import Operand
@@ -20,7 +20,7 @@ from ..._dispatch.public.overrides import ARRANGED
 from ..._dispatch.public.registry import public
 from ..pointwise.binary import mul
 from ..shape.parts import diagonal
-from ..shape.view import _permute, reshaped, unsqueeze
+from ..shape.view import _permute, _view, reshaped, unsqueeze
 from .matmul import bmm
 
 _bmm = Ruled(RULED["bmm"], bmm)
@@ -56,7 +56,7 @@ def einsum(*args: Operand) -> Tensor:
         if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
             operands = list(operands[0])
         equation = _parsed(args[0])
-        if len(operands) == 2 and type(operands[0]) is type(operands[1]) is Tensor and unrecorded(operands):
+        if len(operands) == 2 and PLAIN_TYPES.issuperset(map(type, operands)):
             plan = _plan_of_two(args[0], *[each._array.shape for each in operands])
             if plan is not None:
                 return _by_plan(plan, *operands)
@@ -141,6 +141,9 @@ def _by_plan(plan: _Plan, left: Tensor, right: Tensor) -> Tensor:
     if plan.swapped:
         left, right = right, left
     result = reshaped(_bmm(_seen(left, 0, plan), _seen(right, 1, plan)), plan.shape)
+    if not unrecorded((left, right)):  # the last nodes are PyTorch's, whether or not anything changes places
+        result = _permute(result, plan.order)
+        return _view(result, result._array.shape)
     return result if plan.order == _IN_ORDER[: len(plan.order)] else _permute(result, plan.order)
 
 

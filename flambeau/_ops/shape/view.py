@@ -124,18 +124,19 @@ def infer_size(shape: tuple[int, ...], numel: int, given: tuple[int, ...] | None
     return tuple([numel // known if size == -1 else size for size in shape])
 
 
-_INTEGERS = frozenset((int,))
-
-
 def _fitted(sizes: tuple[Any, ...], numel: int) -> tuple[int, ...] | None:
     """The shape of so many elements that sizes mean; None where one has to look closer than at ints and one -1."""
-    if not _INTEGERS.issuperset(map(type, sizes)) or len(sizes) > _MOST_DIMS:
-        return None
-    total = math.prod(sizes)
-    if total == numel and min(sizes, default=1) > 0:
+    total = 1
+    for size in sizes:
+        if type(size) is not int:
+            return None
+        total *= size
+    if total == numel and min(sizes, default=1) > 0 and len(sizes) <= _MOST_DIMS:
         return sizes
-    if total < 0 < numel and min(sizes) == -1 and sizes.count(-1) == 1 and not numel % total:
-        return tuple([-(numel // total) if size == -1 else size for size in sizes])
+    if total < 0 < numel and not numel % total and len(sizes) <= _MOST_DIMS:
+        place = sizes.index(-1) if -1 in sizes else -1
+        if place >= 0 and min(sizes) == -1 and sizes.count(-1) == 1:
+            return (*sizes[:place], -(numel // total), *sizes[place + 1 :])
     return None
 
 
@@ -447,7 +448,12 @@ def _unsqueeze(self: Array, dim: int) -> Array:
     # The new dimension has the stride of a contiguous tensor: what lies under one step of it.
     shape, strides = self.shape, self.strides
     step = shape[dim] * strides[dim] if dim < len(shape) else self.itemsize
-    return restrided(self, (*shape[:dim], 1, *shape[dim:]), (*strides[:dim], step, *strides[dim:]))
+    shape, strides = (*shape[:dim], 1, *shape[dim:]), (*strides[:dim], step, *strides[dim:])
+    if type(self) is np.ndarray:  # NumPy's way is the shorter one, but it may choose other strides where a size is 1
+        found = self.reshape(shape)
+        if found.strides == strides:
+            return found
+    return restrided(self, shape, strides)
 
 
 @public()

@@ -27,6 +27,19 @@ def test_two_operands(T: Any, equation: str) -> Any:
     return [twice, *T.autograd.grad((result * result).sum(), recorded)]
 
 
+@pytest.mark.parametrize("equation", ["ij,jk->ik", "bqhd,bkhd->bhqk", "abcd,cbe->eda"])
+@differential
+def test_a_parameter_and_the_last_nodes(T: Any, equation: str) -> Any:
+    T.manual_seed(3)
+    shapes = [[SIZES[each] for each in labels] for labels in equation.split("->", maxsplit=1)[0].split(",")]
+    given, weight = T.rand(shapes[0]), T.nn.Parameter(T.rand(shapes[1]))
+    result = T.einsum(equation, given, weight)
+    with T.no_grad():
+        plain = T.einsum(equation, given, weight)
+    before = result.grad_fn.next_functions[0][0]
+    return [result, plain, result.stride(), plain.stride(), result.grad_fn.name(), before.name()]
+
+
 @differential
 def test_what_does_not_fit(T: Any) -> Any:
     T.einsum("ij,jk->ik", T.ones(2, 3), T.ones(3, 2))

@@ -178,7 +178,9 @@ class Nest:
         return total.value
 
     def captured(self) -> list[Value]:
-        """What the function of a parallel loop needs: tables, then size and strides of the rows and of their line."""
+        """What the function of a parallel loop needs: how many dimensions are around lines of rows, tables, size and
+        strides of the rows, and those of the lines.
+        """
         b, last = self.b, self.dimensions.value - 1
         tables = [self.sizes, *self.strides]
         around = [b.variable(I64, start) for start in (1, *[0] * self.count)]
@@ -186,24 +188,47 @@ class Nest:
             for one, table in zip(around, tables, strict=True):
                 one.value = self._get(table, last - 1)
         inner = [self._get(table, last) for table in tables]
-        return [last, *tables, *inner, *[one.value for one in around]]
+        return [last - 1, *tables, *inner, *[one.value for one in around]]
 
 
-def _offsets(c: Builder, row: Value, outer: Value, sizes: Value, strides: Sequence[Value]) -> list[Value]:
-    """How far the beginning of a row is from the first element, for each operand."""
-    rest = c.variable(I64, row)
-    offsets = [c.variable(I64, 0) for _ in strides]
-    dimension = c.variable(I64, outer)
-    with c.repeat_while() as go_on_if:
-        dimension.add(-1)
-        go_on_if(dimension.value >= 0)
-        size = c.load_raw(c.offset(sizes, dimension.value, I64), I64)
-        quotient = rest.value // size
-        index = rest.value - quotient * size
-        rest.value = quotient
-        for offset, table in zip(offsets, strides, strict=True):
-            offset.add(index * c.load_raw(c.offset(table, dimension.value, I64), I64))
-    return [offset.value for offset in offsets]
+class _Lines:
+    """Where the present line of rows is, in the function of a parallel loop: counters of the dimensions around it."""
+
+    def __init__(self, c: Builder, number: Value, outer: Value, sizes: Value, strides: Sequence[Value]) -> None:
+        self.c, self.outer, self.sizes, self.strides = c, outer, sizes, strides
+        self.counters = c.stack(I64, MOST_DIMENSIONS)
+        self.offsets = [c.variable(I64, 0) for _ in strides]
+        rest = c.variable(I64, number)
+        dimension = c.variable(I64, outer)
+        with c.repeat_while() as go_on_if:
+            dimension.add(-1)
+            go_on_if(dimension.value >= 0)
+            size = c.load_raw(c.offset(sizes, dimension.value, I64), I64)
+            quotient = rest.value // size
+            index = rest.value - quotient * size
+            rest.value = quotient
+            c.store_raw(index, c.offset(self.counters, dimension.value, I64))
+            self._move(dimension.value, index)
+
+    def advance(self) -> None:
+        """Go on to the next line."""
+        c = self.c
+        dimension = c.variable(I64, self.outer - 1)
+        with c.repeat_while() as go_on_if:
+            go_on_if(dimension.value >= 0)
+            counter = c.offset(self.counters, dimension.value, I64)
+            size = c.load_raw(c.offset(self.sizes, dimension.value, I64), I64)
+            index = c.load_raw(counter, I64) + 1
+            self._move(dimension.value, c.integer(1))
+            c.store_raw(index, counter)
+            go_on_if(index >= size)
+            self._move(dimension.value, -size)
+            c.store_raw(c.integer(0), counter)
+            dimension.add(-1)
+
+    def _move(self, dimension: Value, steps: Value) -> None:
+        for offset, table in zip(self.offsets, self.strides, strict=True):
+            offset.add(steps * self.c.load_raw(self.c.offset(table, dimension, I64), I64))
 
 
 @kernel
@@ -224,22 +249,31 @@ def pointwise_strided(b: Builder, arguments: Arguments, program: Program, memory
         inner, steps = inside[2 + count], inside[3 + count : 3 + 2 * count]
         line, jumps = inside[3 + 2 * count], inside[4 + 2 * count : 4 + 3 * count]
         bases = inside[4 + 3 * count :]
-        position = c.variable(I64, begin)
+        first = begin // inner
+        lines = _Lines(c, first // line, outer, sizes, strides)
+        position, row, column = c.variable(I64, begin), c.variable(I64, first % line), c.variable(I64, begin % inner)
         with c.repeat_while() as go_on_if:
             go_on_if(position.value < end)
-            row = position.value // inner
-            column = position.value - row * inner
             left = end - position.value
-            length = c.smaller(inner - column, left)
-            whole = c.smaller(line - row % line, left // inner)
-            rows = c.select((column == 0) & (whole > 1), whole, c.integer(1))
-            offsets = _offsets(c, row, outer, sizes, strides)
+            length = c.smaller(inner - column.value, left)
+            rows = c.variable(I64, 1)
+            with c.when(length == inner):
+                rows.value = line - row.value
+                with c.when(rows.value * inner > left):
+                    rows.value = left // inner
             places = [
-                c.opaque(base + (offset + column * step))
-                for base, offset, step in zip(bases, offsets, steps, strict=True)
+                c.opaque(base + (offset.value + row.value * jump + column.value * step))
+                for base, offset, jump, step in zip(bases, lines.offsets, jumps, steps, strict=True)
             ]
-            _rows(c, program, scalars, results, places, steps, jumps, length, rows, width)
-            position.value = position.value + length * rows
+            _rows(c, program, scalars, results, places, steps, jumps, length, rows.value, width)
+            position.value = position.value + length * rows.value
+            column.value = column.value + length
+            with c.when(column.value == inner):
+                column.value = 0
+                row.value = row.value + rows.value
+                with c.when(row.value == line):
+                    row.value = 0
+                    lines.advance()
 
 
 def _rows(

@@ -97,7 +97,11 @@ def arranged(result: Any, *operands: Any) -> Any:
         return result
     if first.flags.c_contiguous and all([each.flags.c_contiguous for each in operands]):  # noqa: C419 (few, quicker)
         return result
-    if first.shape == shape:  # the usual cases, quickly: a transposed matrix, a part of a row-major tensor
+    if (
+        first.shape == shape
+    ):  # the usual cases, quickly: strides are taken over, a matrix is turned, a part is row-major
+        if first.strides == result.strides and 0 not in first.strides:
+            return result
         if first.flags.f_contiguous:
             return result if result.flags.f_contiguous else result.copy("F")
         if result.flags.c_contiguous and _is_row_major(first.strides):

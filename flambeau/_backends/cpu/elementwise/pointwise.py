@@ -69,19 +69,21 @@ class Pointwise:
     def binary(self, x: Any, y: Any) -> Any:
         """The result for two operands, of which one may be a number."""
         if type(y) is np.ndarray and type(x) is np.ndarray:
-            if x.shape == y.shape and x.flags.c_contiguous and y.flags.c_contiguous:
-                return (self._flat.get("cc") or self.flat("cc"))(np.empty(x.shape, self.results[0]), x, y)
+            shape = x.shape
+            if shape == y.shape and x.flags.c_contiguous and y.flags.c_contiguous:
+                return (self._flat.get("cc") or self.flat("cc"))(np.empty(shape, self.results[0]), x, y)
             if y.size == 1 and x.size > 1 and y.ndim <= x.ndim and x.flags.c_contiguous:
-                return self.flat(CONTIGUOUS + SINGLE)(np.empty(x.shape, self.results[0]), x, y)
+                return self.flat(CONTIGUOUS + SINGLE)(np.empty(shape, self.results[0]), x, y)
             if x.size == 1 and y.size > 1 and x.ndim <= y.ndim and y.flags.c_contiguous:
                 return self.flat(SINGLE + CONTIGUOUS)(np.empty(y.shape, self.results[0]), x, y)
-            if x.shape != y.shape and x.size > 1 and y.size > 1:
-                shape = joint_shape(x.shape, y.shape)
-                whole = x if x.shape == shape else y
-                # Where one has no gaps and the shape of the result, or none has that shape, no layout is to be chosen.
-                no_choice = whole.shape != shape or whole.flags.c_contiguous
-                if no_choice and len(shape) <= MOST_DIMENSIONS:
-                    return (self._strided or self.strided())(np.empty(shape, self.results[0]), x, y)
+            if x.size > 1 and y.size > 1:
+                if shape != y.shape:
+                    shape = joint_shape(shape, y.shape)
+                if len(shape) <= MOST_DIMENSIONS:
+                    model = x if x.shape == shape else y  # if neither has the shape, there is nothing to follow
+                    follows = model.shape == shape and not model.flags.c_contiguous
+                    result = _laid_out_like(model, self.results[0]) if follows else np.empty(shape, self.results[0])
+                    return (self._strided or self.strided())(result, x, y)
         elif type(y) is not np.ndarray:
             if x.flags.c_contiguous:
                 return self.flat("cn")(np.empty(x.shape, self.results[0]), x, y)

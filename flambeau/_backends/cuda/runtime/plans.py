@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-Plans = TypeVar("Plans")
+Plans = TypeVar("Plans", bound=Any)
 _clearings: list[Callable[[], Any]] = []
 
 
 def of_level(plans: Plans) -> Plans:
     """Plans that hold for one level: a dictionary, or a function that remembers what it returned."""
-    _clearings.append(getattr(plans, "cache_clear", None) or plans.clear)  # type: ignore[attr-defined]
+    _clearings.append(getattr(plans, "cache_clear", None) or plans.clear)
     return plans
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from .compare import HERE, TOLERANCE
+from .suites import GAPS
+from .suites import RESULTS as SUITE_RESULTS
 
 DOCS = HERE.parents[1] / "docs"
 
@@ -56,8 +59,32 @@ def _libraries(results: dict[str, Any]) -> str:
             f"{_largest(cases)} | {ours:.2f} | {theirs:.2f} | {result['import_seconds']:.1f} | "
             f"{result['pytorch_import_seconds']:.1f} |"
         )
-    lines += ["", *_NOTE, "", "## What does not run", "", *(_failures(results) or ["Nothing."]), ""]
+    lines += ["", *_NOTE, "", "## What does not run", "", *(_failures(results) or ["Nothing."]), "", *_suites(), ""]
     return "\n".join(lines)
+
+
+def _suites() -> list[str]:
+    """The section about the libraries' own tests."""
+    results: dict[str, Any] = json.loads(SUITE_RESULTS.read_text())
+    gaps: dict[str, dict[str, str]] = json.loads(GAPS.read_text())
+    lines = [
+        "## Libraries' own tests",
+        "",
+        "`python -m tools.compatibility --suites` takes the tests from the libraries' source distributions and runs",
+        "them under PyTorch 2.13.0 and with Flambeau standing in for it. What PyTorch passes counts. A run that ends",
+        "at a limit of seconds counts the tests that PyTorch had reached. What differs is listed in",
+        "`tools/compatibility/suite_gaps.json`, which only becomes shorter.",
+        "",
+        "| library | version | PyTorch passes | of these Flambeau | ended after |",
+        "|---|---|--:|--:|--:|",
+    ]
+    for name, each in sorted(results.items()):
+        limit = f"{each['seconds']} s" if "seconds" in each else ""
+        lines.append(f"| {name} | {each['version']} | {each['pytorch']:,} | {each['flambeau']:,} | {limit} |")
+    ours, theirs = (sum(each[which] for each in results.values()) for which in ("flambeau", "pytorch"))
+    lines += ["", f"Together {ours:,} of {theirs:,}. What differs:", ""]
+    differing = [(name, test, why) for name, found in sorted(gaps.items()) for test, why in sorted(found.items())]
+    return [*lines, *(f"- **{name}**, {test.rpartition('::')[2]}: {why[:160]}" for name, test, why in differing)]
 
 
 _NOTE = [

@@ -46,6 +46,7 @@ class Suite(NamedTuple):
 
 SUITES: Mapping[str, Suite] = {
     "array-api-compat": Suite("1.16.0", "tests", ("array-api-compat==1.16.0",)),
+    "auraloss": Suite("0.4.0", "tests", ("auraloss==0.4.0",)),
     "deepinv": Suite("0.5.0", "deepinv/tests", ("deepinv==0.5.0",)),
     "e3nn": Suite("0.6.0", "tests", ("e3nn==0.6.0",)),
     "einops": Suite(
@@ -53,22 +54,35 @@ SUITES: Mapping[str, Suite] = {
     ),
     "einx": Suite("0.4.3", "test", ("einx==0.4.3",)),
     "ema-pytorch": Suite("0.8.3", "tests", ("ema-pytorch==0.8.3",)),
+    "geotorch": Suite("0.3.0", "test", ("geotorch==0.3.0",)),  # (0.4.0 comes without its tests)
     "gpytorch": Suite("1.15.2", "test", ("gpytorch==1.15.2",)),
     "julius": Suite("0.2.8", "tests", ("julius==0.2.8",)),
     "linear_operator": Suite("0.6.1", "test", ("linear_operator==0.6.1",)),
     "local-attention": Suite("1.11.2", "tests", ("local-attention==1.11.2",)),
     "neuraloperator": Suite("2.0.0", "neuralop", ("neuraloperator==2.0.0",)),
-    "nflows": Suite("0.14", "tests", ("nflows==0.14",)),
+    "nflows": Suite("0.14", "tests", ("nflows==0.14", "torchtestcase")),
+    "normflows": Suite("1.7.3", "normflows", ("normflows==1.7.3",)),
+    "norse": Suite("1.1.0", "norse/torch", ("norse==1.1.0",)),
+    "opacus": Suite("1.6.0", "opacus/tests", ("opacus==1.6.0",)),
     "opt_einsum": Suite("3.4.0", "opt_einsum/tests", ("opt_einsum==3.4.0",)),
     "peft": Suite("0.21.2", "tests", ("peft==0.21.2", "parameterized")),
     "pytorch-optimizer": Suite("4.1.0", "tests", ("pytorch-optimizer==4.1.0",)),
+    "pytorch-revgrad": Suite("0.2.0", "tests", ("pytorch-revgrad==0.2.0",)),
     "pytorch-warmup": Suite("0.2.0", "test", ("pytorch-warmup==0.2.0",)),
     "safetensors": Suite("0.8.0", "bindings/python/tests", ("safetensors==0.8.0",)),
     "segmentation-models-pytorch": Suite("0.6.0", "tests", ("segmentation-models-pytorch==0.6.0",)),
     "skorch": Suite("1.4.0", "skorch/tests", ("skorch==1.4.0", "flaky")),
     "timm": Suite("1.0.31", "tests", ("timm==1.0.31",)),
+    "tntorch": Suite("1.1.2", "tests", ("tntorch==1.1.2",)),
     "torch-optimizer": Suite("0.3.0", "tests", ("torch-optimizer==0.3.0",)),
+    "torch-pruning": Suite("1.6.1", "tests", ("torch-pruning==1.6.1",)),
+    "torch-struct": Suite("0.5", "torch_struct", ("torch-struct==0.5",)),
+    "torchinfo": Suite("1.7.0", "tests", ("torchinfo==1.7.0",)),
+    "torchquad": Suite("0.6.0", "tests", ("torchquad==0.6.0",)),
     "torchsde": Suite("0.2.6", "tests", ("torchsde==0.2.6",)),
+    "xitorch": Suite(
+        "0.5.1", "xitorch/_tests", ("xitorch==0.5.1",), ("--ignore=test_linop_fcns.py",)
+    ),  # (that takes long)
     "zuko": Suite("1.6.0", "tests", ("zuko==1.6.0",), ("-k", "not univariate")),  # two depend on what is drawn
 }
 

@@ -60,9 +60,9 @@ def test_what_depends_on_elements_is_refused(name: str) -> None:
 
 
 _UNKNOWN = {
-    "item", "masked_select", "to", "narrow", "tensor_split", "histogram", "bincount", "to_sparse",
+    "item", "masked_select", "to", "narrow", "tensor_split", "bincount", "to_sparse",
     "nn.functional.one_hot", "argwhere", "nn.functional.ctc_loss", "repeat_interleave", "combinations", "unique",
-    "unique_consecutive", "nonzero", "histogramdd", "allclose", "equal",
+    "unique_consecutive", "nonzero", "allclose", "equal",
 }  # fmt: skip
 """The entries of which some samples are refused: their results, or arguments, are in elements. An entry that is not
 refused any more must leave the list."""

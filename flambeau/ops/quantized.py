@@ -170,74 +170,74 @@ for _name in ("cat", "cat_relu"):
 
 
 def hardswish(input: Any, output_scale: Any, output_zero_point: Any) -> Any:
-    """`nn.functional.hardswish` of codes."""
+    """`nn.functional.hardswish` of a quantized tensor."""
     return _finish(F.hardswish(input.dequantize()), input, output_scale, output_zero_point)
 
 
 def elu(self: Any, output_scale: Any, output_zero_point: Any, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Any:  # noqa: E501  # fmt: skip
-    """`nn.functional.elu` of codes."""
+    """`nn.functional.elu` of a quantized tensor."""
     return _finish(F.elu(self.dequantize(), alpha), self, output_scale, output_zero_point)
 
 
 def celu(self: Any, output_scale: Any, output_zero_point: Any, alpha: Any = 1) -> Any:
-    """`nn.functional.celu` of codes."""
+    """`nn.functional.celu` of a quantized tensor."""
     return _finish(F.celu(self.dequantize(), alpha), self, output_scale, output_zero_point)
 
 
 def leaky_relu(qx: Any, negative_slope: Any, inplace: bool, output_scale: Any, output_zero_point: Any) -> Any:
-    """`nn.functional.leaky_relu` of codes."""
+    """`nn.functional.leaky_relu` of a quantized tensor."""
     return _finish(F.leaky_relu(qx.dequantize(), negative_slope), qx, output_scale, output_zero_point)
 
 
 def sigmoid(qx: Any, output_scale: Any, output_zero_point: Any) -> Any:
-    """`torch.sigmoid` of codes."""
+    """`torch.sigmoid` of a quantized tensor."""
     return _finish(torch.sigmoid(qx.dequantize()), qx, output_scale, output_zero_point)
 
 
 def softmax(qx: Any, dim: int, output_scale: Any, output_zero_point: Any) -> Any:
-    """`nn.functional.softmax` of codes."""
+    """`nn.functional.softmax` of a quantized tensor."""
     return _finish(F.softmax(qx.dequantize(), dim), qx, output_scale, output_zero_point)
 
 
 def prelu(qx: Any, weight: Any, output_scale: Any, output_zero_point: Any) -> Any:
-    """`nn.functional.prelu` of codes, by a weight of codes."""
+    """`nn.functional.prelu` of codes, by a weight of a quantized tensor."""
     return _finish(F.prelu(qx.dequantize(), weight.dequantize()), qx, output_scale, output_zero_point)
 
 
 def relu6(qx: Any, inplace: bool = False) -> Any:
-    """`nn.functional.relu6` of codes."""
+    """`nn.functional.relu6` of a quantized tensor."""
     return F.relu6(qx, inplace)
 
 
 def threshold(qx: Any, threshold: Any, value: Any) -> Any:
-    """`nn.functional.threshold` of codes."""
+    """`nn.functional.threshold` of a quantized tensor."""
     return F.threshold(qx, threshold, value)
 
 
 def clamp(qx: Any, min: Any = None, max: Any = None) -> Any:
-    """`torch.clamp` of codes."""
+    """`torch.clamp` of a quantized tensor."""
     return torch.clamp(qx, min, max)
 
 
 def max_pool1d(qx: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
-    """`nn.functional.max_pool1d` of codes."""
+    """`nn.functional.max_pool1d` of a quantized tensor."""
     return torch.quantized_max_pool1d(qx, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 def max_pool2d(qx: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
-    """`nn.functional.max_pool2d` of codes."""
+    """`nn.functional.max_pool2d` of a quantized tensor."""
     return torch.quantized_max_pool2d(qx, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 def dropout(self: Any, output_scale: Any, output_zero_point: Any, p: float = 0.5, training: bool = False) -> Any:
-    """`nn.functional.dropout` of codes."""
+    """`nn.functional.dropout` of a quantized tensor."""
     return F.dropout(self, p, training)
 
 
 def layer_norm(
     input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float, output_scale: Any, output_zero_point: Any
 ) -> Any:
-    """`nn.functional.layer_norm` of codes."""
+    """`nn.functional.layer_norm` of a quantized tensor."""
     numbers = F.layer_norm(input.dequantize(), normalized_shape, weight, bias, eps)
     return _finish(numbers, input, output_scale, output_zero_point)
 
@@ -245,7 +245,7 @@ def layer_norm(
 def group_norm(
     qx: Any, num_groups: int, weight: Any, bias: Any, eps: float, output_scale: Any, output_zero_point: Any
 ) -> Any:
-    """`nn.functional.group_norm` of codes."""
+    """`nn.functional.group_norm` of a quantized tensor."""
     numbers = F.group_norm(qx.dequantize(), num_groups, weight, bias, eps)
     return _finish(numbers, qx, output_scale, output_zero_point)
 
@@ -292,7 +292,7 @@ def linear_unpack(W_prepack: PackedWeight) -> tuple[Any, Any]:
 
 
 def linear(X: Any, W_prepack: PackedWeight, Y_scale_i: Any, Y_zero_point_i: Any) -> Any:
-    """`nn.functional.linear` of codes."""
+    """`nn.functional.linear` of a quantized tensor."""
     return _linear(X, W_prepack, Y_scale_i, Y_zero_point_i, relu=False)
 
 

@@ -236,3 +236,13 @@ def test_half_precision_needs_no_library_that_others_load() -> None:
     code = "import flambeau; x = flambeau.zeros(5000, dtype=flambeau.float16); assert (x.erfinv() == 0).all()"
     environment = {**os.environ, "FLAMBEAU_CACHE": "0"}
     subprocess.run([sys.executable, "-c", code], env=environment, check=True)
+
+
+@pytest.mark.parametrize(
+    "shapes", [((0, 3, 3), (0, 3, 1)), ((3, 1, 0), (3, 4, 1)), ((0, 1), (1, 5)), ((2, 0, 3), (1, 3))]
+)
+def test_operands_without_elements(shapes: tuple[tuple[int, ...], ...]) -> None:
+    left, right = (np.zeros(shape, np.float32) for shape in shapes)
+    compiled = pointwise(lambda a, b: a * b, [left.dtype, right.dtype], left.dtype)
+    assert compiled is not None
+    assert compiled.many(left, right)[0].shape == np.broadcast_shapes(*shapes)

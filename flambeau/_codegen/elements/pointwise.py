@@ -244,7 +244,11 @@ def pointwise_strided(b: Builder, arguments: Arguments, program: Program, memory
     pointers = [arguments.array(number).data for number in range(count)]
     width = vector_width(program, scalars)
     grain = elements_worth(step[0] for step in program.steps)
-    with b.parallel(nest.total(), grain, *nest.captured(), *pointers, unlock=True) as (c, begin, end, inside):
+    total = nest.total()
+    with (
+        b.when(total > 0),  # places are found by dividing by sizes
+        b.parallel(total, grain, *nest.captured(), *pointers, unlock=True) as (c, begin, end, inside),
+    ):
         outer, sizes, strides = inside[0], inside[1], inside[2 : 2 + count]
         inner, steps = inside[2 + count], inside[3 + count : 3 + 2 * count]
         line, jumps = inside[3 + 2 * count], inside[4 + 2 * count : 4 + 3 * count]

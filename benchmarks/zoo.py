@@ -6,6 +6,7 @@ python benchmarks/zoo.py --only 'llama|timm' --how inference --quick
 python benchmarks/zoo.py --threads 16
 python benchmarks/zoo.py --device cuda --autocast on --pytorch-compiled
 python benchmarks/zoo.py --eager --threads 2
+python benchmarks/zoo.py --large --eager --threads 16
 python benchmarks/zoo.py --counts
 
 Training is the usual loop: loss, backward and optimizer are outside. Inference is under `no_grad`. Both run with and
@@ -13,7 +14,8 @@ without bfloat16 autocast. Models of text get other tokens in each of eight step
 whether a call is one program, whether its results, weights and random numbers have the bits of a plain call, the
 longest of the first calls, and the time of a step under PyTorch, plain Flambeau and compiled Flambeau, which take
 turns. Reasons for breaks stand below it. With `--eager` nothing is compiled; with `--pytorch-compiled` PyTorch's
-compiler takes part, too. On a GPU, the most memory of each follows. Geometric means stand at the end.
+compiler takes part, too; with `--large` models have the sizes that they are published with. On a GPU, the most memory
+of each follows. Geometric means stand at the end.
 
 Models of libraries that are not installed are left out. The goal: one program each, none slower than plain.
 """
@@ -33,6 +35,7 @@ from pathlib import Path
 from typing import Any
 
 import _measure
+from _zoo.large import LARGE
 from _zoo.models import MODELS
 from _zoo.networks import NETWORKS
 
@@ -173,6 +176,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--autocast", choices=("on", "off"), help="with or without it alone")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--large", action="store_true", help="models as large as they are published, and no others")
     parser.add_argument("--eager", action="store_true", help="compile nothing: plain Flambeau beside PyTorch")
     parser.add_argument("--pytorch-compiled", action="store_true", help="PyTorch's compiler, too")
     parser.add_argument("--counts", action="store_true", help="programs, breaks and bits alone: nothing is timed")
@@ -181,7 +185,8 @@ def _options() -> argparse.Namespace:
 
 def main() -> int:
     options = _options()
-    names = [each for each in MODELS if options.only.search(each) and find_spec(_library_of(each)) is not None]
+    models = LARGE if options.large else MODELS
+    names = [each for each in models if options.only.search(each) and find_spec(_library_of(each)) is not None]
     if not names:
         print("no such model, or neither timm nor transformers is installed")
         return 0

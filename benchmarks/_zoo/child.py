@@ -127,7 +127,7 @@ class Runner:
     def start(self, wanted: tuple[str, str, bool], compiles: bool) -> dict[str, Any]:
         """Make the model; what became of it when it was compiled."""
         (name, how, autocast), torch = wanted, self._torch
-        start = importlib.import_module("_zoo.models").MODELS[name]
+        start = {**importlib.import_module("_zoo.models").MODELS, **importlib.import_module("_zoo.large").LARGE}[name]
 
         def case(compile: Any) -> Case:
             return Case(torch, self._device, start, how == "training", autocast, compile)

@@ -48,7 +48,7 @@ class View:
 class Extra:
     """What few tensors have: hooks, the node that accumulates, forward-mode tangents, flags."""
 
-    __slots__ = ("accumulator", "has_no_memory", "hooks", "post_accumulate", "retains_grad", "tangents")
+    __slots__ = ("accumulator", "has_no_memory", "hooks", "own_version", "post_accumulate", "retains_grad", "tangents")
 
     def __init__(self) -> None:
         self.hooks: HookDict | None = None
@@ -57,6 +57,7 @@ class Extra:
         self.retains_grad = False
         self.has_no_memory = False  # of a wrapper subclass: its class has the elements elsewhere
         self.tangents: dict[int, Tensor] | None = None
+        self.own_version: int | None = None  # of what detaches an inference tensor outside the mode: it may be changed
 
 
 class Tensor(TensorMethods):
@@ -450,10 +451,17 @@ class Tensor(TensorMethods):
             self._extra = Extra()
         return self._extra
 
+    def let_changes_count(self) -> None:
+        """Let an inference tensor that was detached outside inference mode be changed there, as in PyTorch."""
+        if not THREAD.modes.inference:
+            self._get_extra().own_version = 0
+
     @property
     def _version(self) -> int:
         if self._counter is None:
-            raise RuntimeError(INFERENCE_VERSION)
+            if self._extra is None or self._extra.own_version is None:
+                raise RuntimeError(INFERENCE_VERSION)
+            return self._extra.own_version
         version: int = self._counter[0]
         return version
 
@@ -481,6 +489,8 @@ class Tensor(TensorMethods):
         """A tensor on this memory outside the graph, with a version counter of its own."""
         counter = None if self._counter is None else DataCounter(self._counter)
         plain = Tensor._from_parts((self._array, self._kind, counter))
+        if counter is None:
+            plain.let_changes_count()
         return plain if type(self) in PLAIN_TYPES else SLOTS.retyped_like(self, plain)
 
     @data.setter

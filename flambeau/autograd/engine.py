@@ -250,6 +250,10 @@ class _Pass:
             results = node.apply(grads)
         if len(results) != len(edges):
             results = fit_to_edges(node, results)
+        if needed is not None and not isinstance(node, OpNode):
+            for edge, each in zip(edges, results, strict=True):
+                if edge is not None and each is not None and edge[0] not in needed:
+                    checked(each, *edge, node)  # nobody waits for it, but it is what the user's `backward` returned
         if hooks is not None and hooks.post:
             fitting = [
                 each if each is None or edge is None else checked(each, *edge, node)

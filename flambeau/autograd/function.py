@@ -524,8 +524,9 @@ def _saved(node: FunctionNode, tensor: Tensor) -> SavedTensor:
     if not is_lost:
         return save(tensor, node if tensor._grad_fn is node else None)
     saved = save(tensor.detach())  # it cannot follow its base, and says so when somebody differentiates it
-    if saved.tensor is not None:  # no hook has packed it
-        saved.tensor = tensor
+    if saved.tensor is None:  # a hook has packed it: its history is asked for now, and there is none
+        _ = tensor.grad_fn
+    saved.tensor = tensor
     return saved
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.support.differential import differential, outcome, warned
 
 
@@ -252,6 +254,49 @@ def test_mark_dirty_on_a_view(T: Any) -> Any:
     triple_.apply(base[:1])
     base.sum().backward()
     return base, x.grad
+
+
+@differential
+def test_a_changed_view_without_a_gradient_gives_none_to_its_base(T: Any) -> Any:
+    def forward(ctx: Any, x: Any) -> Any:
+        x.mul_(3)
+        ctx.mark_dirty(x)
+        return x
+
+    triple_ = _function(T, "Triple", forward=forward, backward=lambda ctx, grad: None)
+    x = _leaf(T, 1.0, 2.0)
+    triple_.apply((x * 1).view(2, 1)).sum().backward()
+    return x.grad
+
+
+@pytest.mark.parametrize("shape", [(1,), (2, 1), (4,)])
+@differential
+def test_gradients_that_nobody_waits_for_must_fit_too(T: Any, shape: Any) -> Any:
+    def forward(ctx: Any, x: Any, y: Any) -> Any:
+        ctx.mark_dirty(x)
+        return x.mul_(2), y * 2
+
+    function = _function(T, "Odd", forward=forward, backward=lambda ctx, *grads: (T.ones(shape), T.ones(2, 2)))
+    x, y = T.ones(2, 2, requires_grad=True) * 1, T.ones(2, 2, requires_grad=True)
+    total = sum(each.sum() for each in function.apply(x, y))
+    return outcome(lambda: T.autograd.grad(total, [x, y]), "returned an invalid gradient at index 0")
+
+
+@pytest.mark.parametrize("hooked", [False, True])
+@differential
+def test_a_changed_view_that_has_lost_its_history_is_saved(T: Any, hooked: bool) -> Any:
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.mark_non_differentiable(x.mul_(2))
+        ctx.save_for_backward(x)
+        return x
+
+    function = _function(T, "Odd", forward=forward, backward=lambda ctx, grad: grad)
+    x = T.stack([_leaf(T, 1.0, 2.0)] * 2).unbind(0)[1]
+    lost = "is a view and its base or another view of its base has been modified inplace"
+    if not hooked:
+        return function.apply(x), outcome(lambda: x.grad_fn, lost)
+    with T.autograd.graph.saved_tensors_hooks(lambda each: each.clone(), lambda each: each):
+        return outcome(lambda: function.apply(x), lost)
 
 
 @differential

@@ -616,3 +616,17 @@ def test_a_changed_view_retains_the_gradient_of_what_it_is_now(T: Any, change: A
     first = None if view.grad is None else view.grad.clone()
     (view**2).sum().backward()
     return first, view.grad, x.grad
+
+
+@differential
+def test_a_view_keeps_its_change_when_its_base_leaves_the_graph(T: Any) -> Any:
+    x = T.tensor([[0.5, -1.5, 2.0]], requires_grad=True)
+    base, other = x * 2, x * 2
+    saves, plain = base.unsqueeze(1), other.unsqueeze(1)
+    saves.hypot_(saves)
+    plain.mul_(3)
+    base.detach_()
+    other.detach_()
+    plain.sum().backward()
+    refused = outcome(lambda: saves.pow(2).sum().backward(), "modified by an inplace operation")
+    return refused, x.grad, saves.grad_fn.name(), base.is_leaf, base.requires_grad

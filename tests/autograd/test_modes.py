@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Generator
 from typing import Any
@@ -542,3 +543,17 @@ def test_clones_of_contexts(T: Any) -> Any:
     with T.set_grad_enabled(False) as nothing:
         pass
     return names, nothing, T.autograd.no_grad is T.no_grad, T.autograd.grad_mode.no_grad is T.no_grad
+
+
+@differential
+def test_a_detached_inference_tensor_may_be_changed_outside(T: Any) -> Any:
+    with T.inference_mode():
+        made = T.ones(4) * 2
+        inside = made.detach()
+    detached, data = made.detach(), made.data
+    detached.mul_(3)
+    data.add_(1)
+    values = made.tolist()
+    refused = [outcome(functools.partial(each.add_, 1), IN_PLACE) for each in (made, inside, detached.view(2, 2))]
+    saved = outcome(lambda: T.ones(4, requires_grad=True) * detached, SAVED)
+    return values, detached.is_inference(), data.is_inference(), detached._version, data._version, refused, saved

@@ -347,3 +347,17 @@ def test_gradients_where_a_used_tensor_is_changed_later(change: str) -> None:
         compiled(x).sum().backward()
         names["function"](like).sum().backward()
         assert torch.equal(x.grad, like.grad)
+
+
+@pytest.mark.parametrize("again", ["detach()", "data", "detach().detach()"])
+def test_gradients_of_what_was_changed_and_then_detached(again: str) -> None:
+    """The op gives back the very array that it was given, after that array was replaced."""
+    names: dict[str, Any] = {}
+    lines = ["def function(x):", "y = x * 2", "y.sin_()", f"z = y.{again}", "y.pow(2).sum().backward()"]
+    exec("\n    ".join(lines), names)
+    compiled = torch.compile(names["function"])
+    for turn in range(5):
+        x, like = (torch.tensor([1.75, 0.5]).add_(turn).requires_grad_() for _ in range(2))
+        compiled(x)
+        names["function"](like)
+        assert torch.equal(x.grad, like.grad)

@@ -26,6 +26,8 @@ def end_change(target: Tensor, node: Any = None, output_nr: int = 0, result: Ten
     counter = target._counter
     if counter is not None:
         note_change(counter)
+    elif target._extra is not None and target._extra.own_version is not None:
+        target._extra.own_version += 1
     elif not THREAD.modes.inference:
         raise RuntimeError(INFERENCE_INPLACE)
     if node is not None:
@@ -69,6 +71,7 @@ def rebase_history(target: Tensor, node: Node, output_nr: int) -> None:
     slices.window = _geometry(target)
     slices.kind = target._kind
     slices.inner = node
+    slices.changed = weakref.ref(target)
     _let_results_follow(slices, node)
     _move_retained(base, slices, 0)
     base._requires_grad = True
@@ -85,6 +88,18 @@ def _let_results_follow(slices: CopySlices, node: Node) -> None:
         saved = getattr(node, name)
         if type(saved) is SavedTensor and saved.grad_fn is OWNER:
             saved.grad_fn = DeferredOwner(slices)
+
+
+def leave_graph(target: Tensor) -> None:
+    """Make a leaf of a tensor that is no view. The view of it that was changed last keeps the history of the change."""
+    made_by = target._grad_fn
+    if type(made_by) is CopySlices:
+        changed = made_by.changed()
+        if changed is not None:
+            _ = changed.grad_fn
+    target._requires_grad = False
+    target._grad_fn = None
+    target._output_nr = 0
 
 
 class DeferredOwner:
@@ -133,8 +148,10 @@ class CopySlices(Node):
     `inner`.
     """
 
-    __slots__ = ("geometry", "inner", "kind", "window")
+    __slots__ = ("changed", "geometry", "inner", "kind", "window")
     prefix = "torch::autograd::"
+    changed: weakref.ref[Tensor]
+    """The view that was changed: it finds its new history when somebody looks."""
     geometry: Geometry
     window: Geometry
     kind: Kind
@@ -156,6 +173,8 @@ class CopySlices(Node):
         if self.edges[0] is None:
             return [None, *inner[1:]]
         if inner[0] is None:
+            if window.numel() == result.numel():  # none of the gradient that arrived goes on
+                return [None, *inner[1:]]
             window.zero_()
         else:
             window.copy_(inner[0])

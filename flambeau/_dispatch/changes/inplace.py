@@ -175,7 +175,7 @@ def check_writable(target: Tensor, brings_grad: bool = False) -> None:
         return
     modes = THREAD.modes
     if target._counter is None:
-        if not modes.inference:
+        if not modes.inference and (target._extra is None or target._extra.own_version is None):
             raise RuntimeError(INFERENCE_INPLACE)
         return
     if not modes.grad:

@@ -12,7 +12,7 @@ from ..._core.size import Size
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.broadcast import expandable, sum_to_shape
 from ..._dispatch.axes import ELEMENTS
-from ..._dispatch.changes.history import end_change
+from ..._dispatch.changes.history import end_change, leave_graph
 from ..._dispatch.changes.inplace import check_writable
 from ..._dispatch.dispatch import Array, Primitive, primitive
 from ..._dispatch.gradients.variants import variant
@@ -155,10 +155,12 @@ def _detach(self: Array) -> Array:
 @public()
 def detach(input: Tensor) -> Tensor:
     """A tensor on this memory outside the graph; in-place changes of one are seen, and counted, by the other."""
-    if THREAD.modes.plain:  # no kernel runs in either way
+    if THREAD.modes.plain and input._counter is not None:  # no kernel runs in either way
         return Tensor._from_parts((input._array, input._kind, input._counter))
     result: Tensor = _detach(input)
     result._view = None
+    if result._counter is None:
+        result.let_changes_count()
     return result
 
 
@@ -170,9 +172,7 @@ def detach_(input: Tensor) -> Tensor:
             "Can't detach views in-place. Use detach() instead: the view would still be a part of its base, which "
             "stays in the graph."
         )
-    input._requires_grad = False
-    input._grad_fn = None
-    input._output_nr = 0
+    leave_graph(input)
     return input
 
 

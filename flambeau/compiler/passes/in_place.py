@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..program.items import Call, Item, Value, values_in
-from .memory import Memory, renamed
+from .memory import Memory, with_names
 
 
 def without_changes(items: Sequence[Item], wanted: Sequence[Value]) -> list[Item]:
@@ -20,7 +20,7 @@ def without_changes(items: Sequence[Item], wanted: Sequence[Value]) -> list[Item
     names: dict[int, Value] = {}
     found: list[Item] = []
     for position, item in enumerate(items):
-        item = renamed(item, names)
+        item = with_names(item, names)  # an op that gives back the array it was given has a replaced value as result
         if type(item) is Call and item.op.name == "copy_" and _is_replaceable(item, position, memory, names):
             target, source = values_in(item.args)
             for number, value in names.items():

@@ -80,7 +80,7 @@ def store(target: Array, source: Array) -> bool:
 
 
 def concatenated(arrays: Sequence[Array], dim: int, stacked: bool = False) -> Array | None:
-    """Arrays of one dtype, without gaps, side by side along `dim`; `stacked`: that is a new dimension."""
+    """Arrays of one dtype side by side along `dim`; `stacked`: that is a new dimension."""
     function = FUNCTIONS.get(type(arrays[0]), NO_FUNCTIONS)["concatenated"]
     return None if function is None else function(arrays, dim, stacked)
 

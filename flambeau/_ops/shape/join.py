@@ -70,15 +70,20 @@ def common_dtype(tensors: Sequence[Tensor]) -> Any:
 
 def _side_by_side(arrays: Sequence[Any], dim: int) -> Any:
     """`np.concatenate` of arrays of one dtype without gaps."""
-    if sum([each.size for each in arrays]) >= LARGE:
-        done = array_functions.concatenated(arrays, dim)
-        if done is not None:
-            return done
-    return np.concatenate(arrays, dim)
+    done = _joined_by_lines(arrays, dim)
+    return np.concatenate(arrays, dim) if done is None else done
+
+
+def _joined_by_lines(arrays: Sequence[Any], dim: int, stacked: bool = False) -> Any:
+    """Many elements of one dtype side by side by a kernel of the backend; None: there is none for them."""
+    if sum([each.size for each in arrays]) < LARGE:
+        return None
+    return array_functions.concatenated(arrays, dim, stacked)
 
 
 def _concatenated(arrays: Sequence[Any], dim: int, array_type: np.dtype[Any]) -> Any:
-    if all([each.flags.c_contiguous and each.dtype is array_type for each in arrays]):  # noqa: C419 (few, quicker)
+    is_alike = all([each.dtype is array_type for each in arrays])  # noqa: C419 (few, quicker)
+    if is_alike and all([each.flags.c_contiguous for each in arrays]):  # noqa: C419 (few, quicker)
         return _side_by_side(arrays, dim)
     first = arrays[0]
     shape = list(first.shape)
@@ -86,6 +91,8 @@ def _concatenated(arrays: Sequence[Any], dim: int, array_type: np.dtype[Any]) ->
     if all(map(is_channels_last, arrays)):
         order = (0, first.ndim - 1, *range(1, first.ndim - 1))
         result = np.empty([shape[0], *shape[2:], shape[1]], array_type, like=first).transpose(order)
+    elif is_alike and (done := _joined_by_lines(arrays, dim)) is not None:
+        return done
     else:
         result = np.empty(shape, array_type, like=first)
     return np.concatenate(arrays, dim, result, casting="unsafe")
@@ -166,12 +173,10 @@ def _plain_cat(tensors: Any, dim: int, stacked: bool = False) -> Tensor | None:
     if has_gaps and (stacked or (dims > 3 and all(map(is_channels_last, arrays)))):
         return None
     try:
-        if has_gaps:
-            joined = _with_gaps(arrays, dim)
-        else:
-            joined = array_functions.concatenated(arrays, dim, stacked) if size >= LARGE else None
+        joined = array_functions.concatenated(arrays, dim, stacked) if size >= LARGE else None
         if joined is None:
-            joined = _stacked(arrays, dim) if stacked else _concatenate(arrays, dim)
+            plain_way = _with_gaps if has_gaps else _stacked if stacked else _concatenate
+            joined = plain_way(arrays, dim)
     except (ValueError, IndexError):
         return None  # the long way knows what to say
     return finished(_stack if stacked else _cat, (list(tensors), dim, kind.dtype), tensors, joined, kind)

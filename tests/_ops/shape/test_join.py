@@ -208,6 +208,31 @@ def test_joined_with_gaps(T: Any, dim: int) -> Any:
     return [(each, each.stride()) for each in found], T.autograd.grad(total, x)
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+@differential
+def test_many_lines_with_gaps(T: Any, threads: int) -> Any:
+    """Rotated halves of heads, slices and transposed tensors, which a kernel copies line by line on all threads."""
+    before = T.get_num_threads()
+    T.set_num_threads(threads)
+    try:
+        heads = T.arange(4 * 64 * 8 * 64, dtype=T.float32).reshape(4, 64, 8, 64).transpose(1, 2)
+        left, right = heads[..., :32], heads[..., 32:]
+        apart = heads[:, 1::2, :, 8:40], heads.flip(0)[:, ::2], -heads[::4].expand(4, 8, 64, 64)[:, :4]
+        deep = T.arange(3 * 4 * 5 * 6 * 64).reshape(3, 4, 5, 6, 64)
+        found = [
+            T.cat((-right, left), -1),
+            T.cat((left, left, right), 2),
+            T.stack((left, -right), 3),
+            T.stack((left, right)),
+            T.cat(apart, 3),
+            T.cat((deep.permute(2, 0, 3, 1, 4), deep.permute(2, 0, 3, 1, 4)[..., 16:]), -1),
+            T.cat((deep[:, ::2, ::2, ::2], deep[:, 1::2, :3, 3:]), 3),
+        ]
+        return [(each.reshape(-1)[:: 1 + each.numel() // 4999], each.stride()) for each in found]
+    finally:
+        T.set_num_threads(before)
+
+
 @pytest.mark.parametrize("threads", [1, 4])
 @differential
 def test_large_tensors_along_the_first_dimension(T: Any, threads: int) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,38 +16,100 @@ Shape = tuple[int, ...]
 
 LONG = 64
 """Bytes; shorter lines NumPy copies as quickly."""
+_AXES = 3
+"""Lines may lie in rows, and rows in planes."""
+
+
+class _Plan(NamedTuple):
+    """How arrays come to lie side by side: each line of the result is one of every array."""
+
+    shape: Shape
+    lines: int
+    step: int
+    """Bytes of a line of the result."""
+    planes: Shape
+    """How many rows of how many lines make a plane."""
+    lengths: Array
+    """Bytes of a line of each array."""
+    distances: Array
+    """Bytes from one plane, row and line of each array to the next."""
 
 
 def concatenated(arrays: Sequence[Array], dim: int, stacked: bool) -> Array | None:
-    """Arrays of one dtype, without gaps, side by side along `dim`, which is new if `stacked`.
+    """Arrays of one dtype side by side along `dim`, which is new if `stacked`.
 
     None: NumPy has to do it, or to refuse it.
     """
     dtype = arrays[0].dtype
-    plan = _plan(tuple([each.shape for each in arrays]), dim, stacked, dtype.itemsize)
+    plan = _plan(tuple([(each.shape, each.strides) for each in arrays]), dim, stacked, dtype.itemsize)
     if plan is None:
         return None
-    shape, lines, step, lengths = plan
-    out = np.empty(shape, dtype)
-    return join_lines()(out, lines, step, lengths, *arrays) if lines > 1 else join_whole()(out, step, lengths, *arrays)
+    out = np.empty(plan.shape, dtype)
+    if plan.lines > 1:
+        return join_lines()(out, plan.lines, plan.step, *plan.planes, plan.lengths, plan.distances, *arrays)
+    return join_whole()(out, plan.step, plan.lengths, *arrays)
 
 
 @functools.lru_cache(256)
-def _plan(shapes: tuple[Shape, ...], dim: int, stacked: bool, itemsize: int) -> tuple[Shape, int, int, Array] | None:
-    """The shape that results, the number of its lines, their bytes, and how many of these come from each array."""
+def _plan(known: tuple[tuple[Shape, Shape], ...], dim: int, stacked: bool, itemsize: int) -> _Plan | None:
     if stacked:
-        shapes = tuple([(*each[:dim], 1, *each[dim:]) for each in shapes])
-    first = shapes[0]
+        known = tuple([(_with_one(shape, dim), _with_one(strides, dim)) for shape, strides in known])
+    first = known[0][0]
     dim += len(first) if dim < 0 else 0
     if not 0 <= dim < len(first):
         return None
     before, after = first[:dim], first[dim + 1 :]
     unit = math.prod(after) * itemsize
-    for each in shapes:
-        if len(each) != len(first) or each[:dim] != before or each[dim + 1 :] != after or each[dim] * unit < LONG:
+    for shape, strides in known:
+        if len(shape) != len(first) or shape[:dim] != before or shape[dim + 1 :] != after or shape[dim] * unit < LONG:
             return None
-    lines, total = math.prod(before), sum([each[dim] for each in shapes])
-    lengths = np.array([each[dim] * unit for each in shapes], np.int64)
+        if not _lies_without_gaps(shape[dim:], strides[dim:], itemsize):
+            return None
+    lines, total = math.prod(before), sum([shape[dim] for shape, _ in known])
     if lines < 2 and total * unit < 2 * BYTES:
         return None  # NumPy copies as quickly on one thread
-    return (*before, total, *after), lines, total * unit, lengths
+    sizes, distances = _joint_dimensions(before, [strides[:dim] for _, strides in known])
+    if len(sizes) > _AXES:
+        return None
+    missing = _AXES - len(sizes)
+    return _Plan(
+        (*before, total, *after),
+        lines,
+        total * unit,
+        (*(1,) * missing, *sizes)[1:],
+        np.array([shape[dim] * unit for shape, _ in known], np.int64),
+        np.array([(*(0,) * missing, *each) for each in distances], np.int64),
+    )
+
+
+def _with_one(numbers: Shape, dim: int) -> Shape:
+    """Sizes, or strides, with a dimension of one element, whose stride does not matter."""
+    return (*numbers[:dim], 1, *numbers[dim:])
+
+
+def _lies_without_gaps(shape: Shape, strides: Shape, itemsize: int) -> bool:
+    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if size != 1:
+            if stride != itemsize:
+                return False
+            itemsize *= size
+    return True
+
+
+def _joint_dimensions(shape: Shape, strides: Sequence[Shape]) -> tuple[Shape, list[Shape]]:
+    """As few dimensions as reach the same elements of arrays of one shape, and the strides of each array for them."""
+    sizes: list[int] = []
+    joint: list[list[int]] = [[] for _ in strides]
+    for dim, size in enumerate(shape):
+        steps = [each[dim] for each in strides]
+        if size == 1:
+            continue
+        if sizes and all(known[-1] == step * size for known, step in zip(joint, steps, strict=True)):
+            sizes[-1] *= size
+            for known, step in zip(joint, steps, strict=True):
+                known[-1] = step
+        else:
+            sizes.append(size)
+            for known, step in zip(joint, steps, strict=True):
+                known.append(step)
+    return tuple(sizes), [tuple(each) for each in joint]

@@ -33,13 +33,16 @@ def test_layouts(dnn: Any, sizes: tuple[int, int, int], left: str, right: str) -
     assert (np.abs(found - exact) <= bound * np.finfo(np.float32).eps * 16).all()
 
 
+@pytest.mark.parametrize(("rows", "columns"), [(40, 50), (1700, 90)])
 @pytest.mark.parametrize("compiles", [True, False])
-def test_rows_plus_an_addend(dnn: Any, compiles: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By generated code and by Python: the same bits, and those of a step of its own for short sums."""
+def test_rows_plus_an_addend(
+    dnn: Any, compiles: bool, rows: int, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By generated code, on all threads for many rows, and by Python: the bits of a step of its own for short sums."""
     if not compiles:
         monkeypatch.setattr(MODULE, "_kernel", lambda adds: None)
-    a, b = matrix(40, 60, "rows", "float32"), matrix(60, 50, "columns", "float32")
-    addend = np.linspace(-3, 3, 50, dtype=np.float32)
+    a, b = matrix(rows, 60, "rows", "float32"), matrix(60, columns, "columns", "float32")
+    addend = np.linspace(-3, 3, columns, dtype=np.float32)
     np.testing.assert_array_equal(onednn.gemm(a, b, addend), onednn.gemm(a, b) + addend)
 
 

@@ -69,10 +69,10 @@ class Gpt(nn.Module):
 class Lstm(nn.Module):
     """Two recurrent layers on tokens."""
 
-    def __init__(self) -> None:
+    def __init__(self, inputs: int = 96, width: int = 128) -> None:
         super().__init__()
-        self.tokens, self.lstm = nn.Embedding(1000, 96), nn.LSTM(96, 128, 2, batch_first=True)
-        self.head = nn.Linear(128, 1000)
+        self.tokens, self.lstm = nn.Embedding(1000, inputs), nn.LSTM(inputs, width, 2, batch_first=True)
+        self.head = nn.Linear(width, 1000)
 
     def forward(self, tokens: Any) -> Any:
         """Logits of each token."""
@@ -98,8 +98,8 @@ def _training(net: nn.Module, data: Any, target: Any) -> Step:
     return step
 
 
-def _tokens() -> Any:
-    return flambeau.randint(0, 1000, (8, 64))
+def _tokens(*shape: int) -> Any:
+    return flambeau.randint(0, 1000, shape or (8, 64))
 
 
 MODELS: dict[str, Callable[[], Step]] = {
@@ -111,14 +111,14 @@ MODELS: dict[str, Callable[[], Step]] = {
 
 def _larger(layers: int, width: int, dtype: Any) -> Step:
     net = Gpt(layers, width).to(dtype)
-    tokens = flambeau.randint(0, 1000, (16, 512))
-    return _training(net, tokens, flambeau.randint(0, 1000, (16 * 512,)))
+    return _training(net, _tokens(16, 512), _tokens(16 * 512))
 
 
 LARGER: dict[str, Callable[[], Step]] = {
     "larger gpt": lambda: _larger(4, 768, flambeau.float32),
     "gpt in bfloat16": lambda: _larger(4, 768, flambeau.bfloat16),
     "larger resnet": lambda: _training(_resnet(), flambeau.randn(128, 3, 64, 64), flambeau.randint(0, 10, (128,))),
+    "larger lstm": lambda: _training(Lstm(256, 512), _tokens(64, 128), _tokens(64 * 128)),
     "lstm": MODELS["lstm"],
 }
 """What gives a GPU enough to do; the geometric mean there is theirs."""

@@ -116,13 +116,19 @@ FN void put_rows(u16* array, i64 step, i32 first, i32 count, const float (*sums)
 FN bool all_seen(const Arguments& a, i32 row, i32 rows, i32 key, i32 keys) {
   return row + rows <= a.rows && key + keys <= a.keys && (!CAUSAL || key + keys <= row + 1);
 }
+// Rounded whatever comes next: kernels for other masks, and loops without any, must not fuse it with a subtraction.
+#ifdef __CUDACC__
+FN float multiplied(float x, float y) { return __fmul_rn(x, y); }
+#else
+FN float multiplied(float x, float y) { return x * y; }
+#endif
 // A score in powers of two; the lowest number for a key that the query does not see.
 FN float score(const Arguments& a, float product, float factor, bool seen, i64 sample, i64 head, i32 row, i32 key) {
   if (!seen && (row >= a.rows || key >= a.keys || (CAUSAL && key > row))) return LOWEST;
-  float found = product * factor;
+  float found = multiplied(product, factor);
   if (MASKED) {
     const i64 place = sample * a.mask_step[0] + head * a.mask_step[1] + row * a.mask_step[2] + key * a.mask_step[3];
-    found += load16(a.mask[place]) * LOG2_E;
+    found += multiplied(load16(a.mask[place]), LOG2_E);
   }
   return found;
 }
@@ -177,7 +183,7 @@ KERNEL_OF(%(threads)d) kernel(const __grid_constant__ Arguments a) {
       most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 2));
       const float base = most == LOWEST ? 0 : most, rescale = exp2f(highest[h] - base);
       highest[h] = most;
-      total[h] *= rescale;
+      total[h] = multiplied(total[h], rescale);
 #pragma unroll
       for (int j = 0; j < PADDED / 8; j++)
 #pragma unroll

@@ -20,6 +20,22 @@ FIELDS = (
 SLICE = 16
 """So many elements of the common dimension are in shared memory at a time: zeros fill the last slice."""
 
+_ARITHMETIC = """
+// The smallest numbers are not taken for zero: libraries whose products have the same bits do not do so either.
+#ifdef __CUDACC__
+FN float chained(float x, float y, float sum) {
+  asm("fma.rn.f32 %0, %1, %2, %0;" : "+f"(sum) : "f"(x), "f"(y));
+  return sum;
+}
+FN float plus(float x, float y) { float sum; asm("add.rn.f32 %0, %1, %2;" : "=f"(sum) : "f"(x), "f"(y)); return sum; }
+#else
+FN float chained(float x, float y, float sum) { return f_fma(x, y, sum); }
+FN float plus(float x, float y) { return x + y; }
+#endif
+FN double chained(double x, double y, double sum) { return f_fma(x, y, sum); }
+FN double plus(double x, double y) { return x + y; }
+"""
+
 
 class Tile(NamedTuple):
     """How much of a result a block computes, and each of its threads."""
@@ -45,19 +61,27 @@ class Form(NamedTuple):
     """Whether neighbours in a row are."""
     added: bool
     """Whether the product is added to what stands in the result."""
+    row: bool = False
+    """Whether a row is added to each of its rows."""
 
 
 def product_source(tile: Tile, form: Form) -> str:
-    """The kernel. Its fields: sizes and strides (`FIELDS`), then the addresses of the result and of both matrices."""
+    """The kernel.
+
+    Its fields: sizes and strides (`FIELDS`), then the addresses of the result, of both matrices and of a row.
+    """
     kind = TYPES[form.dtype]
     wide = kind.size == 8
     own, slice_ = ("double", SLICE // 2) if wide else ("float", SLICE)
     vector = min(2 if wide else 4, tile.rows_each, tile.columns_each)
     element = kind.loaded("value")
-    before = f" + {kind.loaded('*at')}" if form.added else ""
+    total = "sums[i][j]"
+    if form.added or form.row:
+        addend = kind.loaded("a.row[first_column + column]" if form.row else "*at")
+        total = f"plus(sums[i][j], {addend})"
     left = _place("left", "ROWS", "SLICE", form.left_by_rows)
     right = _place("right", "COLUMNS", "SLICE", not form.right_by_rows)
-    return f"""{functions()}
+    return f"""{functions()}{_ARITHMETIC}
 typedef {kind.memory} T;
 typedef {own} A;
 enum {{
@@ -69,7 +93,7 @@ struct alignas(sizeof(A) * V) Several {{ A at[V]; }};
 FN A loaded(T value) {{ return {element}; }}
 struct Arguments {{
   {" ".join(f"i64 {name};" for name in FIELDS.split())}
-  T* out; const T* left; const T* right;
+  T* out; const T* left; const T* right; const T* row;
 }};
 KERNEL_OF(THREADS) kernel(const __grid_constant__ Arguments a) {{
   __shared__ Several lefts[2][SLICE][(ROWS + APART) / V], rights[2][SLICE][(COLUMNS + APART) / V];
@@ -113,7 +137,7 @@ KERNEL_OF(THREADS) kernel(const __grid_constant__ Arguments a) {{
         for (int i = 0; i < DOWN; i++)
 #pragma unroll
           for (int j = 0; j < ACROSS; j++)
-            sums[i][j] = f_fma(one[i / V].at[i % V], other[j / V].at[j % V], sums[i][j]);
+            sums[i][j] = chained(one[i / V].at[i % V], other[j / V].at[j % V], sums[i][j]);
       }}
     }}
     if (begin < a.inner) {{
@@ -139,7 +163,7 @@ KERNEL_OF(THREADS) kernel(const __grid_constant__ Arguments a) {{
       const i32 row = i / V * V * HEIGHT + down * V + i % V, column = j / V * V * WIDTH + across * V + j % V;
       if (row < rows && column < columns) {{
         T* at = a.out + matrix * a.out_matrix + (first_row + row) * a.out_row + first_column + column;
-        *at = {kind.stored(f"(sums[i][j]{before})")};
+        *at = {kind.stored(total)};
       }}
     }}
 }}

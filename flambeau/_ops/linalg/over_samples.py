@@ -30,7 +30,11 @@ def samples_product(left: Any, right: Any) -> Any:
         left, right = left.reshape(samples, steps, left.shape[-1]), right.reshape(samples, steps, right.shape[-1])
     if not _are_of_host(left):  # samples are summed up as a tree on the host alone
         rows, others = (each.reshape(samples * steps, each.shape[-1]) for each in (left, right))
-        return _transpose(rows, 0, 1) @ others if isinstance(left, Tensor) else product_of_columns(rows, others)
+        if not isinstance(left, Tensor):
+            return product_of_columns(rows, others)
+        if unrecorded(left, right):
+            return fresh(product_of_columns(rows._array, others._array), left)
+        return _transpose(rows, 0, 1) @ others
     if not isinstance(left, Tensor):
         return REPRODUCIBILITY.samples.samples_product(left, right)
     if unrecorded(left, right) and type(left._array) is np.ndarray:

@@ -23,6 +23,7 @@ def _no_level_after() -> Iterator[None]:
 IN_ANY_BATCH: dict[str, Case] = {
     "linear": (F.linear, [(9, 40), (70, 40), (70,)]),
     "linear of sequences": (F.linear, [(9, 5, 40), (70, 40), (70,)]),
+    "linear of rows with gaps": (lambda x, w, b: F.linear(x[:, :3], w, b), [(9, 5, 40), (70, 40), (70,)]),
     "linear of many": (F.linear, [(700, 128), (256, 128), (256,)]),
     "wide product": (lambda x, w: x @ w, [(300, 256), (256, 128)]),
     "conv2d with a stride": (lambda x, w: F.conv2d(x, w, stride=2), [(9, 16, 32, 32), (16, 16, 3, 3)]),
@@ -75,15 +76,48 @@ def test_a_sample_gives_the_same_in_any_batch(name: str, dtype: Any) -> None:
     assert torch.allclose(result.detach().cpu().double(), wanted, rounding, 10 * rounding)
 
 
-def test_a_token_decoded_with_a_cache_gives_what_it_gives_in_the_sequence() -> None:
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])
+def test_a_token_decoded_with_a_cache_gives_what_it_gives_in_the_sequence(dtype: Any) -> None:
     torch.manual_seed(0)
-    q, k, v = torch.randn(3, 2, 4, 300, 16).cuda().unbind(0)
+    q, k, v = torch.randn(3, 2, 4, 300, 16).to(dtype).cuda().unbind(0)
     with torch.reproducible("batch"):
         whole = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        for last in (0, 1, 30, 31, 32, 100, 299):
+        for last in (0, 1, 30, 31, 32, 63, 64, 100, 299):
             seen = slice(0, last + 1)
             token = F.scaled_dot_product_attention(q[:, :, last : last + 1], k[:, :, seen], v[:, :, seen])
             assert torch.equal(token, whole[:, :, last : last + 1]), last
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])
+def test_padding_beside_a_sequence_changes_nothing(dtype: Any) -> None:
+    torch.manual_seed(0)
+    q, k, v = torch.randn(3, 2, 4, 150, 16).to(dtype).cuda().unbind(0)
+    lengths = torch.tensor([150, 70], device="cuda")
+    seen = torch.arange(150, device="cuda") < lengths[:, None]
+    with torch.reproducible("batch"):
+        together = F.scaled_dot_product_attention(q, k, v, attn_mask=seen[:, None, None])
+        alone = F.scaled_dot_product_attention(*[each[1:, :, :70].contiguous() for each in (q, k, v)])
+    assert torch.equal(together[1:, :, :70], alone)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])
+def test_the_gradient_of_a_weight_is_the_same_in_each_run(dtype: Any) -> None:
+    torch.manual_seed(0)
+    layer = torch.nn.Linear(40, 70).to(dtype).cuda()
+    x = torch.randn(9, 5, 40).to(dtype).cuda()
+    found = []
+    with torch.reproducible("batch"):
+        for _ in range(2):
+            layer.zero_grad()
+            layer(x).float().square().sum().backward()
+            found.append([each.grad.clone() for each in layer.parameters()])
+    assert all(torch.equal(one, other) for one, other in zip(*found, strict=True))
+    exact = torch.nn.Linear(40, 70).double()
+    exact.load_state_dict({name: each.double().cpu() for name, each in layer.state_dict().items()})
+    exact(x.double().cpu()).square().sum().backward()
+    rounding = 1e-5 if dtype is torch.float32 else 3e-2
+    for one, other in zip(found[0], exact.parameters(), strict=True):
+        assert torch.allclose(one.cpu().double(), other.grad, rounding, rounding * other.grad.abs().max())
 
 
 @pytest.mark.parametrize("level", ["run", "batch"])
@@ -169,23 +203,26 @@ def test_rows_are_multiplied_in_parts_where_the_library_refuses_so_many(monkeypa
     x, w = torch.randn(300, 128).bfloat16().cuda(), torch.randn(128, 256).bfloat16().cuda()
     ran: list[int] = []
 
-    class OfFew:
-        def __init__(self, name: str, rows: int, inner: int, columns: int, right: Any) -> None:
-            if rows > 100:
-                raise fixed_order.Refused("so many rows")
-            ran.append(rows)
-            dtype = x._array.dtype
-            forms = form_of((rows, columns), dtype), form_of((rows, inner), dtype), w._array.form
-            self.multiply = fixed_order.multiplying(*forms)
+    def of_few(name: str, rows: int, inner: int, columns: int, right: Any, biased: bool) -> Any:
+        if rows > 100:
+            raise fixed_order.Refused("so many rows")
+        ran.append(rows)
+        dtype = x._array.dtype
+        forms = form_of((rows, columns), dtype), form_of((rows, inner), dtype), w._array.form
+        return fixed_order._in_order(*forms, False, biased)
 
     with torch.reproducible("batch"):
         monkeypatch.setattr(fixed_order, "_is_kept", lambda *given: False)
         wanted = x @ w
     with torch.reproducible("batch"):
         monkeypatch.setattr(fixed_order, "_is_kept", lambda *given: True)
-        monkeypatch.setattr(fixed_order, "_by_library", OfFew)
+        monkeypatch.setattr(fixed_order, "_by_library", of_few)
         assert torch.equal(x @ w, wanted)
-    assert ran == [75, 75, 75, 75]
+        row = torch.randn(256).bfloat16().cuda()
+        added = torch.nn.functional.linear(x, w.t(), row)
+        exact = (x.float() @ w.float() + row.float()).bfloat16()
+    assert torch.equal(added, exact)
+    assert ran == [75] * 8
 
 
 def test_compiled_functions_heed_the_level() -> None:

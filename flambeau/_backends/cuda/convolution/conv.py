@@ -28,12 +28,12 @@ from ..cudnn.convolutions import FORWARD, OF_INPUT, OF_WEIGHT, TYPES, Convolutio
 from ..cudnn.descriptors import Refused, library
 from ..reductions.reduce import reduced
 from ..runtime.plans import of_level
+from ..runtime.synchronization import HERE
 from . import depthwise
+from .of_samples import Plan, plan_of_samples
 
 _ALIGNED = 15
 _MOST_CALLS = 4096
-Plan = Callable[[int, int, int], None]
-"""Computes one of the three products, given the addresses of input, weight and output."""
 _plans: dict[Any, Plan | None] = of_level({})
 
 
@@ -279,23 +279,22 @@ _DEPTHWISE = {
 def _plan(product: int, forms: Any, geometry: Geometry) -> Plan | None:
     """The plan for one of the products; `forms` are those of input, weight and output.
 
-    Where a sample must give the same in any batch, it is run by the plan for a batch of one.
+    Where a sample must give the same in any batch, it is computed as the plan for one sample does.
     """
     if product == OF_WEIGHT or REPRODUCIBILITY.product is None:
         return _plan_of_batch(product, forms, geometry)
-    input, weight, output = forms
-    nbytes = [form.size // form.shape[0] * form.itemsize for form in (input, output)]
-    if any(each & _ALIGNED for each in nbytes):
+    if any(form.size // form.shape[0] * form.itemsize & _ALIGNED for form in (forms[0], forms[2])):
         return None
-    plan, samples = _plan_of_batch(product, (input[:1], weight, output[:1]), geometry), range(input.shape[0])
-    if plan is None or len(samples) == 1:
-        return plan
+    forms, geometry = _of_images(forms, geometry)
+    if depthwise.fits(forms, geometry):  # an element has a thread of its own
+        return _plan_of_batch(product, forms, geometry)
+    key = HERE.ordinal, product, forms[0].dtype, *[(form.shape, form.strides) for form in forms], geometry, _choices()
+    if key not in _plans_of_samples:
+        _plans_of_samples[key] = plan_of_samples(product, forms, geometry)
+    return _plans_of_samples[key]
 
-    def run(input: int, weight: int, output: int) -> None:
-        for sample in samples:
-            plan(input + sample * nbytes[0], weight, output + sample * nbytes[1])
 
-    return run
+_plans_of_samples: dict[Any, Plan | None] = of_level({})
 
 
 def _plan_of_batch(product: int, forms: Any, geometry: Geometry) -> Plan | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from ...._core.geometry.moving_windows import Geometry
@@ -68,27 +69,33 @@ class Convolution(PlanOfDevice):
     _plan: int
     _workspace: int
 
-    def __init__(self, product: int, dtype: str, forms: Sequence[Any], geometry: Geometry) -> None:
-        """`forms` are those of input, weight and output, with a batch and channels before the dimensions."""
+    def __init__(
+        self, product: int, dtype: str, forms: Sequence[Any], geometry: Geometry, plan: tuple[int, int] | None = None
+    ) -> None:
+        """`forms` are those of input, weight and output, with a batch and channels before the dimensions.
+
+        `plan`: one of the library's that is there already, with the memory it needs.
+        """
         self._execute = library().cudnnBackendExecute
         self._packs: dict[tuple[int, int, int, int], int] = {}
+        self._trials: list[tuple[int, int]] = []
+        if plan is not None:
+            self._plan, self._workspace = plan
+            return
         banned, wanted = _banned(dtype), _TRIALS if CHOICES.tried else 1
         layouts = [(form.shape, form.strides) for form in forms]
         given = product, dtype, layouts, geometry, sorted(banned), wanted
         self._name = name_for("convolution", driver().identity(), version(), *given)
         plans = _kept(self._name)
         if not plans:
-            graph = _graph(product, dtype, forms, geometry)
-            for mode in (_MODE_A, _FALLBACK):
-                for way in _ways(graph, mode) if len(plans) < wanted else ():
-                    if len(plans) < wanted and not banned & _notes(way):
-                        plans += _planned(way)
+            plans = list(islice(_proposed(product, dtype, forms, geometry), wanted))
             if not plans:
                 raise Refused("cuDNN: no way to compute this convolution")
             if len(plans) == 1:
                 _keep(self._name, plans[0][0])
         self._plan, self._workspace = plans[0]
-        self._trials = plans if len(plans) > 1 else []
+        if len(plans) > 1:
+            self._trials = plans
 
     def __call__(self, input: int, weight: int, output: int) -> None:
         """Compute, given the addresses."""
@@ -144,6 +151,21 @@ class Convolution(PlanOfDevice):
         for plan, _ in plans:
             if plan != self._plan:
                 forget(plan)
+
+
+def several(product: int, dtype: str, forms: Sequence[Any], geometry: Geometry, most: int) -> Iterator[Convolution]:
+    """Convolutions by plans of the library's, at most so many, the most promising first; for the device in use."""
+    for plan in islice(_proposed(product, dtype, forms, geometry), most):
+        yield Convolution(product, dtype, forms, geometry, plan)
+
+
+def _proposed(product: int, dtype: str, forms: Sequence[Any], geometry: Geometry) -> Iterator[tuple[int, int]]:
+    """The plans of ways that the program wants, each with the memory that it needs."""
+    graph, banned = _graph(product, dtype, forms, geometry), _banned(dtype)
+    for mode in (_MODE_A, _FALLBACK):
+        for way in _ways(graph, mode):
+            if not banned & _notes(way):
+                yield from _planned(way)
 
 
 def _graph(product: int, dtype: str, forms: Sequence[Any], geometry: Geometry) -> int:

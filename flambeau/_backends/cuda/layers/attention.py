@@ -127,14 +127,17 @@ def _remember(
 
 
 def _serves(query: DeviceArray, key: DeviceArray, dropout_p: float) -> bool:
-    if REPRODUCIBILITY.product is not None:
-        return False
     shape = query.form.shape
     return bool(
         not dropout_p and name_of(query.form.dtype) in _HALVES and len(shape) == 4 and shape[3] <= _MOST_WIDTH
         and shape[3] % _WIDTH_STEP == 0 and query.form.size and key.form.size
-        and (cudnn.library() is not None or attention_kernels.serves(shape[3]))
+        and (_asks_library() or attention_kernels.serves(shape[3]))
     )  # fmt: skip
+
+
+def _asks_library() -> bool:
+    """Whether cuDNN is asked first: not where results must not depend on the batch, since its plans do."""
+    return REPRODUCIBILITY.product is None and cudnn.library() is not None
 
 
 def _factor(scale: float | None, query: DeviceArray) -> float:
@@ -187,7 +190,7 @@ def _planned(
     product: str, name: str, arrays: dict[int, DeviceArray], laid_out: tuple[Any, ...], causal: bool, scale: float
 ) -> cudnn.Plan | None:  # fmt: skip
     """The library's plan; None: it is not there, or refuses."""
-    if cudnn.library() is None:
+    if not _asks_library():
         return None
 
     def describe(graph: Any) -> None:

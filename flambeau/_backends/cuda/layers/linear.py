@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from ...._core.arrays.quick import name_of
 from ...._core.process.gpu_choices import CHOICES
 from ...._core.process.reproducibility import REPRODUCIBILITY
-from ..arrays.array import DeviceArray, empty, of_form
+from ..arrays.array import DeviceArray, empty, form_of, of_form
 from ..linalg import blas
 from ..linalg.blaslt import TYPES, Matrix, Product, Refused
-from ..linalg.products import laid_out
+from ..linalg.fixed_order import rows_product
+from ..linalg.products import aligned, dense_rows, laid_out
 from ..runtime.plans import of_level
 
 _plans: dict[Any, Product | None] = of_level({})
-_calls: dict[Any, tuple[Product, Any]] = of_level({})
+_calls: dict[Any, tuple[Callable[..., None], Any]] = of_level({})
 """For matrices that lie well and a row that is added, the plan, and the form of the result."""
 _MOST_CALLS = 4096
 _ALIGNED = 15
@@ -31,7 +33,7 @@ def addmm(self: DeviceArray, mat1: DeviceArray, mat2: DeviceArray, beta: Any, al
         prepared(result, mat1, mat2, self.pointer, 1, 0.0)
         return result
     if REPRODUCIBILITY.product is not None:
-        return None
+        return _in_order(call, self, mat1, mat2) if alpha == 1 == beta else None
     dtype = mat1.form.dtype
     if not (dtype == mat2.form.dtype == self.form.dtype) or name_of(dtype) not in TYPES:
         return None
@@ -60,7 +62,31 @@ def addmm(self: DeviceArray, mat1: DeviceArray, mat2: DeviceArray, beta: Any, al
     return result
 
 
-_calls_of_transposed: dict[Any, tuple[Product, Any]] = of_level({})
+def _in_order(call: Any, row: DeviceArray, mat1: DeviceArray, mat2: DeviceArray) -> DeviceArray | None:
+    """`mat1 @ mat2 + row`, each element in an order that does not depend on the batch."""
+    (rows, inner), columns, dtype = mat1.form.shape, mat2.form.shape[1], mat1.form.dtype
+    if not (dtype == mat2.form.dtype == row.form.dtype) or name_of(dtype) not in _IN_ORDER:
+        return None
+    if not (rows and inner and columns) or row.form.shape != (columns,) or not row.form.flags.c_contiguous:
+        return None
+    left, right, shift = dense_rows(mat1), aligned(laid_out(mat2)), aligned(row)
+    form = form_of((rows, columns), dtype)
+    multiply = rows_product(form, left.form, right.form, biased=True)
+
+    def prepared(result: DeviceArray, left: DeviceArray, right: DeviceArray, row: int, *factors: float) -> None:
+        multiply(result.pointer, left.pointer, right.pointer, row)
+
+    result = of_form(form)
+    prepared(result, left, right, shift.pointer)
+    if left is mat1 and right is mat2:
+        if len(_calls) >= _MOST_CALLS:
+            _calls.clear()
+        _calls[call] = prepared, form
+    return result
+
+
+_IN_ORDER = frozenset(("float16", "bfloat16", "float32", "float64"))
+_calls_of_transposed: dict[Any, tuple[Callable[..., None], Any]] = of_level({})
 
 
 def addmm_of_transposed(
@@ -72,7 +98,9 @@ def addmm_of_transposed(
     if known is None or (mat1.pointer | mat2.pointer | self.pointer) & _ALIGNED:
         if mat1.form.ndim != 2:
             if not mat1.form.flags.c_contiguous:
-                return None
+                if REPRODUCIBILITY.product is None:
+                    return None
+                mat1 = mat1.copy()  # whether a batch has gaps may depend on its size
             mat1 = mat1.reshape(math.prod(mat1.form.shape[:-1]), mat1.form.shape[-1])
         factor = mat2.T
         made = addmm(self, mat1, factor, beta, alpha)

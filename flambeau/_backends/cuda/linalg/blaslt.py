@@ -27,6 +27,9 @@ _TURN_A, _TURN_B, _EPILOGUE, _BIAS = 3, 4, 7, 8
 _SCALE_A, _SCALE_B, _QUICK_SUMS = 17, 18, 25
 _WITH_BIAS = 4
 _MOST_WORKSPACE, _WAYS_TO_JOIN = 1, 3
+_COUNT, _APART = 5, 6
+"""Of a layout: how many matrices there are, and how far they are apart."""
+_MOST_WAYS = 8
 _NOMINAL_ROWS = 2048
 """For so many rows the way is chosen that is to do for any number of them."""
 _WORKSPACE = 32 << 20
@@ -49,6 +52,15 @@ class Matrix(NamedTuple):
 
     turned: bool
     step: int
+
+
+class Batch(NamedTuple):
+    """Several products: how many, and how far their matrices are apart, in elements."""
+
+    products: int
+    left: int
+    right: int
+    result: int
 
 
 class Refused(Exception):
@@ -110,7 +122,7 @@ def _wake() -> None:
 def _ask() -> None:
     matrix = Matrix(False, 4)
     product = Product("float32", 4, 4, 4, matrix, matrix, False, False)
-    product._chosen(product._b, product._c, _WORKSPACE)
+    product._proposed(product._b, product._c, _WORKSPACE)
 
 
 class Product(PlanOfDevice):
@@ -119,10 +131,12 @@ class Product(PlanOfDevice):
     def __init__(
         self, dtype: str, rows: int, inner: int, columns: int, left: Matrix, right: Matrix, biased: bool,
         shortened: bool, factors: tuple[str, str] | None = None, quick_sums: bool = False, any_rows: bool = False,
+        undivided: bool = False, batch: Batch | None = None,
     ) -> None:  # fmt: skip
         """`factors`: the types of left and right where these have 8 bits; `quick_sums`: in fewer bits than 32.
 
-        `any_rows`: by the way for products with any number of rows, which does not divide sums.
+        `any_rows`: by the way for products with any number of rows, which does not divide sums. `undivided`: by one of
+        `ways`, none of which divides sums. `batch`: so many products of matrices that lie apart.
         """
         api = _library()
         if api is None:
@@ -143,9 +157,18 @@ class Product(PlanOfDevice):
         self._a = self._layout(of_right, *shape_a, right.step)
         self._b = self._layout(of_left, *shape_b, left.step)
         self._c = self._layout(kind, columns, rows, columns)
+        if batch is not None:
+            self._repeat(self._a, batch.products, batch.right)
+            self._repeat(self._b, batch.products, batch.left)
+            self._repeat(self._c, batch.products, batch.result)
+        self.ways: list[Any] = []
         if any_rows:
             of_rows = self._layout(of_left, inner, _NOMINAL_ROWS, left.step)
-            self._way = self._checked(self._chosen(of_rows, self._layout(kind, columns, _NOMINAL_ROWS, columns), 0))
+            nominal = self._layout(kind, columns, _NOMINAL_ROWS, columns)
+            self._way = self._checked(self._proposed(of_rows, nominal, 0)[0])
+        elif undivided:
+            self.ways = self._proposed(self._b, self._c, 0, _MOST_WAYS)
+            self._way = _Way.from_buffer_copy(self.ways[0])
         else:
             given = dtype, (rows, inner, columns), left, right, biased, way, factors, quick_sums
             self._way = self._kept_or_chosen(name_for("product", driver().identity(), _version(), *given))
@@ -168,6 +191,17 @@ class Product(PlanOfDevice):
             _library().cublasLtMatmulDescSetAttribute(self._operation, attribute, byref(value), ctypes.sizeof(value))
         )
 
+    def use(self, way: Any) -> None:
+        """Compute by one of `ways` from now on."""
+        COMPILE_QUEUE.catch_up()
+        ctypes.memmove(byref(self._way), byref(way), ctypes.sizeof(way))
+
+    @staticmethod
+    def _repeat(layout: c_void_p, count: int, apart: int) -> None:
+        for attribute, value in ((_COUNT, c_int32(count)), (_APART, c_int64(apart))):
+            given = layout, attribute, byref(value), c_size_t(ctypes.sizeof(value))
+            _check(_library().cublasLtMatrixLayoutSetAttribute(*given))
+
     @staticmethod
     def _layout(kind: int, rows: int, columns: int, step: int) -> c_void_p:
         found = c_void_p()
@@ -181,7 +215,7 @@ class Product(PlanOfDevice):
             if COMPILE_QUEUE.steps is not None:
                 _wake()
             return _Way.from_buffer_copy(content)
-        found = self._chosen(self._b, self._c, _WORKSPACE)
+        found = self._proposed(self._b, self._c, _WORKSPACE)[0]
         store(name, bytes(found))
         return found
 
@@ -195,26 +229,25 @@ class Product(PlanOfDevice):
         way.workspace = 0
         return way
 
-    def _chosen(self, left: c_void_p, result: c_void_p, workspace: int) -> _Way:
-        """What the library proposes; without a workspace a way that does not divide sums."""
+    def _proposed(self, left: c_void_p, result: c_void_p, workspace: int, most: int = 1) -> list[_Way]:
+        """What the library proposes, at least one way; without a workspace ways that do not divide sums."""
         api = _library()
-        wish, found, count = c_void_p(), _Way(), c_int()
+        wish, found, count = c_void_p(), (_Way * most)(), c_int()
         _check(api.cublasLtMatmulPreferenceCreate(byref(wish)))
         try:
-            most = c_size_t(workspace)
-            _check(api.cublasLtMatmulPreferenceSetAttribute(wish, _MOST_WORKSPACE, byref(most), c_size_t(8)))
+            room = c_size_t(workspace)
+            _check(api.cublasLtMatmulPreferenceSetAttribute(wish, _MOST_WORKSPACE, byref(room), c_size_t(8)))
             if not workspace:
                 none = c_uint32(0)
                 _check(api.cublasLtMatmulPreferenceSetAttribute(wish, _WAYS_TO_JOIN, byref(none), c_size_t(4)))
             given = self._operation, self._a, left, result, result
-            _check(
-                api.cublasLtMatmulAlgoGetHeuristic(_handle(HERE.ordinal), *given, wish, 1, byref(found), byref(count))
-            )
+            _check(api.cublasLtMatmulAlgoGetHeuristic(_handle(HERE.ordinal), *given, wish, most, found, byref(count)))
         finally:
             api.cublasLtMatmulPreferenceDestroy(wish)
-        if not count.value:
+        proposed = [_Way.from_buffer_copy(each) for each in found[: count.value] if not each.state]
+        if not proposed:
             raise Refused("cuBLASLt: no way to compute this product")
-        return found
+        return proposed
 
     def __call__(
         self, result: DeviceArray, left: DeviceArray, right: DeviceArray, bias: int, alpha: float, beta: float
@@ -241,6 +274,19 @@ class Product(PlanOfDevice):
         self._set(_SCALE_A, c_uint64(of_right))
         self._set(_SCALE_B, c_uint64(of_left))
         self.multiply(result.pointer, left.pointer, right.pointer)
+
+    def plus_row(self, result: int, left: int, right: int, bias: int) -> None:
+        """The product by addresses, plus the row at `bias`."""
+        if COMPILE_QUEUE.steps is not None:
+            COMPILE_QUEUE.start(self._settle, bias, 1.0, 0.0)
+        else:
+            self._settle(bias, 1.0, 0.0)
+        self.multiply(result, left, right)
+
+    def increase(self, result: int, left: int, right: int) -> None:
+        """The product by addresses, plus what stands in the result."""
+        self._settle(0, 1.0, 1.0)
+        self.multiply(result, left, right)
 
     def multiply(self, result: int, left: int, right: int) -> None:
         """The product by addresses, with the factors of the last call: 1 and 0 to begin with."""

@@ -40,7 +40,7 @@ _ALIGNED = 15
 def product(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
     """`left @ right`; None for dtypes that the library does not multiply."""
     if REPRODUCIBILITY.product is not None:
-        left, right = _dense_rows(left), _aligned(right)
+        left, right = dense_rows(left), aligned(right)
     key = left.layout, right.layout, CHOICES.shortened_products
     call = _calls.get(key)
     if call is None:
@@ -56,19 +56,20 @@ def product(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
     return result
 
 
-def _dense_rows(array: DeviceArray) -> DeviceArray:
+def dense_rows(array: DeviceArray) -> DeviceArray:
     """Rows without gaps, from a place on where packs may begin: one row has none, and many are read as it is."""
     return array if array.form.flags.c_contiguous and not array.pointer & _ALIGNED else array.copy()
 
 
-def _aligned(array: DeviceArray) -> DeviceArray:
+def aligned(array: DeviceArray) -> DeviceArray:
+    """The array, at a multiple of 16 bytes."""
     return array if not array.pointer & _ALIGNED else array.copy()
 
 
 def by_rows(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
     """`left @ right.T`: a linear layer without bias; None too if they do not fit."""
     if REPRODUCIBILITY.product is not None:
-        left, right = _dense_rows(left), _aligned(right)
+        left, right = dense_rows(left), aligned(right)
     key = left.layout, right.layout, CHOICES.shortened_products
     call = _calls_by_rows.get(key)
     if call is None:

@@ -11,6 +11,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import flambeau
 from flambeau._backends.cuda.arrays.array import from_host, to_host
 from flambeau._backends.cuda.cudnn import frontend
 from flambeau._backends.cuda.layers import attention, attention_kernels
@@ -135,3 +136,51 @@ def test_attention_and_its_gradients(name: str) -> None:
         ours, exact = to_host(found).astype(np.float64), expected[key]
         np.testing.assert_allclose(ours, exact, rtol=4 * step, atol=4 * step * abs(exact[np.isfinite(exact)]).max())
     assert output.form.strides == arrays["query"].form.strides, "the result lies as the query does"
+
+
+def _alone(*given: Any, causal: bool = False, mask: Any = None) -> Any:
+    """The result for arrays of the host, by kernels."""
+    q, k, v = (from_host(np.ascontiguousarray(each)) for each in given)
+    ran: Any = attention.attention(q, k, v, 0.0, causal, None if mask is None else from_host(mask), 0.3)
+    assert ran is not None, "no kernel ran"
+    return to_host(ran[0])
+
+
+@pytest.fixture
+def _at_batch() -> Iterator[None]:
+    with flambeau.reproducible("batch"):
+        yield
+
+
+@pytest.mark.usefixtures("_at_batch")
+@pytest.mark.parametrize("width", [16, 96])
+def test_a_sample_gives_the_same_in_any_batch(width: int) -> None:
+    given = _samples(Case(2, 1, 70, 90, width))
+    q, k, v = (given[each] for each in ("query", "key", "value"))
+    for causal in (False, True):
+        together = _alone(q, k, v, causal=causal)
+        for sample in range(2):
+            part = slice(sample, sample + 1)
+            assert _alone(q[part], k[part], v[part], causal=causal).tobytes() == together[part].tobytes()
+        assert _alone(q[::-1], k[::-1], v[::-1], causal=causal).tobytes() == together[::-1].tobytes()
+
+
+@pytest.mark.usefixtures("_at_batch")
+def test_a_token_with_a_cache_gives_what_it_gives_in_the_sequence() -> None:
+    given = _samples(Case(2, 1, 140, 140, 16))
+    q, k, v = (given[each] for each in ("query", "key", "value"))
+    whole = _alone(q, k, v, causal=True)
+    for last in (0, 1, 63, 64, 65, 127, 139):
+        token = _alone(q[:, :, last : last + 1], k[:, :, : last + 1], v[:, :, : last + 1])
+        assert token.tobytes() == whole[:, :, last : last + 1].tobytes(), last
+
+
+@pytest.mark.usefixtures("_at_batch")
+def test_padding_that_is_masked_changes_nothing() -> None:
+    given = _samples(Case(2, 2, 100, 150, 16))
+    q, k, v = (given[each] for each in ("query", "key", "value"))
+    mask = np.zeros((2, 1, 1, 150), q.dtype)
+    mask[1, :, :, 70:] = -math.inf
+    together = _alone(q, k, v, mask=mask)
+    assert _alone(q[1:], k[1:, :, :70], v[1:, :, :70]).tobytes() == together[1:].tobytes()
+    assert _alone(q[:1], k[:1], v[:1]).tobytes() == together[:1].tobytes()

@@ -322,12 +322,15 @@ class _Pass:
                 fresh = False
             if self.captured is not None and leaf in self.captured:
                 self.captured[leaf][0] = gradient
-        if not self.accumulate_grad or not (leaf._requires_grad or leaf.requires_grad):  # frozen since the forward pass
+        if not self.accumulate_grad:
             return
         if accumulator is not None and accumulator._hooks is not None:
             gradient = run_pre_hooks(accumulator, [gradient])[0]
             fresh = False
-        if gradient is not None:
+        is_frozen = not (
+            leaf._requires_grad or leaf.requires_grad
+        )  # since the forward pass; its hooks run all the same
+        if gradient is not None and not is_frozen:
             if leaf._grad_fn is not None:
                 raise RuntimeError(
                     "leaf variable has been moved into the graph interior: it was used as a leaf, and then changed in "

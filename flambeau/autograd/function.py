@@ -523,11 +523,19 @@ def _saved(node: FunctionNode, tensor: Tensor) -> SavedTensor:
     is_lost = view is not None and view.creation != DEFAULT and view.version != tensor._version
     if not is_lost:
         return save(tensor, node if tensor._grad_fn is node else None)
-    saved = save(tensor.detach())  # it cannot follow its base, and says so when somebody differentiates it
-    if saved.tensor is None:  # a hook has packed it: its history is asked for now, and there is none
+    saved = save(tensor.detach())  # it cannot follow its base, and says so when `backward` asks for it
+    if saved.tensor is not None:
+        saved.tensor = None
+        special = saved._specials()
+        special.packed, special.unpack, special.leaf = tensor, _with_history, None
+    elif tensor._grad_fn is not None:  # a hook has packed it: its history is asked for now, and there is none
         _ = tensor.grad_fn
-    saved.tensor = tensor
     return saved
+
+
+def _with_history(tensor: Tensor) -> Tensor:
+    _ = tensor.grad_fn  # an error where it is a view that cannot follow its base
+    return tensor
 
 
 def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:

@@ -887,3 +887,53 @@ def test_outputs_with_a_graph_of_their_own(T: Any) -> Any:
     with T.no_grad():
         unrecorded = function.apply(x)[0]
     return made, tripled, unrecorded
+
+
+_MADE_UNTRACKED = {
+    "no_grad": lambda T, x: _without_gradients(T, x).view(2),
+    "unbind": lambda T, x: (x * 1).view(1, 2).unbind(0)[0],
+}
+
+
+def _without_gradients(T: Any, x: Any) -> Any:
+    with T.no_grad():
+        return x.view(2)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("fixed", [False, True], ids=["differentiable", "not"])
+@pytest.mark.parametrize("dirty", [False, True])
+@pytest.mark.parametrize("made", list(_MADE_UNTRACKED))
+@differential
+def test_saved_views_that_cannot_follow_their_base(T: Any, made: str, dirty: bool, fixed: bool, packed: bool) -> Any:
+    """Changed in `forward`, such a view has no history: whoever asks for it is told so, when it is asked for."""
+
+    def forward(ctx: Any, x: Any, y: Any) -> Any:
+        result = y.copy_(x)
+        ctx.save_for_backward(result)
+        if fixed:
+            ctx.mark_non_differentiable(result)
+        if dirty:
+            ctx.mark_dirty(y)
+        return result
+
+    def backward(ctx: Any, grad: Any) -> Any:
+        assert len(ctx.saved_tensors) == 1
+        return grad, grad
+
+    function = _function(T, "Own", forward=forward, backward=backward)
+    leaf = _leaf(T, 1.0, 2.0)
+    y = _MADE_UNTRACKED[made](T, leaf)
+    hooks = T.autograd.graph.saved_tensors_hooks(lambda each: each.clone(), lambda each: each)
+
+    def applied() -> Any:
+        if not packed:
+            return function.apply(T.ones(2), y)
+        with hooks:
+            return function.apply(T.ones(2), y)
+
+    result = outcome(applied)
+    if result[0] == "error":
+        return result
+    ended = outcome(lambda: result[1].sum().backward())
+    return result[1].requires_grad, result[1]._is_view(), ended, outcome(lambda: y.grad_fn), leaf.grad

@@ -623,3 +623,19 @@ def test_what_an_input_on_the_way_gets(T: Any, further: bool) -> Any:
     middle.register_hook(lambda grad: grad * 2)
     wanted = [middle, x] if further else [middle]
     return T.autograd.grad(middle.sum(), wanted)
+
+
+@differential
+def test_hooks_of_a_leaf_that_was_frozen_after_the_forward_pass(T: Any) -> Any:
+    """It gets no gradient; its hooks, and those of its node, are called."""
+    seen = []
+    leaf = T.ones(2, requires_grad=True)
+    leaf.register_hook(lambda grad: seen.append("tensor"))
+    leaf.register_post_accumulate_grad_hook(lambda each: seen.append(("accumulated", each.grad)))
+    result = leaf.clone()
+    node = result.grad_fn.next_functions[0][0]
+    node.register_prehook(lambda grads: seen.append("before"))
+    node.register_hook(lambda given, grads: seen.append(("after", len(given), len(grads))))
+    leaf.requires_grad_(False)
+    result.sum().backward()
+    return seen, leaf.grad

@@ -206,3 +206,12 @@ def test_second_derivatives_at_kinks(T: Any) -> Any:
         else:
             results.append((first.tolist(), None))
     return results
+
+
+@pytest.mark.parametrize("gradient", [float("nan"), float("inf")])
+@pytest.mark.parametrize("name", ["median", "nanmedian"])
+@differential
+def test_medians_pass_nothing_on_to_other_elements(T: Any, name: str, gradient: float) -> Any:
+    """Not even of a gradient that is no number."""
+    x = T.tensor([1.0, 2.0, 3.0, 2.0], requires_grad=True)
+    return T.autograd.grad(getattr(x, name)(), x, T.tensor(gradient))

@@ -361,3 +361,15 @@ def test_gradients_of_what_was_changed_and_then_detached(again: str) -> None:
         compiled(x)
         names["function"](like)
         assert torch.equal(x.grad, like.grad)
+
+
+@pytest.mark.parametrize("made", ["view(2)", "t()", "add(1)[0:1]"])
+def test_a_view_that_becomes_a_leaf_inside_stays_one(made: str) -> None:
+    names: dict[str, Any] = {"torch": torch}
+    exec(f"def function(x):\n    y = torch.zeros(2).{made}.requires_grad_()\n    return y, x * 2", names)
+    compiled = torch.compile(names["function"])
+    for _ in range(5):
+        y, doubled = compiled(torch.ones(2, requires_grad=True))
+        assert y.is_leaf
+        assert y.requires_grad
+        assert not doubled.is_leaf

@@ -114,3 +114,45 @@ def test_statistics_of_a_fake_batch(T: Any, training: bool) -> Any:
         [list(each.shape) for each in found]
         for found in (fake, T.native_batch_norm(*bare, training, 0.5, 0.6), results)
     ]
+
+
+@pytest.mark.parametrize("upper", [False, True])
+@differential
+def test_the_inverse_of_a_factor_with_a_zero_diagonal(T: Any, upper: bool) -> Any:
+    """Without an inverse there is an error, which names the element and the matrix of the batch."""
+    factors = [T.zeros(2, 2), T.tensor([1.0, 0, 0]).expand(3, 3), T.stack([T.eye(2), T.zeros(2, 2)])]
+    words = "The diagonal element"
+    return [outcome(lambda each=each: T.cholesky_inverse(each, upper), words) for each in factors] + [
+        outcome(lambda: T.cholesky_inverse(T.zeros(0, 0), upper))
+    ]
+
+
+@differential
+def test_a_copied_view_of_a_single_element(T: Any) -> Any:
+    one = T.tensor(1.0)
+    copies = [T.view_copy(one, (1,)), T.view_copy(one, ()), T.view_copy(one, (1, 1))]
+    return [each.data_ptr() == one.data_ptr() for each in copies], copies
+
+
+@pytest.mark.parametrize("shape", [(0, 2), (3, 0), (0,), (3, 2)])
+@pytest.mark.parametrize("dim", [0, -1])
+@differential
+def test_selecting_from_nothing(T: Any, shape: tuple[int, ...], dim: int) -> Any:
+    index = T.tensor([0, 5])
+    return outcome(lambda: T.zeros(shape).index_select(dim, index), "out of DATA", "out of range", "should be positive")
+
+
+@differential
+def test_a_choice_lies_in_memory_as_its_first_operand(T: Any) -> Any:
+    """Operands that are laid out in other orders: the condition decides, then the second."""
+    turned, rows = T.arange(6.0).reshape(3, 2).mT, T.ones(2, 3)
+    windows = T.arange(9.0).reshape(3, 3).unfold(0, 2, 2)
+    chosen = [
+        T.where(turned > 2, turned, rows),
+        T.where(turned > 2, rows, 0.5),
+        T.where(turned > 2, 0.5, rows),
+        T.where(rows > 2, turned, 0.5),
+        T.where(T.tensor(True), turned, rows),
+        T.where(windows > 2, T.ones(3, 2), 0.5).squeeze(0),
+    ]
+    return [(each.stride(), each) for each in chosen]

@@ -193,6 +193,12 @@ def _index_select(self: Array, dim: int, index: Array) -> Array:
     size = self.shape[dim] if self.ndim else 1
     if not arrays.within(positions, size) and not all_within(positions, 0, size, "index_select"):
         wrong = positions[(positions < 0) | (positions >= size)]
+        if self.ndim > 1 and (dim or not self.size):
+            raise RuntimeError(
+                f"INDICES element is out of DATA bounds, id={int(wrong[0])} axis_dim={size}"
+                if size
+                else "index_select(): self indexing axis dim should be positive: there is nothing to select"
+            )
         raise IndexError(
             f"index out of range in self: index {int(wrong[0])} for dimension {dim} with size {size} of shape "
             f"{list(self.shape)}"

@@ -12,6 +12,7 @@ from ..._core.arrays.quick import broadcast, joint_shape
 from ..._core.backend import LARGE, as_array, read, undispatched
 from ..._core.device import CPU
 from ..._core.dtype import C_NAMES, COMPLEX, INTEGER, LEGACY_NAMES, bool_, uint8
+from ..._core.geometry.layout import arranged
 from ..._core.kind import kind_of
 from ..._core.modes import THREAD
 from ..._core.process.caller import warn_user_once
@@ -48,7 +49,8 @@ def _where_other(grad: Tensor, condition: Tensor) -> Tensor:
 @primitive("WhereBackward0", axes=ELEMENTS_OF_FIRST, self=_where_self, other=_where_other)
 def _where(condition: Array, self: Array, other: Array, dtype: Any) -> Array:
     target = dtype.numpy
-    return np.where(condition, self.astype(target, copy=False), other.astype(target, copy=False))
+    chosen = np.where(condition, self.astype(target, copy=False), other.astype(target, copy=False))
+    return arranged(chosen, condition, self, other)
 
 
 def _where_operand(value: Any, source: Tensor, common: Any, name: str, position: int) -> Tensor:

@@ -104,6 +104,18 @@ _FAILURES = {
 @check("check_codes")
 def check_codes(info: Array, caller: str) -> None:
     """Refuse to go on where a matrix of a batch failed: its code is not zero."""
+    _raise_code(info, caller)
+
+
+@check("check_diagonal")
+def check_diagonal(matrix: Array, caller: str) -> None:
+    """Refuse triangular matrices that have no inverse: an element of the diagonal is zero."""
+    zeros = np.diagonal(matrix, 0, -2, -1) == 0
+    if zeros.size and read(zeros.any()):
+        _raise_code(np.where(zeros.any(-1), zeros.argmax(-1) + 1, 0), caller)
+
+
+def _raise_code(info: Array, caller: str) -> None:
     if not read(info.any()):
         return
     position = int(np.flatnonzero(to_host(info))[0])

@@ -25,6 +25,7 @@ from ..pointwise.binary import conj
 from .checks import (
     batch_shape,
     check_codes,
+    check_diagonal,
     check_floating,
     check_kernel,
     check_matrix,
@@ -639,4 +640,5 @@ def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
     """The inverse of A, where L is the Cholesky factor of A."""
     check_square("cholesky_inverse", input)
     check_kernel("cholesky_inverse_out_cpu", input)
+    check_diagonal(input, "cholesky_inverse")
     return _cholesky_inverse(input, upper)

@@ -21,6 +21,7 @@ from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.public.registry import public
 from ..._dispatch.public.return_types import named, return_type
 from ..index.gather import value_selecting_reduction_backward
+from ..index.masked import where
 from ..shape.view import wrap_dim
 from .extremes import check_nonempty
 from .reductions import no_kernel
@@ -277,7 +278,7 @@ def _nanmedian_dim(self: Array, dim: int, keepdim: bool) -> Any:
 
 def _whole_median_gradient(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
     attained = (self == result).logical_or(self.isnan().logical_and(result.isnan()))
-    return attained * (grad / attained.sum())
+    return where(attained, grad / attained.sum(), 0)  # nothing of a NaN or an infinity for the others
 
 
 def _whole_median(array: Any, kind: str) -> Any:

@@ -204,7 +204,8 @@ def view_copy(input: Tensor, size: Any = None, *, dtype: Any = None) -> Tensor:
     """`view` with memory of its own."""
     if dtype is not None or not isinstance(size, (int, tuple, list)):
         return _alias_copy(complex_view.view_dtype(input, size if dtype is None else dtype))
-    shape = view.infer_size(view.as_shape((size,)), input._array.size)
-    if input._array.size and row_strides_of(input._array.shape, input._array.strides, shape) is None:
+    array = input._array
+    shape = view.infer_size(view.as_shape((size,)), array.size)
+    if array.size and array.ndim and row_strides_of(array.shape, array.strides, shape) is None:
         return view.reshaped(input, shape)  # a copy anyway
     return _view_copy(input, shape)

@@ -149,7 +149,8 @@ def _obstacle(recorder: Recorder, outputs: Sequence[Tensor], has_inputs: bool) -
 
     A leaf that the caller does not get has no gradient that anybody sees: it is left out where others have one.
     """
-    seen_by_caller = {id(each if each._view is None else each._view.base) for each in outputs}
+    seen_by_caller = {id(each) for each in outputs}
+    seen_by_caller.update(id(each._view.base) for each in outputs if each._view is not None)
     waiting: list[Any] = [each.grad_fn or each for each in outputs]
     seen: set[int] = set()
     while waiting:

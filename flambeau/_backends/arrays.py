@@ -319,6 +319,14 @@ def weight_gradient(input: Array, grad: Array, kernel: Shape, geometry: Geometry
     """The gradient of the weight of `correlate`, from the gradient of its result."""
 
 
+# ----- attention ----------------------------------------------------------------------------------------------------
+
+
+@_of_array
+def runs_dropped_attention(query: Array, key: Array) -> bool | None:
+    """Whether attention whose weights are dropped runs as one op."""
+
+
 # ----- recurrent layers: whole networks, and the steps between the matrix products ----------------------------------
 
 

@@ -84,6 +84,8 @@ KERNELS = {
     "recurrent_network_backward": "recurrent_network.backward",
     "attention": "attention.attention",
     "attention_backward": "attention.attention_gradients",
+    "dropped_attention": "attention.dropped_attention",
+    "dropped_attention_backward": "attention.dropped_attention_gradients",
     "native_batch_norm": "norms.batch_norm",
     "native_batch_norm_legit": "norms.batch_norm",
     "native_batch_norm_legit_no_stats": "norms.batch_norm",
@@ -114,6 +116,7 @@ KERNELS = {
     "correlate_transposed": "conv.correlate_transposed",
     "weight_gradient": "conv.weight_gradient",
     "runs_recurrent_network": "recurrent_network.serves",
+    "runs_dropped_attention": "attention.runs_dropped_attention",
     # Families
     "class_loss": "class_loss",
     "interchange": "interchange",

@@ -17,9 +17,9 @@ _MOST_AHEAD = 80
 """Of rows up to so long the next tile fits into shared memory beside the one in use."""
 
 PLACES = {
-    "forward": "query key value output sums mask",
-    "of_queries": "query key value output sums mask grad of_query deltas",
-    "of_keys": "query key value sums mask grad deltas of_key of_value",
+    "forward": "query key value output sums mask kept",
+    "of_queries": "query key value output sums mask kept grad of_query deltas",
+    "of_keys": "query key value sums mask kept grad deltas of_key of_value",
 }
 """The addresses among a kernel's arguments."""
 STRIDED = {
@@ -39,17 +39,19 @@ class Attention(NamedTuple):
     """Elements of a row: a multiple of 8."""
     causal: bool
     masked: bool
+    drops: bool
+    """Whether weights are dropped: `kept` has a byte for each, which is 0 for those."""
 
 
 _COMMON = """
 enum { WIDTH = %(width)d, PADDED = %(padded)d, LINE = PADDED + 8, STEPS = PADDED / 16, STAGES = %(stages)d };
-enum { CAUSAL = %(causal)d, MASKED = %(masked)d, TILE = %(tile)d, OTHERS = %(others)d, PARTS = OTHERS / 8 };
+enum { CAUSAL = %(causal)d, MASKED = %(masked)d, DROPS = %(drops)d, TILE = %(tile)d, OTHERS = %(others)d, PARTS = OTHERS / 8 };
 typedef u16 Line[LINE];
 #define LOWEST -__uint_as_float(0x7f800000u)
 #define LOG2_E 1.4426950408889634f
 
 struct Arguments {
-  i64 batch, heads, shared, rows, keys; double scale; i64 mask_step[4]; %(fields)s
+  i64 batch, heads, shared, rows, keys; double scale, enlarged; i64 mask_step[4]; %(fields)s
 };
 FN const u16* at(const u16* array, const i64* step, i64 sample, i64 head) {
   return array + sample * step[0] + head * step[1];
@@ -132,6 +134,11 @@ FN float score(const Arguments& a, float product, float factor, bool seen, i64 s
   }
   return found;
 }
+// By what dropout multiplies a weight.
+FN float dropout(const Arguments& a, i64 sample, i64 head, i32 row, i32 key) {
+  if (!DROPS || row >= a.rows || key >= a.keys) return 1;
+  return a.kept[((sample * a.heads + head) * a.rows + row) * a.keys + key] ? (float)a.enlarged : 0;
+}
 """
 
 _FORWARD = """
@@ -191,7 +198,10 @@ KERNEL_OF(%(threads)d) kernel(const __grid_constant__ Arguments a) {
 #pragma unroll
       for (int j = 0; j < PARTS; j++)
 #pragma unroll
-        for (int e = 2 * h; e < 2 * h + 2; e++) total[h] += scores[j][e] = exp2f(scores[j][e] - base);
+        for (int e = 2 * h; e < 2 * h + 2; e++) {
+          total[h] += scores[j][e] = exp2f(scores[j][e] - base);
+          if (DROPS) scores[j][e] *= dropout(a, sample, head, row + 8 * h, block * OTHERS + j * 8 + lane %% 4 * 2 + e %% 2);
+        }
     }
     add_weighted<PARTS>(result, scores, values[block %% STAGES]);
     __syncthreads();
@@ -274,6 +284,7 @@ KERNEL_OF(%(threads)d) kernel(const __grid_constant__ Arguments a) {
       for (int e = 0; e < 4; e++) {
         const i32 at_key = block * OTHERS + j * 8 + lane %% 4 * 2 + e %% 2;
         const float found = score(a, scores[j][e], factor, seen, sample, head, row + e / 2 * 8, at_key);
+        if (DROPS) through[j][e] *= dropout(a, sample, head, row + e / 2 * 8, at_key);
         scores[j][e] = exp2f(found - sums[e / 2]) * (through[j][e] - delta[e / 2]);
       }
     add_weighted<PARTS>(result, scores, keys[block %% STAGES]);
@@ -342,7 +353,9 @@ KERNEL_OF(%(threads)d) kernel(const __grid_constant__ Arguments a) {
         const i32 beside = j * 8 + lane %% 4 * 2 + e %% 2;
         const float found = score(a, scores[j][e], factor, seen, sample, head, start + beside, key + e / 2 * 8);
         scores[j][e] = exp2f(found - sums[block %% STAGES][beside]);
-        through[j][e] = scores[j][e] * (through[j][e] - deltas[block %% STAGES][beside]);
+        const float factor_of = dropout(a, sample, head, start + beside, key + e / 2 * 8);
+        through[j][e] = scores[j][e] * (through[j][e] * factor_of - deltas[block %% STAGES][beside]);
+        scores[j][e] *= factor_of;
       }
     add_weighted<PARTS>(of_value, scores, grads[block %% STAGES]);
     add_weighted<PARTS>(of_key, through, queries[block %% STAGES]);
@@ -355,21 +368,22 @@ KERNEL_OF(%(threads)d) kernel(const __grid_constant__ Arguments a) {
 }
 """
 _KERNELS = {"forward": _FORWARD, "of_queries": _OF_QUERIES, "of_keys": _OF_KEYS}
-_FLOATS = frozenset(("sums", "deltas"))
+_TYPES = {"sums": "float", "deltas": "float", "kept": "const u8"}
 
 
 def attention_source(kernel: str, written_for: Attention) -> str:
     """One of the three kernels: "forward", "of_queries", which also leaves products of rows behind, and "of_keys".
 
-    Its fields: sizes, `scale`, the strides of the mask, the addresses `PLACES`, and the strides of `STRIDED`.
+    Its fields: sizes, `scale`, by what dropout multiplies the weights that it keeps, the strides of the mask, the
+    addresses `PLACES`, and the strides of `STRIDED`.
     """
-    name, width, causal, masked = written_for
+    name, width, causal, masked, drops = written_for
     padded = -(-width // 16) * 16
     ahead = padded <= _MOST_AHEAD
-    places = [f"{'float' if each in _FLOATS else 'const u16'}* {each};" for each in PLACES[kernel].split()]
+    places = [f"{_TYPES.get(each, 'const u16')}* {each};" for each in PLACES[kernel].split()]
     steps = [f"i64 {each}_step[3];" for each in STRIDED[kernel].split()]
     numbers = {
-        "width": width, "padded": padded, "causal": causal, "masked": masked, "tile": TILE, "threads": THREADS,
+        "width": width, "padded": padded, "causal": causal, "masked": masked, "drops": drops, "tile": TILE, "threads": THREADS,
         "stages": 1 + ahead, "others": TILE if ahead or kernel != "of_keys" else TILE // 2,
         "fields": " ".join(places + steps),
     }  # fmt: skip

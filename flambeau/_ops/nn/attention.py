@@ -26,7 +26,7 @@ from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.gradients.needed import needs_gradient
 from ..._dispatch.public.protocol import CASTING
 from ..._dispatch.public.registry import public
-from ..random.dropout import dropout, kept_factors
+from ..random.dropout import dropout, kept_factors, mask_of_dropout
 from ..reduce.moments import widened, widened_tensor
 from ..reduce.reductions import reduced
 from ..reduce.softmax import _prepared, _softmax, _softmax_backward
@@ -109,13 +109,30 @@ def _attention_gradients(
     output: Any,
     logsumexp: Any,
 ) -> list[Any]:
+    return _gradients(grads, needed, (query, key, value, output), None, is_causal, attn_mask, scale, logsumexp)
+
+
+def _gradients(
+    grads: list[Any],
+    needed: tuple[bool, ...],
+    saved: tuple[Any, Any, Any, Any],
+    factors: Any,
+    is_causal: bool,
+    attn_mask: Any,
+    scale: float | None,
+    logsumexp: Any,
+) -> list[Any]:
+    """The gradients of query, key and value; `factors`: what dropout multiplied the weights by."""
     grad, of_sums = (widened_tensor(each) for each in grads)
-    q, k, v, out, mask = (widened_tensor(each) for each in (query, key, value, output, attn_mask))
-    factor = _factor(scale, query.shape[-1])
+    q, k, v, out, mask = (widened_tensor(each) for each in (*saved, attn_mask))
+    factor = _factor(scale, q.shape[-1])
     weights = _weights(_scores(q, k, mask, is_causal, factor), logsumexp)
     of_scores = None
     if grad is not None:
-        of_scores = weights * (grad @ v.swapaxes(-2, -1) - (grad * out).sum(axis=-1, keepdims=True))
+        of_seen = grad @ v.swapaxes(-2, -1)
+        if factors is not None:
+            of_seen = of_seen * factors
+        of_scores = weights * (of_seen - (grad * out).sum(axis=-1, keepdims=True))
     if of_sums is not None:
         through_sums = weights * of_sums.unsqueeze(-1)
         of_scores = through_sums if of_scores is None else of_scores + through_sums
@@ -124,7 +141,7 @@ def _attention_gradients(
         of_query = of_scores @ k * factor if needed[0] else None
         of_key = of_scores.swapaxes(-2, -1) @ q * factor if needed[1] else None
     if grad is not None and needed[2]:
-        of_value = weights.swapaxes(-2, -1) @ grad
+        of_value = (weights if factors is None else weights * factors).swapaxes(-2, -1) @ grad
     return [of_query, of_key, of_value]
 
 
@@ -149,6 +166,13 @@ def _attention(
     attn_mask: Array | None,
     scale: float | None,
 ) -> tuple[Array, Array]:
+    return _attended(query, key, value, None, is_causal, attn_mask, scale)
+
+
+def _attended(
+    query: Array, key: Array, value: Array, factors: Any, is_causal: bool, attn_mask: Any, scale: float | None
+) -> tuple[Array, Array]:
+    """The result, and the logarithms of the sums of exponentials; `factors`: what dropout multiplies weights by."""
     q, k, v = (widened(each) for each in (query, key, value))
     if (times := q.shape[1] // max(k.shape[1], 1)) > 1:
         k, v = np.repeat(k, times, axis=1), np.repeat(v, times, axis=1)
@@ -162,6 +186,8 @@ def _attention(
     weights -= highest
     np.exp(weights, weights)
     sums = reduced(np.add, weights, (weights.ndim - 1,), True)
+    if factors is not None:
+        weights *= factors
     # The weights of half-precision inputs are rounded as these, as in PyTorch.
     result = array_functions.matmul(
         weights if weights.dtype == value.dtype else widened(weights.astype(value.dtype)), v
@@ -174,13 +200,65 @@ def _attention(
     return output, (highest + np.log(sums))[..., 0]
 
 
-def _fits_one_op(query: Tensor, key: Any, value: Any, attn_mask: Any, dropout_p: float, shared: bool = False) -> bool:
-    """Whether PyTorch, too, computes it in one op: four dimensions, equal sizes, no dropout.
+# ----- the same with dropout, where a device has a kernel for it ------------------------------------------------------
+
+
+@derivative("dropped_attention_backward")
+def _dropped_gradients(
+    grads: list[Any],
+    needed: tuple[bool, ...],
+    query: Any,
+    key: Any,
+    value: Any,
+    kept: Any,
+    dropout_p: float,
+    is_causal: bool,
+    attn_mask: Any,
+    scale: float | None,
+    output: Any,
+    logsumexp: Any,
+) -> list[Any]:
+    saved, factors = (query, key, value, output), kept * (1 / (1 - dropout_p))
+    return _gradients(grads, needed, saved, factors, is_causal, attn_mask, scale, logsumexp)
+
+
+@several(
+    "ScaledDotProductFlashAttentionBackward0",
+    joint=_dropped_gradients,
+    shape=_attention_shapes,
+    results=("output", "logsumexp"),
+    differentiable=("query", "key", "value"),
+)
+def _dropped_attention(
+    query: Array,
+    key: Array,
+    value: Array,
+    kept: Array,
+    dropout_p: float,
+    is_causal: bool,
+    attn_mask: Array | None,
+    scale: float | None,
+) -> tuple[Array, Array]:
+    """Attention of which only the weights in `kept` count."""
+    return _attended(query, key, value, kept * np.float32(1 / (1 - dropout_p)), is_causal, attn_mask, scale)
+
+
+def _may_drop(query: Tensor, key: Tensor, dropout_p: float) -> bool:
+    """Whether the weights of calls that fit one op are dropped inside it."""
+    return bool(
+        0 < dropout_p < 1
+        and THREAD.modes.run_as_plain()
+        and query._kind.backend.costs_per_call
+        and not query._kind.indirect
+        and array_functions.runs_dropped_attention(query._array, key._array)
+    )
+
+
+def _fits_one_op(query: Tensor, key: Any, value: Any, attn_mask: Any, shared: bool = False) -> bool:
+    """Whether PyTorch, too, computes it in one op if nothing is dropped: four dimensions, equal sizes.
 
     `shared`: several heads of `query` may have one of `key` and `value`.
     """
-    if dropout_p:
-        return False
     shapes = []
     for each in (query._array, key._array, value._array):
         shape = each.shape
@@ -423,8 +501,13 @@ def scaled_dot_product_attention(
     shares = enable_gqa and not needs_gradient(query, key, value) and THREAD.modes.run_as_plain()
     if enable_gqa and not shares:
         key, value = _shared_heads(query, key, value)
-    if "FLASH_ATTENTION" in ENABLED and _fits_one_op(query, key, value, mask, dropout_p, shares):
-        return _attention(query, key, value, 0.0, is_causal, mask, scale)[0]
+    if "FLASH_ATTENTION" in ENABLED and _fits_one_op(query, key, value, mask, shares):
+        if not dropout_p:
+            return _attention(query, key, value, 0.0, is_causal, mask, scale)[0]
+        if _may_drop(query, key, dropout_p):
+            scores = (*query._array.shape[:3], key._array.shape[2])
+            kept = mask_of_dropout(query, scores, dropout_p)
+            return _dropped_attention(query, key, value, kept, dropout_p, is_causal, mask, scale)[0]
     if shares:
         key, value = _shared_heads(query, key, value)
     if is_causal and mask is not None:

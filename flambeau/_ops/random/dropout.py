@@ -8,7 +8,7 @@ from typing import Any
 
 from ..._core.backend import as_array
 from ..._core.device import contiguous_format
-from ..._core.dtype import LEGACY_NAMES, bool_
+from ..._core.dtype import LEGACY_NAMES, bool_, float32
 from ..._core.generator import default_generator
 from ..._core.modes import THREAD
 from ..._core.process.reproducibility import REPRODUCIBILITY
@@ -142,6 +142,13 @@ def _native_dropout(input: Array, mask: Array, p: float, train: bool) -> tuple[A
 def _dropout_mask(self: Array, generator: Any, keep: float, itemsize: int) -> None:
     """True with probability `keep`. On a GPU a thread draws for as many neighbours as 16 bytes of the input hold."""
     sampling.fill_bernoulli(self, generator, keep)
+
+
+def mask_of_dropout(like: Any, shape: tuple[int, ...], p: float) -> Tensor:
+    """The mask that `dropout` of a float32 tensor of `shape` draws on a GPU: true with probability `1 - p`."""
+    mask: Tensor = like.new_empty(shape, dtype=bool_)
+    _dropout_mask(mask, default_generator, 1 - p, float32.itemsize)
+    return mask
 
 
 _draw_and_drop = BackendOp("draw_and_drop", records=True)

@@ -53,6 +53,7 @@ class Case(NamedTuple):
     causal: bool = False
     mask: tuple[int, ...] | None = None
     dtype: str = "bfloat16"
+    dropout: float = 0.0
 
 
 CASES = {
@@ -68,6 +69,10 @@ CASES = {
     "wide rows": Case(1, 1, 66, 70, 96, causal=True),
     "widest rows": Case(1, 1, 20, 34, 128),
     "float16": Case(1, 1, 65, 64, 40, dtype="float16"),
+    "dropout": Case(2, 2, 70, 83, 24, dropout=0.3),
+    "causal, dropout, shared heads": Case(4, 2, 67, 67, 16, causal=True, dropout=0.1),
+    "masked, dropout": Case(2, 2, 40, 70, 16, mask=(2, 1, 1, 70), dropout=0.5),
+    "wide rows, dropout": Case(1, 1, 66, 70, 96, dropout=0.5),
 }
 
 
@@ -84,8 +89,9 @@ def _reference(case: Case, given: dict[str, Any], scale: float) -> dict[str, Any
     powers = np.exp(scores - np.where(np.isinf(highest), 0, highest))
     total = powers.sum(3, keepdims=True)
     weights = powers / np.where(total == 0, 1, total)
-    output = weights @ v
-    through = weights * (grad @ v.swapaxes(2, 3) - (grad * output).sum(3, keepdims=True))
+    factors = given["kept"] / (1 - case.dropout) if case.dropout else 1
+    output = weights * factors @ v
+    through = weights * (factors * (grad @ v.swapaxes(2, 3)) - (grad * output).sum(3, keepdims=True))
     parts = (2, case.owners, times)
     with np.errstate(divide="ignore"):
         sums = (np.where(np.isinf(highest), 0, highest) + np.log(total))[..., 0]
@@ -94,7 +100,7 @@ def _reference(case: Case, given: dict[str, Any], scale: float) -> dict[str, Any
         "sums": sums,
         "of_query": through @ k * scale,
         "of_key": (through.swapaxes(2, 3) @ q).reshape(*parts, *k.shape[2:]).sum(2) * scale,
-        "of_value": (weights.swapaxes(2, 3) @ grad).reshape(*parts, *v.shape[2:]).sum(2),
+        "of_value": ((weights * factors).swapaxes(2, 3) @ grad).reshape(*parts, *v.shape[2:]).sum(2),
     }
 
 
@@ -112,6 +118,8 @@ def _samples(case: Case) -> dict[str, Any]:
     if case.mask:
         given["mask"] = np.where(random.rand(*case.mask) < 0.3, -math.inf, random.rand(*case.mask)).astype(dtype)
         given["mask"][0, 0, 0] = -math.inf  # a row without any key, or such a sample
+    if case.dropout:
+        given["kept"] = random.rand(2, case.heads, case.rows, case.keys) >= case.dropout
     return given
 
 
@@ -122,13 +130,14 @@ def test_attention_and_its_gradients(name: str) -> None:
     scale = 0.3
     arrays = {key: from_host(each) for key, each in given.items()}
     mask = arrays.get("mask")
-    ran: Any = attention.attention(arrays["query"], arrays["key"], arrays["value"], 0.0, case.causal, mask, scale)
+    forward: Any = attention.dropped_attention if case.dropout else attention.attention
+    backward: Any = attention.dropped_attention_gradients if case.dropout else attention.attention_gradients
+    operands = [arrays["query"], arrays["key"], arrays["value"], *([arrays["kept"]] if case.dropout else [])]
+    operands += [case.dropout, case.causal, mask, scale]
+    ran = forward(*operands)
     assert ran is not None, "no kernel ran"
     output, sums = ran
-    gradients: Any = attention.attention_gradients(
-        [arrays["grad"], None], (True,) * 3, arrays["query"], arrays["key"], arrays["value"], 0.0, case.causal, mask,
-        scale, output, sums,
-    )  # fmt: skip
+    gradients = backward([arrays["grad"], None], (True,) * 3, *operands, output, sums)
     assert gradients is not None, "no kernel ran backward"
     expected = _reference(case, given, scale)
     step = 2**-8 if case.dtype == "bfloat16" else 2**-11

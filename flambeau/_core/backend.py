@@ -199,6 +199,12 @@ class Backend:
         """Whether work is written down, to be done later and again, instead of done."""
         return False
 
+    def place_in_work(self) -> Any:
+        """Where what is started now stands in a device's work: two calls at equal places are done one after the other,
+        whenever that is.
+        """
+        return None
+
     def used_by(self, array: Any, stream: Any) -> None:
         """A queue of the device works with an array: its memory is not to be used again before that is done."""
         raise NotImplementedError(

@@ -31,6 +31,7 @@ from .._dispatch.call.cast import cast
 from .._dispatch.dispatch import Array, primitive
 from .._dispatch.writer import writer
 from ._hook_calls import run_hooks_on, run_post_hooks, run_pre_hooks
+from ._late_casts import LateCasts
 from .anomaly_mode import run_watched
 
 Target = Any
@@ -83,7 +84,11 @@ def run_backward(
         leave_out_library(error)
         raise
     finally:
+        unfinished = modes.backward_pass
         modes.grad, modes.backward_pass, modes.functions = outer
+        late = None if unfinished is None or unfinished is outer[1] else unfinished.late
+        if late is not None and late.waiting:
+            late.finish()  # gradients that were there before an error
         if modes.functions:
             modes.refresh()
 
@@ -110,6 +115,7 @@ class _Pass:
         "expected",
         "inputs",
         "keep_graph",
+        "late",
         "needed",
         "ready",
         "records",
@@ -151,12 +157,13 @@ class _Pass:
         modes = THREAD.modes
         self.watched = modes.anomaly
         self.records = modes.grad or not (modes.plain or modes.watcher is not None)
+        self.late = LateCasts(self.reach_leaf) if accumulate_grad and inputs is None and not self.records else None
         self.summed: set[tuple[Target, int]] = set()
         """Where a sum waits that this pass has made: nobody else has it yet."""
 
     def run(self) -> list[Tensor | None]:
         ready, needed, captured, expected = self.ready, self.needed, self.captured, self.expected
-        keep_graph = self.keep_graph
+        keep_graph, late = self.keep_graph, self.late
         rare = captured is not None or self.watched
         for target, number, gradient in self.roots:
             if needed is None or target in needed:
@@ -170,6 +177,8 @@ class _Pass:
                 newest = None
             edges = node.edges
             hooks = node._hooks
+            if late is not None and late.waiting and (hooks is not None or not isinstance(node, OpNode)):
+                late.finish()  # the user's own functions may look at gradients
             if rare or hooks is not None:
                 grads, results = self.run_watched(node, grads)
                 if results is None:
@@ -210,12 +219,22 @@ class _Pass:
                         or result._kind is not target._kind
                         or result._array.shape != target._array.shape
                     ):
+                        if (
+                            late is not None
+                            and type(result) is Tensor
+                            and expected[target] == 1
+                            and target._extra is None
+                            and late.takes(target, result)
+                        ):
+                            continue
                         returned, result = result, checked(result, target, number, node)
                         fresh = fresh or (unseen and result is not returned)
                     if expected[target] == 1:
                         self.reach_leaf(target, result, fresh)
                         continue
                 self.deliver(target, number, result, fresh)
+        if late is not None and late.waiting:
+            late.finish()
         if captured is None or self.inputs is None:
             return []
         return [captured[target][number] for target, number in self.inputs]
@@ -315,6 +334,8 @@ class _Pass:
         """All gradients of a leaf are there: run its hooks and add the sum to `.grad`, or hand it to the caller."""
         extra = leaf._extra
         accumulator = None
+        if extra is not None and self.late is not None and self.late.waiting:
+            self.late.finish()
         if extra is not None or self.captured is not None:
             accumulator = extra.accumulator() if extra is not None and extra.accumulator is not None else None
             if extra is not None and extra.hooks:

@@ -45,7 +45,8 @@ class Attention(NamedTuple):
 
 _COMMON = """
 enum { WIDTH = %(width)d, PADDED = %(padded)d, LINE = PADDED + 8, STEPS = PADDED / 16, STAGES = %(stages)d };
-enum { CAUSAL = %(causal)d, MASKED = %(masked)d, DROPS = %(drops)d, TILE = %(tile)d, OTHERS = %(others)d, PARTS = OTHERS / 8 };
+enum { CAUSAL = %(causal)d, MASKED = %(masked)d, DROPS = %(drops)d };
+enum { TILE = %(tile)d, OTHERS = %(others)d, PARTS = OTHERS / 8 };
 typedef u16 Line[LINE];
 #define LOWEST -__uint_as_float(0x7f800000u)
 #define LOG2_E 1.4426950408889634f
@@ -200,7 +201,8 @@ KERNEL_OF(%(threads)d) kernel(const __grid_constant__ Arguments a) {
 #pragma unroll
         for (int e = 2 * h; e < 2 * h + 2; e++) {
           total[h] += scores[j][e] = exp2f(scores[j][e] - base);
-          if (DROPS) scores[j][e] *= dropout(a, sample, head, row + 8 * h, block * OTHERS + j * 8 + lane %% 4 * 2 + e %% 2);
+          const i32 at_key = block * OTHERS + j * 8 + lane %% 4 * 2 + e %% 2;
+          if (DROPS) scores[j][e] *= dropout(a, sample, head, row + 8 * h, at_key);
         }
     }
     add_weighted<PARTS>(result, scores, values[block %% STAGES]);
@@ -383,7 +385,8 @@ def attention_source(kernel: str, written_for: Attention) -> str:
     places = [f"{_TYPES.get(each, 'const u16')}* {each};" for each in PLACES[kernel].split()]
     steps = [f"i64 {each}_step[3];" for each in STRIDED[kernel].split()]
     numbers = {
-        "width": width, "padded": padded, "causal": causal, "masked": masked, "drops": drops, "tile": TILE, "threads": THREADS,
+        "width": width, "padded": padded, "causal": causal, "masked": masked, "drops": drops, "tile": TILE,
+        "threads": THREADS,
         "stages": 1 + ahead, "others": TILE if ahead or kernel != "of_keys" else TILE // 2,
         "fields": " ".join(places + steps),
     }  # fmt: skip

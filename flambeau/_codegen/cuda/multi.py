@@ -69,6 +69,22 @@ KERNEL kernel(const __grid_constant__ Arguments a) {{
 """
 
 
+def cast_source(source: str, target: str) -> str:
+    """The kernel that writes the arrays of one list as those of another type."""
+    given, wanted = TYPES[source], TYPES[target]
+    most = capacity(2, 0)
+    value = f"({wanted.compute}){given.loaded('p[i]')}"
+    return f"""{functions()}
+struct Arguments {{ i64 count; i64 begin[{most}]; i64 size[{most}]; u64 at[2][{most}]; }};
+KERNEL kernel(const __grid_constant__ Arguments a) {{
+{_FIND}  const {given.memory}* p = (const {given.memory}*)a.at[0][array];
+  {wanted.memory}* q = ({wanted.memory}*)a.at[1][array];
+{_SHARE}    q[i] = {wanted.stored(value)};
+  }}
+}}
+"""
+
+
 def unscale_source(dtype: str) -> str:
     """The kernel that multiplies the arrays of a list by one number, and writes 1 where an element is not finite."""
     kind = TYPES[dtype]

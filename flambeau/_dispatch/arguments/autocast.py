@@ -202,6 +202,7 @@ def clear_autocast_cache() -> None:
         >>> torch.clear_autocast_cache()
     """
     _THREAD.settings.cache.clear()
+    _THREAD.settings.ahead.end()
 
 
 class AutocastState:

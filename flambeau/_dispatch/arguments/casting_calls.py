@@ -6,6 +6,7 @@ A rule is a word, for which there is a function below, or itself a function of i
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import perf_counter_ns
 from typing import Any
 
 from ..._core.dtype import bfloat16, dtype, float16, float32, float64
@@ -13,8 +14,10 @@ from ..._core.kind import Kind, kind_of
 from ..._core.modes import UNCAST, Casts, Modes, Ruled
 from ..._core.slots import SLOTS
 from ..._core.tensor import PLAIN_TYPES, Tensor
+from ..call.results import finished
 from ..op import parameter_names
 from .autocast_rules import ELEMENTWISE_DEVICES, FULL, FULL_RESULT, LOWER, WIDEST, FullIf
+from .casts_ahead import CastsAhead
 
 Function = Callable[..., Any]
 
@@ -39,6 +42,7 @@ class Settings:
         self.nesting = 0
         self.cache: dict[int, tuple[Tensor, Tensor]] = {}
         """By the identity of a weight the weight, and its cast."""
+        self.ahead = CastsAhead()
 
 
 class CastingCalls(Casts):
@@ -248,21 +252,39 @@ class Caster:
     def _cast(self, value: Tensor, target: Kind) -> Tensor:
         """A tensor in another dtype. A weight is cast once in a region: it is a leaf that needs a gradient."""
         settings, kind = self._settings, value._kind
-        is_kept = (
+        is_weight = (
             value._requires_grad and value._grad_fn is None and value._view is None and kind.dtype is float32
-            and settings.cache_enabled and self._modes.grad
+            and settings.cache_enabled
         )  # fmt: skip
+        is_kept = is_weight and self._modes.grad
         known = settings.cache.get(id(value)) if is_kept else None
         if known is not None and known[1]._kind is target:
             return known[1]
         if type(value) not in PLAIN_TYPES:
             cast = value.to(target.dtype)
+        elif is_weight and target.backend.costs_per_call and self._modes.is_ordinary and settings.nesting:
+            cast = self._cast_weight(value, target)
         elif kind.device.dataless or target.dtype.is_complex:
             cast = SLOTS.converted(value, target, None)
         else:
             cast = SLOTS.to_copy(value, target.dtype, None)
         if is_kept:
             settings.cache[id(value)] = value, cast
+        return cast
+
+    def _cast_weight(self, weight: Tensor, target: Kind) -> Tensor:
+        """The cast of a weight, which may have been made together with that of another one."""
+        op: Any = SLOTS.to_copy
+        watcher = self._modes.watcher
+        start = 0 if watcher is None else perf_counter_ns()
+        made = self._settings.ahead.take(weight, target)
+        if made is None:
+            cast: Tensor = op(weight, target.dtype, None)
+            return cast
+        args = weight, target.dtype, None
+        cast = finished(op, args, (weight,), made, target)
+        if watcher is not None:
+            watcher.ran(op, args, cast, start, perf_counter_ns())
         return cast
 
     def all_in(self, precision: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:

@@ -29,7 +29,9 @@ def _together() -> Iterator[None]:
         attention_kernels._compiled.cache_clear()
 
 
-def _operands(heads: int = 2, shared: int = 1, rows: int = 20, keys: int = 24, dtype: Any = torch.bfloat16) -> list[Any]:
+def _operands(
+    heads: int = 2, shared: int = 1, rows: int = 20, keys: int = 24, dtype: Any = torch.bfloat16
+) -> list[Any]:
     torch.manual_seed(0)
     shapes = (2, rows, heads, 16), *[(2, keys, heads // shared, 16)] * 2
     given = [torch.randn(shape).to("cuda", dtype).transpose(1, 2).detach() for shape in shapes]

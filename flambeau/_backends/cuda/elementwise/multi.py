@@ -10,10 +10,18 @@ from struct import Struct
 from typing import Any
 
 from ...._codegen.cuda.elementwise import can_write
-from ...._codegen.cuda.multi import PER_BLOCK, THREADS, capacity, list_source, loss_scale_source, unscale_source
+from ...._codegen.cuda.multi import (
+    PER_BLOCK,
+    THREADS,
+    capacity,
+    cast_source,
+    list_source,
+    loss_scale_source,
+    unscale_source,
+)
 from ...._codegen.expr import Program
 from ...._core.arrays.quick import name_of
-from ..arrays.array import is_dense
+from ..arrays.array import Together, empty, form_of, is_dense, of_forms, together
 from ..runtime.driver import driver
 
 _FLOATS = frozenset(("float16", "bfloat16", "float32", "float64"))
@@ -114,6 +122,48 @@ def unscale(arrays: Sequence[Any], factor: Any, found: Any) -> bool:
     for blocks, used, tail in _portions((arrays,), most):
         launch(blocks, THREADS, pack(used, factor.pointer, found.pointer, *tail))
     return True
+
+
+def cast_together(arrays: Sequence[Any], dtype: Any) -> list[Any] | None:
+    """Arrays of one type as another one, in one piece of memory; None: one of them has gaps, or is no float."""
+    forms = [each.form for each in arrays]
+    if not _may_cast(forms, dtype):
+        return None
+    made = of_forms(_forms_together(dtype, *[form.shape for form in forms]))
+    _convert(arrays, made)
+    return made
+
+
+def cast_each(arrays: Sequence[Any], dtype: Any) -> list[Any] | None:
+    """The same, where each has memory of its own."""
+    if not _may_cast([each.form for each in arrays], dtype):
+        return None
+    made = [empty(each.shape, dtype) for each in arrays]
+    _convert(arrays, made)
+    return made
+
+
+def _may_cast(forms: Sequence[Any], dtype: Any) -> bool:
+    own = forms[0].dtype
+    names = name_of(own), name_of(dtype)
+    return _FLOATS.issuperset(names) and all(form.dtype == own and form.flags.c_contiguous for form in forms)
+
+
+@cache
+def _forms_together(dtype: Any, *shapes: tuple[int, ...]) -> Together:
+    return together(*[form_of(shape, dtype) for shape in shapes])
+
+
+def _convert(given: Sequence[Any], made: Sequence[Any]) -> None:
+    launch, most, pack = _converting(name_of(given[0].dtype), name_of(made[0].dtype))
+    for blocks, used, tail in _portions((given, made), most):
+        launch(blocks, THREADS, pack(used, *tail))
+
+
+@cache
+def _converting(source: str, target: str) -> Any:
+    most = capacity(2, 0)
+    return driver().compile(cast_source(source, target)), most, Struct(f"=q{2 * most}q{2 * most}Q").pack
 
 
 def adapt_loss_scale(scale: Any, tracker: Any, found: Any, growth: float, backoff: float, interval: int) -> Any:

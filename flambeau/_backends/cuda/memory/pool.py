@@ -184,6 +184,10 @@ class Pool:
             unusual = self._came_back or self._marked or not self.keeps or self._shared
             self._patience = -1 if unusual else LONGEST
 
+    def shelves_in_use(self) -> int:
+        """What tells the queue and the pool from which this thread takes memory."""
+        return id(self._here.stand or self.stream_changed())
+
     def stream_changed(self) -> _Stand:
         """Look anew from where this thread takes memory: its queue or its pool is another one."""
         key = self._here.pool, self._supplier.stream()

@@ -79,7 +79,11 @@ def memory_version(counter: Counter | None) -> int | None:
         version: int = counter[0]
         return version
     memory = _memory_of(counter)
-    return None if memory.is_known_outside else memory.changes + sum([each[0] for each in memory.counters])
+    if memory.is_known_outside:
+        return None
+    counters = memory.counters
+    number: int = counters[0][0] if len(counters) == 1 else sum([each[0] for each in counters])
+    return memory.changes + number
 
 
 def note_change(counter: Counter, inner: int = 2) -> None:

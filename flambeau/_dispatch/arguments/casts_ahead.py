@@ -112,8 +112,7 @@ class CastsAhead:
 
 def _cast_together(weights: Sequence[Any], target: Kind) -> Any:
     """The arrays of some tensors as another kind, in one launch; None: there is no kernel for that."""
-    kind = weights[0]._kind
-    if any(each._kind is not kind for each in weights):
+    if len({each._kind for each in weights}) > 1:
         return None
     kernels = target.backend.functions["multi"]
     together = getattr(kernels, "cast_together", None)

@@ -144,9 +144,9 @@ def cast_each(arrays: Sequence[Any], dtype: Any) -> list[Any] | None:
 
 
 def _may_cast(forms: Sequence[Any], dtype: Any) -> bool:
-    own = forms[0].dtype
-    names = name_of(own), name_of(dtype)
-    return _FLOATS.issuperset(names) and all(form.dtype == own and form.flags.c_contiguous for form in forms)
+    types = {form.dtype for form in forms}
+    names = [name_of(each) for each in (dtype, *types)]
+    return len(types) == 1 and _FLOATS.issuperset(names) and all([form.flags.c_contiguous for form in forms])
 
 
 @cache

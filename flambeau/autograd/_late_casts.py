@@ -43,7 +43,6 @@ class LateCasts:
             given.dtype not in _HALVES
             or wanted.dtype is not float32
             or given.device is not wanted.device
-            or not wanted.backend.costs_per_call
             or given.indirect
             or wanted.indirect
             or not leaf._requires_grad

@@ -123,6 +123,7 @@ class _Pass:
         "summed",
         "uses",
         "waiting",
+        "waits",
         "watched",
     )  # fmt: skip
 
@@ -157,7 +158,9 @@ class _Pass:
         modes = THREAD.modes
         self.watched = modes.anomaly
         self.records = modes.grad or not (modes.plain or modes.watcher is not None)
-        self.late = LateCasts(self.reach_leaf) if accumulate_grad and inputs is None and not self.records else None
+        self.late: LateCasts | None = None
+        self.waits = accumulate_grad and inputs is None and not self.records
+        """Whether gradients may be cast together: `late`, once there is one."""
         self.summed: set[tuple[Target, int]] = set()
         """Where a sum waits that this pass has made: nobody else has it yet."""
 
@@ -220,13 +223,15 @@ class _Pass:
                         or result._array.shape != target._array.shape
                     ):
                         if (
-                            late is not None
+                            self.waits
+                            and target._kind.backend.costs_per_call
                             and type(result) is Tensor
                             and expected[target] == 1
                             and target._extra is None
-                            and late.takes(target, result)
                         ):
-                            continue
+                            late = self.late = self.late or LateCasts(self.reach_leaf)
+                            if late.takes(target, result):
+                                continue
                         returned, result = result, checked(result, target, number, node)
                         fresh = fresh or (unseen and result is not returned)
                     if expected[target] == 1:

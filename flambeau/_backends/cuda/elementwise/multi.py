@@ -146,7 +146,7 @@ def cast_each(arrays: Sequence[Any], dtype: Any) -> list[Any] | None:
 def _may_cast(forms: Sequence[Any], dtype: Any) -> bool:
     types = {form.dtype for form in forms}
     names = [name_of(each) for each in (dtype, *types)]
-    return len(types) == 1 and _FLOATS.issuperset(names) and all([form.flags.c_contiguous for form in forms])
+    return len(types) == 1 and _FLOATS.issuperset(names) and False not in [form.flags.c_contiguous for form in forms]
 
 
 @cache

@@ -89,16 +89,16 @@ class CastsAhead:
     def _cast_group(self, group: list[weakref.ref[Tensor]], target: Kind) -> None:
         """Cast all of a group at once, if its weights are what they were."""
         self._close()
-        weights = [each() for each in group]
+        weights: list[Any] = [each() for each in group]
         key = id(weights[0])
-        versions = [None if each is None else memory_version(each._counter) for each in weights]
+        versions: list[Any] = [None if each is None else memory_version(each._counter) for each in weights]
         cast = None if None in versions else _cast_together(weights, target)
         if cast is None:
             self._groups.pop(key, None)
             return
         place, ready = target.backend.place_in_work(), self._ready
         for weight, version, made in zip(weights, versions, cast, strict=True):
-            ready[id(weight)] = _Cast(weight._array, version, target, place, made, key)  # type: ignore[union-attr, arg-type]  # all are there
+            ready[id(weight)] = _Cast(weight._array, version, target, place, made, key)
 
     def end(self) -> None:
         """A region ends: nothing of it is used later."""

@@ -30,7 +30,7 @@ from ..._dispatch.axes import ELEMENTS
 from ..._dispatch.call.elementwise import shape_error
 from ..._dispatch.changes.direct_updates import add_scaled, can_write, write
 from ..._dispatch.changes.inplace import run_inplace
-from ..._dispatch.compiled_body import compiled_at_any_size
+from ..._dispatch.compiled_body import compiled_at_any_size, pointwise
 from ..._dispatch.dispatch import Array, Primitive, primitive
 from ..._dispatch.elementwise import FLOATING, binary
 from ..._dispatch.gradients.undifferentiable import no_derivative
@@ -523,8 +523,8 @@ def _log_of_number(base: Any, is_complex: bool) -> Any:
 
 @primitive("PowBackward0", axes=ELEMENTS, self=_pow_self_gradient)
 def _pow_number(self: Array, exponent: Any) -> Array:
-    if exponent == 2 and self.dtype.char in "fd":
-        return np.square(self)
+    if self.dtype.char in "fd" and exponent in _EXACT_POWERS:
+        return _exactly_raised(self, exponent)
     if self.dtype.itemsize == 2 and self.dtype.kind not in "iu":  # half precision, which the exponent takes on
         if self.dtype == np.float16 and abs(exponent) == 0.5:
             return in_single(_half_power)(self, exponent)
@@ -560,6 +560,10 @@ def _raised(self: Any, exponent: Any) -> Any:
         return self | (not exponent)
     return np.power(self, self.dtype.type(exponent))
 
+
+_EXACT_POWERS = frozenset((2, 3, 0.5, -0.5))
+"""Exponents whose powers are products, roots and quotients: a generated kernel has the bits of NumPy's functions."""
+_exactly_raised = pointwise(_raised)
 
 _pow_tensor = binary(
     "pow",

@@ -28,7 +28,7 @@ _NARROW, _LONG, _VERY_LONG = 512, 512, 4096
 def suits(left: Array, right: Array) -> bool:
     """Whether this is the quickest way to a product.
 
-    It is not where a large matrix is turned for a few rows, nor where the left one is for a narrow result.
+    It is not where a large matrix is turned for a few rows, nor where the left one is for a narrow result of many rows.
     """
     if not ON_X86_64 or left.dtype != _SINGLE or right.dtype != _SINGLE:
         return False
@@ -93,7 +93,7 @@ def _is_quickest(shape: Shape, strides: Shape, other: Shape, other_strides: Shap
     if second[0] == "T":
         is_long = length > _VERY_LONG
         return one[0] == "N" and (shape[0] > _FEW_ROWS or length * columns <= _MUCH_TO_TURN or is_long)
-    return one[0] == "N" or columns > _NARROW or length < _LONG
+    return one[0] == "N" or columns > _NARROW or length < _LONG or length > shape[0]
 
 
 def _step(shape: Shape, strides: Shape) -> tuple[str, int] | None:

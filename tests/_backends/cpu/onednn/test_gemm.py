@@ -57,7 +57,8 @@ def test_what_it_suits() -> None:
     assert suits(100, 100, 100, right="columns")
     assert not suits(100, 100, 100, "columns", "columns")
     assert not suits(100, 100, 100, "steps")
-    assert not suits(100, 600, 100, "columns")  # a narrow result
+    assert not suits(700, 600, 100, "columns")  # a narrow result of many rows
+    assert suits(500, 600, 100, "columns")  # the gradient of a weight
     assert suits(100, 600, 600, "columns")
     assert not suits(64, 600, 600, right="columns")  # few rows
     assert suits(65, 600, 600, right="columns")

@@ -17,23 +17,33 @@ FIELDS = (
     "out_matrix"
 )
 """What a kernel is told besides addresses: sizes, how many tiles there are, and strides in elements."""
-SLICE = 16
-"""So many elements of the common dimension are in shared memory at a time: zeros fill the last slice."""
 
+TINY = "zero", "zero at the end", "kept"
+"""The smallest numbers are taken for zero in each step, or in the result, or not at all. Libraries do either."""
 _ARITHMETIC = """
-// The smallest numbers are not taken for zero: libraries whose products have the same bits do not do so either.
 #ifdef __CUDACC__
 FN float chained(float x, float y, float sum) {
-  asm("fma.rn.f32 %0, %1, %2, %0;" : "+f"(sum) : "f"(x), "f"(y));
+  asm("fma.rn%(step)s.f32 %%0, %%1, %%2, %%0;" : "+f"(sum) : "f"(x), "f"(y));
   return sum;
 }
-FN float plus(float x, float y) { float sum; asm("add.rn.f32 %0, %1, %2;" : "=f"(sum) : "f"(x), "f"(y)); return sum; }
+FN float plus(float x, float y) {
+  float sum;
+  asm("add.rn%(end)s.f32 %%0, %%1, %%2;" : "=f"(sum) : "f"(x), "f"(y));
+  return sum;
+}
+FN float ended(float x) {
+  float y;
+  asm("mul.rn%(end)s.f32 %%0, %%1, %%2;" : "=f"(y) : "f"(x), "f"(1.0f));
+  return y;
+}
 #else
 FN float chained(float x, float y, float sum) { return f_fma(x, y, sum); }
 FN float plus(float x, float y) { return x + y; }
+FN float ended(float x) { return x; }
 #endif
 FN double chained(double x, double y, double sum) { return f_fma(x, y, sum); }
 FN double plus(double x, double y) { return x + y; }
+FN double ended(double x) { return x; }
 """
 
 
@@ -44,6 +54,8 @@ class Tile(NamedTuple):
     columns: int
     rows_each: int
     columns_each: int
+    slice: int = 16
+    """So many elements of the common dimension are in shared memory at a time: zeros fill the last slice."""
 
     @property
     def threads(self) -> int:
@@ -63,6 +75,8 @@ class Form(NamedTuple):
     """Whether the product is added to what stands in the result."""
     row: bool = False
     """Whether a row is added to each of its rows."""
+    tiny: str = "kept"
+    """What becomes of numbers too small to have all their bits, in sums of float32: one of `TINY`."""
 
 
 def product_source(tile: Tile, form: Form) -> str:
@@ -72,16 +86,19 @@ def product_source(tile: Tile, form: Form) -> str:
     """
     kind = TYPES[form.dtype]
     wide = kind.size == 8
-    own, slice_ = ("double", SLICE // 2) if wide else ("float", SLICE)
+    own, slice_ = ("double", tile.slice // 2) if wide else ("float", tile.slice)
     vector = min(2 if wide else 4, tile.rows_each, tile.columns_each)
     element = kind.loaded("value")
-    total = "sums[i][j]"
+    total = "ended(sums[i][j])"
     if form.added or form.row:
         addend = kind.loaded("a.row[first_column + column]" if form.row else "*at")
-        total = f"plus(sums[i][j], {addend})"
+        total = f"plus({total}, {addend})"
     left = _place("left", "ROWS", "SLICE", form.left_by_rows)
     right = _place("right", "COLUMNS", "SLICE", not form.right_by_rows)
-    return f"""{functions()}{_ARITHMETIC}
+    arithmetic = _ARITHMETIC % {
+        "step": ".ftz" if form.tiny == "zero" else "", "end": "" if form.tiny == "kept" else ".ftz"
+    }  # fmt: skip
+    return f"""{functions()}{arithmetic}
 typedef {kind.memory} T;
 typedef {own} A;
 enum {{

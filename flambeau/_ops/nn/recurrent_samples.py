@@ -10,7 +10,7 @@ import numpy as np
 from ..._core.process.reproducibility import REPRODUCIBILITY
 from ..._core.tensor import Tensor
 from ..linalg.over_samples import samples_product
-from ..linalg.products import array_dot
+from ..linalg.products import array_dot, product_of_columns
 from ..shape.join import cat, stack
 
 Sizes = tuple[int, ...]
@@ -35,6 +35,8 @@ def weight_product(left: Any, right: Any, sizes: Sizes) -> Any:
     """`left.T @ right`, of the rows of a sequence."""
     if REPRODUCIBILITY.samples is not None and (type(left) is np.ndarray or isinstance(left, Tensor)):
         return samples_product(_by_samples(left, sizes), _by_samples(right, sizes))
+    if REPRODUCIBILITY.samples is not None:  # on a device, in whatever order its library sums up samples
+        return product_of_columns(left, right)
     return left.T @ right if isinstance(left, Tensor) else array_dot(left.T, right)
 
 

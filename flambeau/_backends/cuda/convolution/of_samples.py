@@ -1,8 +1,8 @@
 """Convolutions in which a sample gives the same in any batch, by cuDNN.
 
 The library chooses a kernel by the sizes, among them that of the batch. Here the plan for one sample says what is
-right: where a plan for a whole batch gives the same bits, tried with numbers, it is taken, and otherwise one sample
-after the other is computed.
+right: where a plan for a whole batch gives the same bits, tried with numbers, it is taken. Otherwise those for halves
+of the batch are tried, and so on.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ from ..cudnn.convolutions import FORWARD, Convolution, several
 from ..cudnn.descriptors import Refused
 from ..runtime.plans import of_level
 from ..runtime.synchronization import HERE
-from ..runtime.trials import Buffers, Call, first_alike, quickest_alike
+from ..runtime.trials import Buffers, Call, first_alike
 
 Plan = Callable[[int, int, int], None]
 """Computes one of the three products, given the addresses of input, weight and output."""
 
 _NOMINAL = 16
 """So many samples a batch has for which the way is chosen that does for one sample and for many."""
-_MOST = 4
+_MOST = 6
 """So many ways are tried."""
 _of_one: dict[Any, Plan | None] = of_level({})
+_of_several: dict[Any, Plan] = of_level({})
 
 
 def plan_of_samples(product: int, forms: Sequence[Any], geometry: Geometry) -> Plan | None:
@@ -35,19 +36,46 @@ def plan_of_samples(product: int, forms: Sequence[Any], geometry: Geometry) -> P
 
     None: the library has none.
     """
-    one, samples = _plan_of_one(product, forms, geometry), forms[0].shape[0]
-    if one is None or samples == 1:
+    one = _plan_of_one(product, forms, geometry)
+    return one and _plan_of(product, forms, geometry, one)
+
+
+def _plan_of(product: int, forms: Sequence[Any], geometry: Geometry, one: Plan) -> Plan:
+    samples = forms[0].shape[0]
+    if samples == 1:
         return one
+    key = product, forms[0].dtype, *[(form.shape, form.strides) for form in forms], geometry
+    found = _of_several.get(key)
+    if found is None:
+        found = _of_several[key] = _whole(product, forms, geometry, one) or _in_halves(product, forms, geometry, one)
+    return found
+
+
+def _whole(product: int, forms: Sequence[Any], geometry: Geometry, one: Plan) -> Plan | None:
+    """A plan of the library's for the whole batch; None: there is none with these bits."""
     by_samples = _repeated(one, forms)
-    others = (_by_result(product, each) for each in _ways(product, forms, geometry))
     reference = _by_result(product, by_samples)
-    found = quickest_alike(_buffers(product, forms), reference, others, (Refused,))
-    if found is None or found is reference:
-        return by_samples
-    whole, ordinal = _by_operands(product, found), HERE.ordinal
+    others = (_by_result(product, each) for each in _ways(product, forms, geometry))
+    place = first_alike(_buffers(product, forms), reference, others, (Refused,))
+    if place is None:
+        return None
+    whole, ordinal = _ways(product, forms, geometry)[place], HERE.ordinal
 
     def run(input: int, weight: int, output: int) -> None:
         (whole if HERE.ordinal == ordinal else by_samples)(input, weight, output)
+
+    return run
+
+
+def _in_halves(product: int, forms: Sequence[Any], geometry: Geometry, one: Plan) -> Plan:
+    samples = forms[0].shape[0]
+    middle = 1 << (samples - 1).bit_length() - 1  # sizes come again where they are powers of two
+    sizes = [middle * (form.size // form.shape[0] * form.itemsize) for form in forms]
+    first, rest = (_plan_of(product, _with_samples(forms, each), geometry, one) for each in (middle, samples - middle))
+
+    def run(input: int, weight: int, output: int) -> None:
+        first(input, weight, output)
+        rest(input + sizes[0], weight, output + sizes[2])
 
     return run
 
@@ -120,10 +148,3 @@ def _by_result(product: int, plan: Plan) -> Call:
     if product == FORWARD:
         return lambda result, weight, operand: plan(operand, weight, result)
     return lambda result, weight, operand: plan(result, weight, operand)
-
-
-def _by_operands(product: int, call: Call) -> Plan:
-    """The inverse of that."""
-    if product == FORWARD:
-        return lambda input, weight, output: call(output, weight, input)
-    return lambda input, weight, output: call(input, weight, output)

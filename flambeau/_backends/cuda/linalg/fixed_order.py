@@ -11,18 +11,19 @@ import contextlib
 import math
 from collections.abc import Iterator
 from functools import cache
+from itertools import chain
 from struct import Struct
 from typing import Any
 
 import numpy as np
 
-from ...._codegen.cuda.products import FIELDS, Form, Tile, product_source
+from ...._codegen.cuda.products import FIELDS, TINY, Form, Tile, product_source
 from ...._core.arrays.quick import name_of
 from ...._core.process.reproducibility import REPRODUCIBILITY, NotKept
-from ..arrays.array import empty, from_host, to_host
+from ..arrays.array import empty, form_of, from_host, to_host
 from ..runtime.driver import Launch, driver
 from ..runtime.synchronization import HERE
-from ..runtime.trials import Buffers, Call, quickest_alike
+from ..runtime.trials import Buffers, Call, count_alike, quickest_alike
 from .blas import Product, placed
 from .blaslt import Batch, Failed, Matrix, Refused
 from .blaslt import Product as LibraryProduct
@@ -33,9 +34,13 @@ _PACK, _TRIED = 8, 1000
 _TYPES = frozenset(("float16", "bfloat16", "float32", "float64"))
 _TILES = Tile(128, 128, 8, 8), Tile(64, 64, 4, 4), Tile(32, 32, 2, 2), Tile(16, 32, 1, 2)
 """The largest of which there are enough is the quickest. All of them sum up in one order."""
+_FOR_FEW = Tile(64, 64, 4, 4, 32), Tile(32, 32, 2, 2, 64), Tile(16, 32, 1, 2, 64), Tile(16, 16, 1, 1, 64)
+"""Where there are fewer, more is read at a time, since nothing else is computed meanwhile."""
 _ENOUGH = 132
 _ALONE = Tile(4, 4, 4, 4)
 """Where blocks have one thread."""
+_MOST_TILES = 2
+_SINGLE, _USUAL = np.dtype(np.float32), (1024, 768)
 _WORTHWHILE, _ALIGNED = 1 << 20, 15
 """From so many multiplications on the library is tried, for matrices that begin at multiples of 16 bytes."""
 _FIELDS = Struct(f"={len(FIELDS.split())}q4Q").pack
@@ -76,12 +81,14 @@ def _in_order(target: Any, first: Any, second: Any, added: bool, biased: bool) -
     if name_of(target.dtype) != "float32" or work < _WORTHWHILE or not target.flags.c_contiguous:
         return generated
     given = _given(first, second, biased)
-    columns = second.shape[-1]
+    rows, columns = target.shape[-2:]
+    count = math.prod(target.shape[:-2])
     key = HERE.ordinal, added, *given
     quick = _quick.get(key)
     if quick is None:
         extents = [_extent(first), _extent(second), *[columns] * biased]
-        others = _library_calls(given, "plus_row" if biased else "increase" if added else "multiply")
+        own = [_generated(target, first, second, added, biased, tile) for tile in _other_tiles(rows, columns, count)]
+        others = chain(own, _library_calls(given, "plus_row" if biased else "increase" if added else "multiply"))
         found = quickest_alike(Buffers(target.dtype, target.size, tuple(extents)), generated, others, _REFUSALS)
         if found is None:
             return generated
@@ -133,7 +140,9 @@ def _extent(form: Any) -> int:
     return 1 + nbytes // int(form.itemsize)
 
 
-def _generated(target: Any, first: Any, second: Any, added: bool, biased: bool) -> Call:
+def _generated(
+    target: Any, first: Any, second: Any, added: bool, biased: bool, tile: Tile | None = None, tiny: str | None = None
+) -> Call:
     name = name_of(target.dtype)
     if name not in _TYPES:
         raise NotKept(f"a product of matrices of {name}, which a library computes in a way chosen by their sizes")
@@ -143,9 +152,11 @@ def _generated(target: Any, first: Any, second: Any, added: bool, biased: bool) 
     steps = [[step // item for step in form.strides] for form in (first, second, target)]
     matrices = [each[0] if len(each) > 2 and count > 1 else 0 for each in steps]
     left, right, out = (each[-2:] for each in steps)
-    tile = _tile(rows, columns, count, item)
+    tile = tile or _tile(rows, columns, count, item)
+    if tiny is None:
+        tiny = _tiny(HERE.ordinal) if name == "float32" else "kept"
     down, across = -(-rows // tile.rows), -(-columns // tile.columns)
-    launch = _kernel(tile, Form(name, left[1] == 1, right[1] == 1, added, biased))
+    launch = _kernel(tile, Form(name, left[1] == 1, right[1] == 1, added, biased, tiny))
     sizes = (
         rows, columns, inner, down, across, *left, matrices[0], *right, matrices[1], max(out[0], columns), matrices[2],
     )  # fmt: skip
@@ -206,6 +217,35 @@ def _is_kept(ordinal: int, dtype: Any, inner: int, columns: int, right: Matrix, 
 
 
 # ----- generated kernels ----------------------------------------------------------------------------------------------
+
+
+def _other_tiles(rows: int, columns: int, count: int) -> list[Tile]:
+    """Tiles that may be quicker where there are few of them."""
+    if driver().block_threads(2) == 1:
+        return []
+    tiles = [(each, -(-rows // each.rows) * -(-columns // each.columns) * count) for each in _FOR_FEW]
+    return [each for each, blocks in tiles if _ENOUGH // 4 <= blocks <= 4 * _ENOUGH][-_MOST_TILES:]
+
+
+@cache
+def _tiny(ordinal: int) -> str:
+    """What the library does with the smallest numbers, in most of its ways to multiply matrices of a usual size.
+
+    Where it cannot be asked, they are kept.
+    """
+    first, second, target = (form_of(shape, _SINGLE) for shape in (_USUAL, _USUAL, (_USUAL[0], _USUAL[0])))
+    second = second.T
+    ways = list(_library_calls(_given(first, second, False), "multiply"))
+    if not ways:
+        return "kept"
+    if HERE.recording is not None:
+        raise NotKept("a product of matrices in a graph that is captured before any other has been computed")
+    buffers = Buffers(_SINGLE, target.size, (first.size, second.size))
+    scores = {
+        tiny: count_alike(buffers, _generated(target, first, second, False, False, None, tiny), ways, _REFUSALS)
+        for tiny in reversed(TINY)
+    }
+    return max(scores, key=lambda tiny: scores[tiny])
 
 
 def _tile(rows: int, columns: int, count: int, item: int) -> Tile:

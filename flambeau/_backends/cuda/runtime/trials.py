@@ -25,10 +25,10 @@ Refusals = tuple[type[Exception], ...]
 
 _SOME = (1 << 20) - 3
 """So many numbers are drawn; they come again and again in larger arrays, at other places in each row."""
-_SCALES = 1.0, 2.0**-68
-"""Products of the smaller numbers have fewer bits than others: some kernels would take them for zero."""
+_SCALES = 1.0, 2.0**-62, 2.0**-68
+"""Products of the smaller numbers have fewer bits than others, of some or of all: kernels may take them for zero."""
 _MOST_BYTES = 4 << 30
-_MOST_TIMED, _REPETITIONS = 3, 3
+_MOST_TIMED, _REPETITIONS = 5, 3
 
 
 class Buffers(NamedTuple):
@@ -58,6 +58,12 @@ def first_alike(buffers: Buffers, reference: Call, others: Iterable[Call], refus
         if arrays is None:
             return None
         return next((number for number, _ in _alike(arrays, reference, others, refusals)), None)
+
+
+def count_alike(buffers: Buffers, reference: Call, others: Iterable[Call], refusals: Refusals) -> int:
+    """How many calls give the bits of `reference`."""
+    with _trying(buffers) as arrays:
+        return 0 if arrays is None else sum(1 for _ in _alike(arrays, reference, others, refusals))
 
 
 @contextlib.contextmanager

@@ -65,15 +65,16 @@ def _library(monkeypatch: pytest.MonkeyPatch, of_one: list[str], of_many: list[s
 
 
 @pytest.fixture(autouse=True)
-def _driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _driver() -> Iterator[None]:
     if drivers._driver is None:
         drivers.use(SimulatedDriver())
     import flambeau._backends.cuda.arrays.functions  # noqa: F401
 
-    monkeypatch.setattr("flambeau._backends.cuda.runtime.trials._quickest", lambda arrays, calls: calls[-1])
     of_samples._of_one.clear()
+    of_samples._of_several.clear()
     yield
     of_samples._of_one.clear()
+    of_samples._of_several.clear()
 
 
 def _run(product: int, samples: int) -> tuple[Any, Any]:
@@ -111,6 +112,17 @@ def test_samples_are_computed_one_after_the_other_elsewhere(product: int, monkey
     used, alone = _run(product, 3)
     assert used == [("forth", 1)] * 3
     assert alone == [("forth", 1)] * 3
+
+
+def test_parts_of_a_batch_have_plans_where_the_whole_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def several(product: int, dtype: str, forms: Any, geometry: Geometry, most: int) -> Iterator[Any]:
+        samples = forms[0].shape[0]
+        yield _Plan("forth" if samples in (1, 2, of_samples._NOMINAL) else "back", product, forms)
+
+    monkeypatch.setattr(of_samples, "several", several)
+    used, alone = _run(FORWARD, 7)
+    assert used == [("forth", 2), ("forth", 2), ("forth", 2), ("forth", 1)]
+    assert alone == [("forth", 1)] * 7
 
 
 def test_there_may_be_no_plan(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,8 @@ from flambeau._backends.cuda.arrays.array import empty, form_of, from_host, over
 from flambeau._backends.cuda.linalg import fixed_order
 from flambeau._backends.cuda.linalg.blaslt import Batch
 from flambeau._backends.cuda.runtime import driver as drivers
+from flambeau._backends.cuda.runtime.synchronization import HERE
+from flambeau._core.process.reproducibility import NotKept
 from tests.support.simulated_cuda import COMPILER, SimulatedDriver
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="the simulation needs a C++ compiler")
@@ -94,6 +96,7 @@ def _at_batch(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
     monkeypatch.setattr(fixed_order, "_WORTHWHILE", 1)
     fixed_order._quick.clear()
+    fixed_order._tiny(0)  # before there is a library
     _Library.used.clear()
     with flambeau.reproducible("batch"):
         yield
@@ -102,6 +105,43 @@ def _at_batch(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def _drawn(*shape: int) -> Any:
     return np.random.default_rng(sum(shape)).standard_normal(shape, np.float32)
+
+
+@pytest.mark.parametrize("tile", [*fixed_order._TILES, *fixed_order._FOR_FEW], ids=str)
+def test_all_tiles_sum_up_in_one_order(tile: Any) -> None:
+    left, right, row = from_host(_drawn(37, 150)), from_host(_drawn(41, 150)).T, from_host(_drawn(41))
+    form = form_of((37, 41), SINGLE)
+    driver: Any = drivers.driver()
+    found = []
+    fixed_order._kernel.cache_clear()
+    for together, each in ((False, None), (True, tile)):
+        driver.together = together
+        try:
+            multiply = fixed_order._generated(form, left.form, right.form, False, True, each)
+            result = empty((37, 41), SINGLE)
+            multiply(result.pointer, left.pointer, right.pointer, row.pointer)
+        finally:
+            driver.together = False
+            fixed_order._kernel.cache_clear()
+        found.append(to_host(result))
+    assert found[0].tobytes() == found[1].tobytes()
+
+
+def test_tiny_numbers_are_treated_as_the_library_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    fixed_order._tiny.cache_clear()
+    assert fixed_order._tiny(0) == "kept", "nobody can be asked"
+    fixed_order._tiny.cache_clear()
+    alike = {"zero": 5, "zero at the end": 0, "kept": 3}
+    generated = lambda *given: given[-1]  # noqa: E731
+    monkeypatch.setattr(fixed_order, "LibraryProduct", _Library)
+    monkeypatch.setattr(fixed_order, "_generated", generated)
+    monkeypatch.setattr(fixed_order, "count_alike", lambda buffers, reference, others, refusals: alike[reference])
+    assert fixed_order._tiny(0) == "zero"
+    monkeypatch.setattr(HERE, "recording", object())
+    fixed_order._tiny.cache_clear()
+    with pytest.raises(NotKept, match="captured before"):
+        fixed_order._tiny(0)
+    fixed_order._tiny.cache_clear()
 
 
 FORMS = {

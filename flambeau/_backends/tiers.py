@@ -41,17 +41,25 @@ def library() -> Any:
         return FAMILIES.setdefault("library", module if module is not None and module.available() else None)
 
 
-_library_wanted = True
+_library_wanted, _library_by_shape = True, False
 
 
-def use_library(wished: bool) -> None:
-    """Let the vendor's library be used, or not, in all threads."""
-    global _library_wanted
-    _library_wanted = wished
+def use_library(wished: bool, by_shape: bool = False) -> None:
+    """Let the vendor's library be used, or not, in all threads.
+
+    `by_shape`: for what it computes with the same bits for any number of threads, at least.
+    """
+    global _library_wanted, _library_by_shape
+    _library_wanted, _library_by_shape = wished, by_shape
     FAMILIES.pop("library", None)
-    if not wished:
-        FAMILIES["library"] = None
+    _leave_library()
     backend_of("cpu").forget()
+
+
+def _leave_library() -> None:
+    if not _library_wanted:
+        module = importlib.import_module("flambeau._backends.cpu.onednn.by_shape") if _library_by_shape else None
+        FAMILIES["library"] = module if module is not None and _enabled and module.available() else None
 
 
 _kept: dict[str, Any] = {}
@@ -106,7 +114,7 @@ def use_generated(wished: bool) -> None:
         _kept.update({name: module for name, module in FAMILIES.items() if name != "library"})
         FAMILIES.clear()
         FAMILIES.update(dict.fromkeys(name for name in _kept if name not in IN_ANY_BATCH))
-    use_library(_library_wanted)
+    use_library(_library_wanted, _library_by_shape)
 
 
 def free_idle_memory() -> None:
@@ -164,6 +172,5 @@ def numpy_only() -> Iterator[None]:
         _enabled = before
         FAMILIES.clear()
         FAMILIES.update(families)
-        if not _library_wanted:
-            FAMILIES["library"] = None
+        _leave_library()
         backend_of("cpu").forget()

@@ -92,6 +92,8 @@ def _set(level: str | None) -> None:
         _limit_libraries(level)
     elif was_fixed and not fixed:
         _free_libraries()
+    if fixed and level != before:
+        tiers.use_library(False, by_shape=level == "threads")
     if level != before and before in _IN_ANY_BATCH:
         portable.end()
         _fix_orders(False)
@@ -140,7 +142,6 @@ def _limit_libraries(level: str | None) -> None:
             'reproducible("threads") cannot be kept here: NumPy\'s linear algebra library is not OpenBLAS, and cannot '
             'be told to use one thread. Install NumPy from PyPI, or use reproducible("run")'
         )
-    tiers.use_library(False)
 
 
 def _free_libraries() -> None:

@@ -13,7 +13,7 @@ from ..arrays import Arguments
 from ..build import Builder, Value
 from ..kernel import kernel
 from ..machine.prepared_call import called
-from ..types import F32, F64, I32, I64, VOID
+from ..types import F32, F64, I32, I64, POINTER, VOID
 
 _BY_ROWS = 101
 """CBLAS' word for matrices that lie row by row."""
@@ -54,6 +54,8 @@ class Entry(IntEnum):
     OUT_PART = 24
     GRAIN = 25
     """How many parts, of one or several products, a thread should have at least."""
+    ERROR = 26
+    """The exception to raise where a function returns other than 0."""
 
 
 @kernel
@@ -77,11 +79,53 @@ def shared_products(b: Builder, arguments: Arguments, dtype: str) -> None:
     called(b, set_threads, VOID, [before])
 
 
+@kernel
+def shared_sgemm(b: Builder, arguments: Arguments, adds: bool) -> None:
+    """(out, left, right, table): likewise of float32, by a function with the interface of BLAS.
+
+    Factors that turn have letters, and each thread is told to call it alone: the library's threads are those of OpenMP.
+    `adds`: the products are added to what stands in `out`.
+    """
+    out, left, right, table = (arguments.array(number).data for number in range(4))
+    get_threads, set_threads = (_entry(b, table, each) for each in (Entry.GET_THREADS, Entry.SET_THREADS))
+    before, failed = called(b, get_threads, I32, []), b.stack(I64, 1)
+    b.store_raw(b.constant(I64, 0), failed)
+    count = _entry(b, table, Entry.PRODUCTS) * _entry(b, table, Entry.PARTS)
+    with (
+        b.parallel(count, _entry(b, table, Entry.GRAIN), out, left, right, table, failed, unlock=True) as (
+            c,
+            begin,
+            end,
+            (*arrays, status),
+        ),
+        c.loop(begin, end) as number,
+    ):
+        entry, part_of_out, one, other, rows, columns = _part(c, number, arrays)
+        called(c, entry[Entry.SET_THREADS], VOID, [c.constant(I32, 1)])
+        turns = [c.convert(entry[each], I32) for each in (Entry.LEFT_TURNS, Entry.RIGHT_TURNS)]
+        kept = c.constant(F32, 1.0 if adds else 0.0)
+        given = [
+            *turns, rows, columns, entry[Entry.LENGTH], c.constant(F32, 1.0), one, entry[Entry.LEFT_STEP], other,
+            entry[Entry.RIGHT_STEP], kept, part_of_out, entry[Entry.OUT_STEP],
+        ]  # fmt: skip
+        returned = called(c, entry[Entry.MULTIPLY], I32, given)
+        with c.when(returned != 0, likely=False):
+            c.store_raw(c.convert(returned, I64), status)
+    called(b, set_threads, VOID, [before])
+    with b.when(b.load_raw(failed, I64) != 0, likely=False):
+        error = _entry(b, table, Entry.ERROR)
+        b.call("PyErr_SetNone", VOID, [Value(b, b.ir.inttoptr(error.ir, POINTER))])
+        b.give_back(b.constant(POINTER, 0))
+
+
 def _entry(b: Builder, table: Value, position: int) -> Value:
     return b.load_raw(b.offset(table, position, I64), I64)
 
 
-def _multiply_part(b: Builder, dtype: str, number: Value, arrays: Sequence[Value]) -> None:
+def _part(
+    b: Builder, number: Value, arrays: Sequence[Value]
+) -> tuple[dict[Entry, Value], Value, Value, Value, Value, Value]:
+    """The table's entries, where a part's result and both factors begin, and how many rows and columns it has."""
     *matrices, table = arrays
     entry = {each: _entry(b, table, each) for each in Entry}
     product, part = number // entry[Entry.PARTS], number % entry[Entry.PARTS]
@@ -100,6 +144,11 @@ def _multiply_part(b: Builder, dtype: str, number: Value, arrays: Sequence[Value
         b.smaller(entry[each], entry[total] - b.select(entry[each] < entry[total], part * entry[each], 0))
         for each, total in ((Entry.ROWS_EACH, Entry.ROWS), (Entry.COLUMNS_EACH, Entry.COLUMNS))
     )
+    return entry, out, left, right, rows, columns
+
+
+def _multiply_part(b: Builder, dtype: str, number: Value, arrays: Sequence[Value]) -> None:
+    entry, out, left, right, rows, columns = _part(b, number, arrays)
     one, nothing = _factors(b, dtype)
     turns = [b.convert(entry[each], I32) for each in (Entry.LEFT_TURNS, Entry.RIGHT_TURNS)]
     given = [

@@ -93,7 +93,7 @@ def _plan(dtype: Any, left: Shape, left_strides: Shape, right: Shape, right_stri
         *library, one[0], other[0], one[1], other[1], columns, rows, columns, length, rows_each, columns_each, parts,
         outer * inner, inner, *_batch_steps(left, left_strides, batch), left_part,
         *_batch_steps(right, right_strides, batch), right_part, *_batch_steps(shape, out_strides, batch), out_part,
-        max(1, _LEAST // (count // parts)),
+        max(1, _LEAST // (count // parts)), 0,
     ], np.int64)  # fmt: skip
     assert len(table) == len(Entry)
     return _Plan(shape, shared_products(dtype.name), table)

@@ -86,7 +86,7 @@ def _table(library: Any, result: Shape, strides: Shape, other: Shape, other_stri
 
 @functools.lru_cache(maxsize=CAPACITY)
 def _is_quickest(shape: Shape, strides: Shape, other: Shape, other_strides: Shape) -> bool:
-    one, second = _step(shape, strides), _step(other, other_strides)
+    one, second = step_of(shape, strides), step_of(other, other_strides)
     if one is None or second is None:
         return False
     length, columns = other
@@ -96,7 +96,7 @@ def _is_quickest(shape: Shape, strides: Shape, other: Shape, other_strides: Shap
     return one[0] == "N" or columns > _NARROW or length < _LONG or length > shape[0]
 
 
-def _step(shape: Shape, strides: Shape) -> tuple[str, int] | None:
+def step_of(shape: Shape, strides: Shape) -> tuple[str, int] | None:
     """Whether a matrix lies by rows ("N") or by columns ("T"), and how many elements are from one to the next."""
     (rows, columns), (down, across), item = shape, strides, _SINGLE.itemsize
     if across == item and down >= columns * item and not down % item:
@@ -107,6 +107,6 @@ def _step(shape: Shape, strides: Shape) -> tuple[str, int] | None:
 
 
 def _known(shape: Shape, strides: Shape) -> tuple[str, int]:
-    found = _step(shape, strides)
+    found = step_of(shape, strides)
     assert found is not None
     return found

@@ -92,6 +92,8 @@ class Library:
         self.threads, self._set_threads = _thread_settings(loaded)
         self.ask_threads = getattr(loaded, "omp_get_max_threads", None)
         """The C function behind `threads`; None: there is none."""
+        self.tell_threads = _address(loaded, "omp_set_num_threads")
+        """The address of that behind `set_threads`; 0: there is none."""
         team = ("GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads")
         self.team = tuple([_address(loaded, each) for each in team])
         """What `offer_team` takes."""
